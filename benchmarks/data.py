@@ -172,7 +172,7 @@ def _write_events(tx: Tx, traders: tuple[Trader, ...], number: int) -> None:
     seller, buyer = traders[number], traders[(number + 1) % AGENTS]
     for place in range(EVENTS_EACH):
         data = _event(new_id("job_", BORN, (number * EVENTS_EACH + place).to_bytes(10)), buyer, seller)
-        tx.say(seller.id, ENV, "job.created", data, BORN + timedelta(seconds=place))
+        tx.emit(seller.id, ENV, "job.created", data, BORN + timedelta(seconds=place))
 
 
 def _event(job: str, buyer: Trader, seller: Trader) -> str:

@@ -18,7 +18,7 @@ from server.adapters.dns import NameServers
 from server.adapters.sanctions import SanctionsLists
 from server.adapters.signer import SeedSigner
 from server.adapters.web import GuardedWeb
-from server.settings import house_of, read_settings
+from server.settings import config_of, read_settings
 from storage.open import serve
 from storage.sqlite import READER, WRITER, SQLite
 from storage.transaction import Cursor
@@ -103,7 +103,7 @@ async def record(path: Path, pepper: bytes, calls: Sequence[Call]) -> list[Unit]
     store = serve(database)
     signer, sanctions = SeedSigner(bytes(32)), SanctionsLists((), (), path.parent)
     world = World(SystemClock(), SystemDice(), {}, signer, sanctions, CheckPool(), GuardedWeb(), NameServers())
-    market = Market(store, world, house_of(read_settings(rate_limits=False), pepper))
+    market = Market(store, world, config_of(read_settings(rate_limits=False), pepper))
     units = []
     for call in calls:
         database.reads.clear()

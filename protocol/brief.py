@@ -10,7 +10,7 @@ from typing import Any, Final, get_origin, get_type_hints
 
 import orjson
 
-from protocol.untrusted_text import filled, held_in, marks_of
+from protocol.untrusted_text import held_in, marks_of, with_type_argument
 from tools.kernel.brief_marks import ONE_ALONE, Bulk, Foremost
 from tools.kernel.records import Json
 
@@ -114,7 +114,7 @@ def _cuts(kind: Any, listed: bool, within: tuple[Any, ...]) -> Cuts:
     """
     hints = get_type_hints(get_origin(kind) or kind, include_extras=True)
     inside = (*within, kind)
-    found = (_cut(name, filled(hint, kind), listed, inside) for name, hint in hints.items())
+    found = (_cut(name, with_type_argument(hint, kind), listed, inside) for name, hint in hints.items())
     return tuple(cut for cut in found if cut is not None)
 
 

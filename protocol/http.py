@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from starlette.types import Message, Receive, Send
 
 from tools.engine.config import MarketConfig
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.oauth import challenge
 
 Header = tuple[bytes, bytes]
@@ -33,7 +33,7 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     return read
 
 
-async def send_refusal(send: Send, answer: Answer, *more: Header) -> None:
+async def send_refusal(send: Send, answer: Response, *more: Header) -> None:
     """Send an error in the market's own form, before the SDK is involved."""
     headers: list[Header] = [*more]
     if answer.refusal is not None and answer.refusal.retry_after_seconds is not None:
@@ -43,12 +43,14 @@ async def send_refusal(send: Send, answer: Answer, *more: Header) -> None:
     await send_json(send, answer.status, answer.body, *headers)
 
 
-def challenged(answer: Answer, house: MarketConfig, sent: Sequence[Header], path: str, *, tried: bool) -> list[Header]:
+def challenged(
+    answer: Response, config: MarketConfig, sent: Sequence[Header], path: str, *, tried: bool
+) -> list[Header]:
     """Return the header with which a 401 tells OAuth clients where to log in.
 
     `sent` are the headers of the request.
     """
-    return [(b"www-authenticate", challenge(house.urls, sent, path, tried=tried))] if answer.status == 401 else []
+    return [(b"www-authenticate", challenge(config.urls, sent, path, tried=tried))] if answer.status == 401 else []
 
 
 async def send_json(send: Send, status: int, body: bytes, *headers: Header, kind: bytes = b"application/json") -> None:

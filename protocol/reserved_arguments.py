@@ -67,12 +67,12 @@ class Reserved:
     detail: str | None
 
 
-def take(given: dict[str, Json]) -> Reserved:
+def extract(arguments: dict[str, Json]) -> Reserved:
     """Separate the reserved arguments from the rest.
 
     Raises InvalidRequest for one with a wrong type or value, without echoing it.
     """
-    arguments = dict(given)
+    arguments = dict(arguments)
     if RESERVED.isdisjoint(arguments):
         return Reserved(arguments, None, None, False, None)
     return Reserved(

@@ -21,17 +21,17 @@ from protocol.untrusted_text import Place, Places, changed, foreign_places, kind
 from tools.engine.registry import Operation
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.quoting import parts_of
-from tools.kernel.text_authors import beside
+from tools.kernel.text_authors import any_of
 
 SENTENCE = Place("message", parts=parts_of)
-OF_RULES = beside({"rule": None})  # without a rule, `param` is a place in the caller's own document
+OF_RULES = any_of({"rule": None})  # without a rule, `param` is a place in the caller's own document
 VIOLATION = (SENTENCE, Place("param", unless=OF_RULES), Place("rule"))
 QUOTING = {"message": SENTENCE, "details/violations": Place("details", (Place("violations", VIOLATION, each=True),))}
 BYTES_OF_A_MARK = 5  # 40 bits: the marks depend on the record's text, so a guess has one try
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class MarkedText:
     """A record as text for a model, and JSON Pointers (RFC 6901) to other agents' text in it."""
 
     text: str
@@ -44,19 +44,19 @@ class UntrustedMarkers:
     def __init__(self, secret: bytes) -> None:
         self.key = blake2b(secret, person=b"emporion:fence").digest()
 
-    def show(self, body: bytes, record: dict[str, Json], places: Places, caller: str | None = None) -> Shown:
+    def show(self, body: bytes, record: dict[str, Json], places: Places, caller: str | None = None) -> MarkedText:
         """Return the JSON text `body` of a record with fences at these places.
 
         `record` is the parsed `body`; it is not changed. `caller` is the agent that reads it: its own text gets no fence.
         """
         if not places:
-            return Shown(body.decode())
+            return MarkedText(body.decode())
         fenced, found = self._fenced(body, record, places, caller)
-        return Shown(orjson.dumps(fenced).decode(), found) if found else Shown(body.decode())
+        return MarkedText(orjson.dumps(fenced).decode(), found) if found else MarkedText(body.decode())
 
     def show_member(
         self, body: bytes, record: dict[str, Json], places: Places, member: str, caller: str | None = None
-    ) -> Shown:
+    ) -> MarkedText:
         """Return one member of a record as text, with pointers that begin at the member.
 
         Raises TypeError for a signed record, because its members are not shown alone.
@@ -65,7 +65,7 @@ class UntrustedMarkers:
             raise TypeError(f"{member} is part of what is signed")
         fenced, found = self._fenced(body, record, tuple(place for place in places if place.name == member), caller)
         inside = tuple(pointer.removeprefix(f"/{member}") for pointer in found)
-        return Shown(orjson.dumps(fenced[member]).decode(), inside)
+        return MarkedText(orjson.dumps(fenced[member]).decode(), inside)
 
     def _fenced(
         self, body: bytes, record: dict[str, Json], places: Places, caller: str | None
@@ -95,7 +95,7 @@ def places_in_error(error: MarketError | None) -> Places:
     """
     if error is None:
         return ()
-    told = (error, *error.beside) if error.beside else ()
+    told = (error, *error.other_failures) if error.other_failures else ()
     return _quoting(error.quotes, tuple((one.code, "message" in one.quotes) for one in told))
 
 
@@ -109,7 +109,7 @@ def _places_of(op: Operation) -> dict[str | None, Places]:
 @cache
 def _quoting(quotes: tuple[str, ...], told: tuple[tuple[str, bool], ...]) -> Places:
     """`told`: the codes of all that fails, and whether the message of each quotes."""
-    own = beside(*({"code": code} for code, quoting in told if not quoting))
+    own = any_of(*({"code": code} for code, quoting in told if not quoting))
     failing = Place("details", (Place("failing", (replace(SENTENCE, unless=own),), each=True),))
     found = (
         *(QUOTING.get(place) or place_at(place) for place in quotes),

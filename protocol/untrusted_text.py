@@ -11,7 +11,7 @@ from typing_extensions import is_typeddict
 from tools.events.payloads import PAYLOADS
 from tools.kernel.records import Json
 from tools.kernel.signed_records import Signature
-from tools.kernel.text_authors import CALLER, OURS, OWN, Beside, Foreign, Payload
+from tools.kernel.text_authors import CALLER, OURS, OWN, Conditions, Foreign, Payload
 
 Places = tuple["Place", ...]
 WORDY: frozenset[Any] = frozenset({str, list, dict})  # the types of parsed JSON that can contain text
@@ -31,7 +31,7 @@ class Place:
     name: str
     inner: Places = ()
     each: bool = False
-    unless: tuple[Beside, ...] = ()
+    unless: tuple[Conditions, ...] = ()
     parts: Parts | None = None
     payload: Payload | None = None
     signed: bool = False
@@ -66,7 +66,7 @@ def changed(record: dict[str, Json], places: Places, change: Change, caller: str
     return found
 
 
-def _stands(beside: Beside, record: dict[str, Json], caller: str | None) -> bool:
+def _stands(beside: Conditions, record: dict[str, Json], caller: str | None) -> bool:
     """Check one condition on a record. A caller without an agent has written nothing."""
     return all(
         _at(record, place) == (caller if wanted is CALLER else wanted) and (wanted is not CALLER or caller is not None)
@@ -126,7 +126,9 @@ def _places(kind: Any, within: tuple[Any, ...]) -> Places:
     hints = get_type_hints(get_origin(kind) or kind, include_extras=True)
     inside = (*within, kind)
     found = tuple(
-        place for name, hint in hints.items() if (place := _place(name, filled(hint, kind), inside)) is not None
+        place
+        for name, hint in hints.items()
+        if (place := _place(name, with_type_argument(hint, kind), inside)) is not None
     )
     if found and any(record is kind for hint in hints.values() for record, _ in held_in(hint)):
         raise TypeError(f"{kind} holds itself, so the places of others' text in it have no end")
@@ -190,7 +192,7 @@ def held_in(hint: Any, many: bool = False) -> Iterator[tuple[Any, bool]]:
             yield from held_in(part, many or origin in (list, dict))
 
 
-def filled(hint: Any, kind: Any) -> Any:
+def with_type_argument(hint: Any, kind: Any) -> Any:
     """Return the type hint of a generic record's field with its parameter filled in."""
     names = getattr(get_origin(kind), "__parameters__", ())
     filled: Any = hint

@@ -52,9 +52,9 @@ ERRORS = (
 TEXT: Schema = {"type": "string"}
 
 
-def security_schemes(house: MarketConfig) -> Schema:
+def security_schemes(config: MarketConfig) -> Schema:
     """Return every authentication scheme."""
-    flow = {"tokenUrl": house.base_url + TOKEN_PATH, "scopes": SCOPES_ARE}
+    flow = {"tokenUrl": config.base_url + TOKEN_PATH, "scopes": SCOPES_ARE}
     return {
         "bearer": {"type": "http", "scheme": "bearer", "description": KEY_IS},
         "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": KEY_IS},

@@ -37,8 +37,8 @@ def with_deprecation_headers(send: Send, op: Operation) -> Send:
     return told
 
 
-def _links(said: Deprecated) -> str:
+def _links(deprecated: Deprecated) -> str:
     links = [f'<{CHANGELOG}>; rel="deprecation"; type="application/json"']
-    if said.successor is not None and "{" not in (path := CATALOGUE[said.successor].path):
+    if deprecated.successor is not None and "{" not in (path := CATALOGUE[deprecated.successor].path):
         links.append(f'<{path}>; rel="successor-version"')
     return ", ".join(links)

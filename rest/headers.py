@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.rate_limits import RateLimitStatus
 
 Headers = list[tuple[bytes, bytes]]
@@ -73,7 +73,7 @@ def matches(given: bytes, tag: bytes) -> bool:
     return b"*" in tags or tag in tags
 
 
-def of_answer(answer: Answer, cache_seconds: int = 0) -> Headers:
+def of_answer(answer: Response, cache_seconds: int = 0) -> Headers:
     """Return the headers for caching, rate limits, replays and retries.
 
     A successful answer that is the same for all callers may be cached for `cache_seconds`.

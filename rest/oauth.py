@@ -63,7 +63,7 @@ class OAuth:
         elif method not in ("GET", "HEAD"):
             await _refuse(send, OAuthRefusal("invalid_request", "this is only read"), 405, (b"allow", b"GET, HEAD"))
         else:
-            base = oauth.spelled(self.market.house.urls, scope["headers"])
+            base = oauth.spelled(self.market.config.urls, scope["headers"])
             await reply(send, 200, orjson.dumps(self.documents[path](base)), PUBLIC, JSON, method == "HEAD")
 
     async def _token(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,7 +88,9 @@ class OAuth:
             await reply(send, 200, _told(given), [*UNSEEN, *quota], JSON)
 
     def _basic(self, refusal: OAuthRefusal) -> Headers:
-        return [(b"www-authenticate", b'Basic realm="%s"' % self.market.house.brand.encode())] * (refusal.status == 401)
+        return [(b"www-authenticate", b'Basic realm="%s"' % self.market.config.brand.encode())] * (
+            refusal.status == 401
+        )
 
 
 def login_of(headers: Headers, body: bytes) -> TokenRequest:
@@ -187,10 +189,10 @@ def _documents(market: Market) -> dict[str, Document]:
 
     This includes the paths at which clients look for an issuer or a resource whose address has a path.
     """
-    bases = {urlsplit(url).path for url in market.house.urls}
+    bases = {urlsplit(url).path for url in market.config.urls}
     found: dict[str, Document] = {}
     for resource in oauth.RESOURCES:
-        made = partial(oauth.resource_metadata, path=resource, brand=market.house.title)
+        made = partial(oauth.resource_metadata, path=resource, brand=market.config.title)
         for base in ("", *bases):
             found[oauth.RESOURCE_PATH + base + resource] = made
             found[oauth.SERVER_PATH + base + resource] = oauth.server_metadata

@@ -52,12 +52,12 @@ TEXT: Schema = {"type": "string"}
 PAYMENTS = (("PAYMENT-SIGNATURE", "as version 2 sends it"), ("X-PAYMENT", "as version 1 does; version 2 is read too"))
 
 
-def openapi_json(operations: Iterable[Operation], house: MarketConfig) -> bytes:
+def openapi_json(operations: Iterable[Operation], config: MarketConfig) -> bytes:
     """Return the document as JSON."""
-    return orjson.dumps(openapi(operations, house))
+    return orjson.dumps(openapi(operations, config))
 
 
-def openapi(operations: Iterable[Operation], house: MarketConfig) -> Schema:
+def openapi(operations: Iterable[Operation], config: MarketConfig) -> Schema:
     """Return the document.
 
     Raises TypeError if two different schemas share a name.
@@ -69,8 +69,8 @@ def openapi(operations: Iterable[Operation], house: MarketConfig) -> Schema:
     paths |= login_path()
     return {
         "openapi": "3.1.1",
-        "info": _info(house),
-        "servers": [{"url": house.base_url}],
+        "info": _info(config),
+        "servers": [{"url": config.base_url}],
         "tags": [
             *_tags(served),
             {"name": LOGIN, "description": "Access tokens: an endpoint of OAuth's, with OAuth's own errors."},
@@ -81,9 +81,9 @@ def openapi(operations: Iterable[Operation], house: MarketConfig) -> Schema:
             "schemas": dict(sorted(parts.schemas.items())),
             "responses": dict(sorted(parts.responses.items())),
             "headers": documented([paths, parts.responses]),
-            "securitySchemes": security_schemes(house),
+            "securitySchemes": security_schemes(config),
         },
-        "externalDocs": {"description": "Every error and what to do", "url": house.docs_url},
+        "externalDocs": {"description": "Every error and what to do", "url": config.docs_url},
     }
 
 
@@ -121,10 +121,10 @@ class Components:
         return {"$ref": f"#/components/responses/{name}"}
 
 
-def _info(house: MarketConfig) -> Schema:
+def _info(config: MarketConfig) -> Schema:
     licence = metadata("emporion").json.get("license_expression")
     named = {"license": {"name": licence, "identifier": licence}} if licence else {}
-    return {"title": house.title, "version": house.version, "description": DESCRIPTION, **named}
+    return {"title": config.title, "version": config.version, "description": DESCRIPTION, **named}
 
 
 def _tags(served: list[Operation]) -> list[Schema]:

@@ -13,11 +13,11 @@ from rest.arguments import arguments_of, is_dry_run
 from rest.deprecation import with_deprecation_headers
 from rest.headers import Headers, etag, matches, of_answer, version_tag
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
-from rest.x402_http import framed, watch_disconnect
+from rest.x402_http import as_x402, watch_disconnect
 from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.oauth import challenge
 from tools.engine.registry import CATALOGUE, Operation
 from tools.kernel.errors import Json, MarketError
@@ -106,8 +106,8 @@ class Rest:
         key = None if op.safe else idempotency_key(scope)
         if op.paid_rate is not None:
             async with watch_disconnect(receive) as gone:
-                answer = await self.market.call(op, given, replace(approach, gone=gone), key)
-            await self._send(scope, send, *framed(answer))
+                answer = await self.market.call(op, given, replace(approach, client_disconnected=gone), key)
+            await self._send(scope, send, *as_x402(answer))
             return
         answer = await self.market.call(op, given, approach, key)
         tag_of = version_tag if op.path in self.versioned else etag
@@ -125,7 +125,7 @@ class Rest:
         head_only = scope["method"] == "HEAD"
         opened = await self.market.stream(op, given, approach, head_only=head_only)
         framing = EVENTS if op.document is None else DOCUMENT
-        if isinstance(opened, Answer):
+        if isinstance(opened, Response):
             await self._send(scope, send, opened, [])
         elif head_only:
             await head_of_stream(opened, send, framing)
@@ -155,7 +155,7 @@ class Rest:
         self,
         scope: Scope,
         send: Send,
-        answer: Answer,
+        answer: Response,
         more: Headers,
         tag_of: Callable[[bytes], bytes] = etag,
         cache_seconds: int = 0,
@@ -173,11 +173,11 @@ class Rest:
                 return
         await reply(send, answer.status, body, headers, b"application/json", scope["method"] == "HEAD")
 
-    def _challenge(self, scope: Scope, answer: Answer) -> Headers:
+    def _challenge(self, scope: Scope, answer: Response) -> Headers:
         if answer.status != 401:
             return []
         tried = any(name in CREDENTIALS for name, _ in scope["headers"])
-        return [(b"www-authenticate", challenge(self.market.house.urls, scope["headers"], "", tried=tried))]
+        return [(b"www-authenticate", challenge(self.market.config.urls, scope["headers"], "", tried=tried))]
 
 
 class ClientGone(Exception):
@@ -213,27 +213,27 @@ def given_in(op: Operation, path: dict[str, str], scope: Scope, body: bytes) -> 
     The market calls this after authentication and rate limiting, because parsing a body is expensive.
     """
     given = with_if_match(op, scope, arguments_of(op, path, scope["query_string"], body))
-    return resumed(scope, given) if op.streams and op.document is None else given
+    return with_last_event_id(scope, given) if op.streams and op.document is None else given
 
 
-def resumed(scope: Scope, given: dict[str, Json]) -> dict[str, Json]:
+def with_last_event_id(scope: Scope, arguments: dict[str, Json]) -> dict[str, Json]:
     """Replace `since` by Last-Event-ID, which a reconnecting client sends."""
     last = dict(scope["headers"]).get(b"last-event-id", b"").decode("latin-1")
-    return {**given, "since": last} if last else given
+    return {**arguments, "since": last} if last else arguments
 
 
-def with_if_match(op: Operation, scope: Scope, given: dict[str, Json]) -> dict[str, Json]:
+def with_if_match(op: Operation, scope: Scope, arguments: dict[str, Json]) -> dict[str, Json]:
     """Add the version in If-Match to the arguments, if the operation takes a version."""
     header = dict(scope["headers"]).get(b"if-match")
     if header is None or "if_version" not in op.input.model_fields:
-        return given
+        return arguments
     found = VERSION.fullmatch(header.decode("latin-1").strip())
     version = None if found is None else int(found[1])
     if version is None:
         raise InvalidRequest("If-Match: a version as a read has shown it", param="If-Match")
-    if given.get("if_version") not in (None, version):
+    if arguments.get("if_version") not in (None, version):
         raise InvalidRequest("If-Match: another version than if_version", param="If-Match")
-    return {**given, "if_version": version}
+    return {**arguments, "if_version": version}
 
 
 def takes_slashes(op: Operation) -> bool:

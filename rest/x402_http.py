@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from rest.headers import Headers
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.purchases.quotes import header, settled_headers
 
 
@@ -35,7 +35,7 @@ async def watch_disconnect(
             await task
 
 
-def framed(answer: Answer) -> tuple[Answer, Headers]:
+def as_x402(answer: Response) -> tuple[Response, Headers]:
     """Return an answer in the format of x402, and its headers.
 
     In terms of payment `error` is a text, and a header has them in version 2. A result has headers with the

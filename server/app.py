@@ -37,7 +37,7 @@ from server.probes import Probe, Probes
 from server.readiness import Readiness, is_low
 from server.rechecks import DailyRechecks
 from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
-from server.settings import BadSettings, Settings, house_of
+from server.settings import BadSettings, Settings, config_of
 from server.webhook_sender import Sender
 from server.workers import Workers
 from storage.open import open_store
@@ -108,13 +108,13 @@ class Service:
         self.settings, self.extra, self.sandbox_genesis = settings, extra, sandbox_genesis
         self.change_brand = change_brand
         self.secrets: Secrets = read_secrets(settings)
-        self.house = house_of(settings, self.secrets.pepper, sandbox_rpc_url)
-        self.world, self.closing = make_world(settings, self.house, self.secrets)
+        self.config = config_of(settings, self.secrets.pepper, sandbox_rpc_url)
+        self.world, self.closing = make_world(settings, self.config, self.secrets)
         self.served: Served | None = None
         self.replaced: Callable[[], None] = lambda: None  # called once this process's signing key was replaced
-        self.hosts = hosts_of(self.house.urls)
-        self.edge = Edge(self._serve, self.hosts, self.house.docs_url, self.world.dice)
-        self.tracing = make_tracing(settings, self.house)
+        self.hosts = hosts_of(self.config.urls)
+        self.edge = Edge(self._serve, self.hosts, self.config.docs_url, self.world.dice)
+        self.tracing = make_tracing(settings, self.config)
         self.application = self.edge if self.tracing is None else self.tracing.asked(self.edge)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -135,9 +135,9 @@ class Service:
             self.secrets = await check_secrets(store, self.secrets)
             self.world = replace(self.world, signer=SeedSigner(self.secrets.signing_seed))
             finish_rotation(self.settings, self.secrets)
-            before = await check_brand(store, self.house.brand, change=self.change_brand)
+            before = await check_brand(store, self.config.brand, change=self.change_brand)
             if before is not None:
-                log.warning("brand_changed", before=before, now=self.house.brand, breaks=BRAND_BREAKS)
+                log.warning("brand_changed", before=before, now=self.config.brand, breaks=BRAND_BREAKS)
             if self.sandbox_genesis:
                 await check_chain(store, self.sandbox_genesis)
             for one in self.closing:
@@ -149,11 +149,11 @@ class Service:
                 stack.push_async_callback(_stop, asyncio.create_task(self.world.sanctions.run(), name="sanctions"))
             if self.tracing is not None:
                 stack.push_async_callback(asyncio.to_thread, self.tracing.provider.shutdown)
-            market = make_market(store, self.world, self.house, self.settings, self.tracing)
+            market = make_market(store, self.world, self.config, self.settings, self.tracing)
             self.served = assemble(market, self.settings, self.hosts, self.extra)
             await stack.enter_async_context(self.served.mcp.running())
             workers = Workers(market, disk_watch(self.settings))
-            await workers.probe()
+            await workers.check_health()
             loops = make_loops(market, workers) | {"key": until_replaced(market, self.replaced)}
             for name, loop in loops.items():
                 stack.push_async_callback(_stop, asyncio.create_task(loop, name=name))
@@ -174,7 +174,7 @@ def disk_watch(settings: Settings) -> Callable[[], bool]:
     return low
 
 
-def make_tracing(settings: Settings, house: MarketConfig) -> "Tracing | None":
+def make_tracing(settings: Settings, config: MarketConfig) -> "Tracing | None":
     """Return the tracer, or None without OTEL_ENDPOINT; it is imported only if needed."""
     if settings.otel_endpoint is None:
         return None
@@ -182,19 +182,19 @@ def make_tracing(settings: Settings, house: MarketConfig) -> "Tracing | None":
         from server.traces import Tracing
     except ImportError:
         raise BadSettings("EMPORION_OTEL_ENDPOINT: traces need more; install emporion[otel]") from None
-    return Tracing(settings.otel_endpoint, house)
+    return Tracing(settings.otel_endpoint, config)
 
 
 def make_market(
-    store: Store, world: World, house: MarketConfig, settings: Settings, tracing: "Tracing | None" = None
+    store: Store, world: World, config: MarketConfig, settings: Settings, tracing: "Tracing | None" = None
 ) -> Market:
     """Return the market: with counters if METRICS is set, with traces if OTEL_ENDPOINT is set."""
     metrics = Metrics(world.clock) if settings.metrics else None
     if metrics is not None:
         world = replace(world, chains=measured_chains(world.chains, metrics))
     if tracing is not None:
-        return tracing.market(store, world, house, metrics)
-    return Market(store, world, house) if metrics is None else MeasuredMarket(store, world, house, metrics)
+        return tracing.market(store, world, config, metrics)
+    return Market(store, world, config) if metrics is None else MeasuredMarket(store, world, config, metrics)
 
 
 def make_loops(market: Market, workers: Workers) -> dict[str, Coroutine[Any, Any, None]]:
@@ -209,8 +209,8 @@ def make_loops(market: Market, workers: Workers) -> dict[str, Coroutine[Any, Any
 def assemble(market: Market, settings: Settings, hosts: frozenset[str], extra: Any = None) -> Served:
     """Build the surfaces of a market."""
     approach_of = approach_reader(frozenset(settings.trusted_proxies))
-    texts = Texts(CATALOGUE.values(), market.house)
-    card = card_json(market.house, CATALOGUE.values(), market.world.signer)
+    texts = Texts(CATALOGUE.values(), market.config)
+    card = card_json(market.config, CATALOGUE.values(), market.world.signer)
     return Served(
         market=market,
         rest=Rest(market, approach_of),
@@ -238,7 +238,7 @@ def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:
     def page(body: str | bytes, kind: str) -> Page:
         return Page(body if isinstance(body, bytes) else body.encode(), kind, made_at)
 
-    openapi = openapi_json(CATALOGUE.values(), market.house)
+    openapi = openapi_json(CATALOGUE.values(), market.config)
     pages = {
         "/": page(orjson.dumps(texts.index_json), JSON),
         "/openapi.json": page(openapi, JSON),
@@ -249,27 +249,27 @@ def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:
         **{path: page(body, kind) for path, (body, kind) in programs_pages(texts, openapi).items()},
         "/.well-known/agent-card.json": page(card, JSON),
     }
-    people = html_pages(book(texts, openapi, market.house), made_at)
+    people = html_pages(book(texts, openapi, market.config), made_at)
     return Pages(pages, {"/": page(texts.index_md, MARKDOWN)}, people)
 
 
-def make_world(settings: Settings, house: MarketConfig, secrets: Secrets) -> tuple[World, list[Closing]]:
+def make_world(settings: Settings, config: MarketConfig, secrets: Secrets) -> tuple[World, list[Closing]]:
     """Return the real world, and the parts of it that must be closed at the end."""
     clock = SystemClock()
     urls = {Env.LIVE: settings.live_rpc_url, Env.TEST: settings.test_rpc_url}
-    chains = {env: JsonRpcChain(url, house.networks[env].chain_id) for env, url in urls.items() if url}
+    chains = {env: JsonRpcChain(url, config.networks[env].chain_id) for env, url in urls.items() if url}
     ports: dict[Env, Chain] = dict(chains)
     try:
         sanctions = SanctionsLists(settings.sanctions_files, settings.sanctions_urls, settings.data_dir)
     except ValueError as bad:
         raise BadSettings(f"EMPORION_SANCTIONS_LISTS: {bad}") from None
     web = GuardedWeb(allow_private=settings.allow_private_networks)
-    named = {env: network.facilitator_url for env, network in house.networks.items()}
+    named = {env: network.facilitator_url for env, network in config.networks.items()}
     facilitators = {env: HttpFacilitator(url) for env, url in named.items() if url is not None}
     signer, dns = SeedSigner(secrets.signing_seed), NameServers()
     faucet = None
     if settings.test_faucet_url is not None:
-        faucet = RpcFaucet(settings.test_faucet_url, gives_gas=house.networks[Env.TEST].own_chain)
+        faucet = RpcFaucet(settings.test_faucet_url, gives_gas=config.networks[Env.TEST].own_chain)
     asked: dict[Env, Facilitator] = dict(facilitators)
     world = World(clock, SystemDice(), ports, signer, sanctions, CheckPool(), web, dns, asked, faucet)
     closing: list[Closing] = [*chains.values(), *facilitators.values(), web]

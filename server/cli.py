@@ -297,19 +297,19 @@ def draw(
 def openapi() -> None:
     """Print openapi.json."""
     from rest.openapi import openapi_json
-    from server.settings import house_of
+    from server.settings import config_of
     from tools.catalogue import CATALOGUE
 
-    sys.stdout.buffer.write(openapi_json(CATALOGUE.values(), house_of(settings(), bytes(32))))
+    sys.stdout.buffer.write(openapi_json(CATALOGUE.values(), config_of(settings(), bytes(32))))
 
 
 def operate(name: str, url: str | None, **given: object) -> None:
     """Call an operator's operation of a served market and print the answer; exit 1 if refused."""
-    from server.operator_client import Refused, ask
+    from server.operator_client import Refused, call_operation
 
     with sentences():
         try:
-            print(ask(settings(), url, name, **given))
+            print(call_operation(settings(), url, name, **given))
         except Refused as refused:
             print(refused, file=sys.stderr)
             raise typer.Exit(1) from None

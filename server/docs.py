@@ -29,7 +29,7 @@ def programs_pages(texts: Texts, openapi: bytes) -> dict[str, tuple[str | bytes,
     }
 
 
-def book(texts: Texts, openapi: bytes, house: MarketConfig) -> Book:
+def book(texts: Texts, openapi: bytes, config: MarketConfig) -> Book:
     """Return all pages in reading order; those made from openapi.json are made on demand."""
 
     def document() -> dict[str, Any]:
@@ -49,7 +49,7 @@ def book(texts: Texts, openapi: bytes, house: MarketConfig) -> Book:
         doc("/docs/errors", "Errors", texts.errors_md),
         doc("/docs/changelog", "Changelog", texts.changelog_md),
     )
-    return Book(docs, house, cache(lambda: pointers(document())))
+    return Book(docs, config, cache(lambda: pointers(document())))
 
 
 def html_pages(made_of: Book, made_at: datetime) -> dict[str, Callable[[], Page]]:

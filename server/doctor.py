@@ -9,7 +9,7 @@ from server.app import make_world
 from server.keys import retired_count
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import check_brand, check_secrets, known_secrets, read_secrets
-from server.settings import BadSettings, Settings, check_named, house_of
+from server.settings import BadSettings, Settings, check_named, config_of
 from storage.listing_search import stale_listings_counted
 from storage.listing_search_tokens import TOKENS_VERSION
 from storage.open import open_store
@@ -75,7 +75,7 @@ async def _findings(settings: Settings, recomputing: bool) -> AsyncIterator[tupl
             yield False, str(bad)
         if not served:
             await _count_waiting(store)
-        stale = await store.look(lambda tx: tx.one(stale_listings_counted, version=TOKENS_VERSION))
+        stale = await store.read(lambda tx: tx.one(stale_listings_counted, version=TOKENS_VERSION))
         yield True, f"search: {stale or 0} listings wait to be indexed again, which the market does as it runs"
         async for finding in _recomputed(store) if recomputing else _figures(store):
             yield finding
@@ -119,11 +119,11 @@ async def _recomputed(store: Store) -> AsyncIterator[tuple[bool, str]]:
         yield not drift.keys, f"recomputed: {drift}"
 
 
-async def _facilitators(world: World, house: MarketConfig) -> AsyncIterator[tuple[bool, str]]:
+async def _facilitators(world: World, config: MarketConfig) -> AsyncIterator[tuple[bool, str]]:
     """Check that each facilitator answers and settles on the network that the settings name."""
     for env, named in world.facilitators.items():
         assert isinstance(named, HttpFacilitator)
-        wanted = house.networks[env].id
+        wanted = config.networks[env].id
         try:
             known = await named.networks()
         except (SettleNotSent, SettleUnknown) as down:
@@ -163,7 +163,7 @@ async def clock_drift(chain: Chain, clock: Clock) -> float | None:
 
 
 async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool, str]]:
-    world, opened = make_world(settings, house_of(settings, pepper), read_secrets(settings))
+    world, opened = make_world(settings, config_of(settings, pepper), read_secrets(settings))
     for env in Env:
         chain = world.chains.get(env)
         if chain is None:
@@ -180,7 +180,7 @@ async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool
             yield drifted(env, await clock_drift(chain, SystemClock()))
         except ChainDown as down:
             yield False, f"chain {env}: {down}"
-    async for finding in _facilitators(world, house_of(settings, pepper)):
+    async for finding in _facilitators(world, config_of(settings, pepper)):
         yield finding
     for one in opened:
         await one.close()

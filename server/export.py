@@ -15,10 +15,10 @@ from server.adapters.signer import SeedSigner
 from server.app import make_world
 from server.atomic_files import make_empty, new_file, sums, sync, write_file
 from server.secrets import known_secrets, read_secrets
-from server.settings import BadSettings, Settings, house_of
+from server.settings import BadSettings, Settings, config_of
 from storage.migrate import newest
 from storage.rows import Row
-from storage.snapshot_store import Moment, open_moment
+from storage.snapshot_store import SnapshotStore, open_moment
 from storage.table_dump import KEPT_BACK, LEFT_OUT, next_page, shown, taken
 from storage.tables import AgentRow, JobDeliveryRow, JobRow, JobTextRow, SettingsRow
 from storage.vocabulary import AgentStatus, Env
@@ -58,7 +58,7 @@ class Manifest:
 async def export_market(settings: Settings, folder: Path, now: datetime) -> Manifest:
     """Write each table as JSON Lines into an empty folder, then the manifest."""
     async with _read(settings) as moment:
-        name = await moment.look(lambda tx: tx.get(SettingsRow, "service_name"))
+        name = await moment.read(lambda tx: tx.get(SettingsRow, "service_name"))
         make_empty(folder)
         sealed, rows = await _sealed(moment), {}
         for kind in taken():
@@ -74,12 +74,12 @@ async def export_agent(settings: Settings, who: str, env: Env, path: Path, now: 
     """Write the document that export_me gives this agent in `env`, as of `now`; return its id."""
     async with _read(settings) as moment:
         secrets = await known_secrets(moment, read_secrets(settings), settings.service_name)
-        house = house_of(settings, secrets.pepper)
-        world, opened = make_world(settings, house, secrets)
+        config = config_of(settings, secrets.pepper)
+        world, opened = make_world(settings, config, secrets)
         still = replace(world, clock=Still(now), signer=SeedSigner(secrets.signing_seed))
         try:
             agent = await find(moment, who)
-            await _write_pieces(path, agent_document(Market(moment, still, house), agent.id, env))
+            await _write_pieces(path, agent_document(Market(moment, still, config), agent.id, env))
         finally:
             for one in opened:
                 await one.close()
@@ -109,15 +109,15 @@ class OperatorsReader(Reader):
 def agent_document(market: Market, agent_id: str, env: Env) -> AsyncGenerator[bytes, None]:
     """Yield the export_me document of an agent; it contains only what the agent may see."""
     caller = Caller(agent_id, None, env, (EVERYTHING,), HERE)
-    outside = ReadContext(
-        market.store, market.caches, market.pulse, market.notifier, market.shared_results, market.desk, market.searches,
-        market.world, market.house, caller, env, market.world.clock.now(), market.operations,
+    read_ctx = ReadContext(
+        market.store, market.caches, market.health, market.notifier, market.shared_results, market.cpu_thread, market.searches,
+        market.world, market.config, caller, env, market.world.clock.now(), market.operations,
     )  # fmt: skip
-    return gather_pages(document(OperatorsReader(outside)))
+    return gather_pages(document(OperatorsReader(read_ctx)))
 
 
-async def find(moment: Moment, who: str) -> AgentRow:
-    row = await moment.look(lambda tx: any_agent(tx, who))
+async def find(moment: SnapshotStore, who: str) -> AgentRow:
+    row = await moment.read(lambda tx: any_agent(tx, who))
     if row is None:
         raise BadSettings(f"--agent {who}: there is no such agent")
     if row.status is AgentStatus.DELETED:
@@ -126,7 +126,7 @@ async def find(moment: Moment, who: str) -> AgentRow:
 
 
 @asynccontextmanager
-async def _read(settings: Settings) -> AsyncIterator[Moment]:
+async def _read(settings: Settings) -> AsyncIterator[SnapshotStore]:
     if settings.database_file is not None and not settings.database_file.exists():
         raise BadSettings(f"{settings.database_file} is not there: there is nothing to export")
     moment = await open_moment(settings.database)
@@ -136,18 +136,18 @@ async def _read(settings: Settings) -> AsyncIterator[Moment]:
         moment.close()
 
 
-async def _sealed(moment: Moment) -> set[str]:
+async def _sealed(moment: SnapshotStore) -> set[str]:
     """Return the ids of the jobs whose outputs their buyers may not see yet."""
     found = set[str]()
     async for page in _pages(moment, JobRow):
         delivered = [row for row in page if row.output is not None and row.price]
-        for seen in await moment.look(lambda tx: load_all(tx, delivered)):  # noqa: B023
+        for seen in await moment.read(lambda tx: load_all(tx, delivered)):  # noqa: B023
             if seen.facts.is_sealed:
                 found.add(seen.row.id)
     return found
 
 
-async def _write_table(moment: Moment, kind: type[Row], folder: Path, sealed: set[str]) -> int:
+async def _write_table(moment: SnapshotStore, kind: type[Row], folder: Path, sealed: set[str]) -> int:
     path, count = folder / f"{kind.__table__.name}.jsonl", 0
     with os.fdopen(new_file(path), "wb") as file:
         async for page in _pages(moment, kind):
@@ -181,12 +181,12 @@ def _told(value: object) -> str:
     return stamp(value)
 
 
-async def _pages(moment: Moment, kind: type[Row]) -> AsyncIterator[list[Any]]:
-    page: list[Any] = await moment.look(lambda tx: next_page(tx, kind, None))
+async def _pages(moment: SnapshotStore, kind: type[Row]) -> AsyncIterator[list[Any]]:
+    page: list[Any] = await moment.read(lambda tx: next_page(tx, kind, None))
     while page:
         yield page
         last = page[-1]
-        page = await moment.look(lambda tx: next_page(tx, kind, last))  # noqa: B023
+        page = await moment.read(lambda tx: next_page(tx, kind, last))  # noqa: B023
 
 
 async def _write_pieces(path: Path, pieces: AsyncGenerator[bytes, None]) -> None:

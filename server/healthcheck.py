@@ -9,7 +9,7 @@ from server.settings import EVERYWHERE, BadSettings, Settings, read_settings
 PATIENCE_SECONDS = 4.0
 
 
-def ask(settings: Settings) -> tuple[bool, str]:
+def check(settings: Settings) -> tuple[bool, str]:
     """Return whether the market is ready, and its response.
 
     It is called where it listens, with the Host header it is published under.
@@ -28,7 +28,7 @@ def ask(settings: Settings) -> tuple[bool, str]:
 
 def main() -> int:
     try:
-        ready, said = ask(read_settings())
+        ready, said = check(read_settings())
     except BadSettings as bad:
         ready, said = False, str(bad)
     print(said)

@@ -44,7 +44,7 @@ def _request(scope: Scope) -> HttpRequest:
 def request_id(given: bytes | None, dice: RandomSource) -> str:
     """Return the caller's X-Request-Id if it is well-formed, otherwise a new id."""
     told = "" if given is None else given.decode("latin-1")
-    return told if REQUEST_ID.fullmatch(told) else f"req_{dice.roll(13).hex()}"
+    return told if REQUEST_ID.fullmatch(told) else f"req_{dice.random_bytes(13).hex()}"
 
 
 def client_ip(scope: Scope, trusted_proxies: frozenset[str]) -> str:

@@ -47,7 +47,7 @@ async def rotate(settings: Settings, now: datetime) -> tuple[str, str]:
         if finish_rotation(settings, old):
             return did_of(old.public_key), did_of(secrets.public_key)
         new = replace(old, signing_seed=_next_seed(settings))
-        await store.write(lambda tx: turn(tx, old, new, now), "rotate")
+        await store.write(lambda tx: switch_keys(tx, old, new, now), "rotate")
         finish_rotation(settings, new)
     finally:
         store.close()
@@ -72,14 +72,14 @@ async def until_replaced(market: Market, replaced: Callable[[], None]) -> None:
     while True:
         await asyncio.sleep(WATCH_SECONDS)
         with suppress(StorageError):
-            if await market.store.look(lambda tx: tx.get(RetiredKeyRow, kid)) is not None:
+            if await market.store.read(lambda tx: tx.get(RetiredKeyRow, kid)) is not None:
                 log.critical("the signing key was replaced; this process ends", kid=kid)
                 replaced()
                 return
 
 
 async def retired_count(store: Store) -> int:
-    return len(await store.look(lambda tx: tx.all(retired_keys)))
+    return len(await store.read(lambda tx: tx.all(retired_keys)))
 
 
 def _next_seed(settings: Settings) -> bytes:
@@ -105,7 +105,7 @@ def _next_seed(settings: Settings) -> bytes:
     return seed
 
 
-def turn(tx: Tx, old: Secrets, new: Secrets, now: datetime) -> None:
+def switch_keys(tx: Tx, old: Secrets, new: Secrets, now: datetime) -> None:
     row = tx.get(SettingsRow, "secrets", lock=True)
     if row is None or row.value != old.fingerprint:
         raise BadSettings("another rotation came first: nothing was changed")

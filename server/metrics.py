@@ -24,7 +24,7 @@ from tools.engine.config import MarketConfig
 from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Given, Market
 from tools.engine.errors import RateLimited
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.oauth import challenge
 from tools.engine.ports import Chain, Clock, World
 from tools.engine.registry import Operation
@@ -62,7 +62,7 @@ class Metrics:
             tuple[str, str, int], tuple[Any, Any]
         ] = {}  # finding a label's counter costs more than counting
 
-    def answered(self, op: Operation, surface: str, answer: Answer, seconds: float) -> None:
+    def answered(self, op: Operation, surface: str, answer: Response, seconds: float) -> None:
         """Count one call of an operation."""
         known = self.known.get((op.name, surface, answer.status))
         if known is None:
@@ -72,7 +72,7 @@ class Metrics:
         known[1].observe(seconds)
         self.refused(surface, answer)
 
-    def refused(self, surface: str, answer: Answer | None) -> None:
+    def refused(self, surface: str, answer: Response | None) -> None:
         """Count a refusal; do nothing for None or a success."""
         if answer is None or answer.error is None:
             return
@@ -98,37 +98,39 @@ class Metrics:
 class MeasuredMarket(Market):
     """A market that counts its calls. Without METRICS the plain market is used, at no cost."""
 
-    def __init__(self, store: Store, world: World, house: MarketConfig, metrics: Metrics) -> None:
-        super().__init__(store, world, house)
+    def __init__(self, store: Store, world: World, config: MarketConfig, metrics: Metrics) -> None:
+        super().__init__(store, world, config)
         self.metrics = metrics
         metrics.registry.register(Now(self))
 
-    async def call(self, op: Operation, given: Given, approach: CallRequest, key: str | None = None) -> Answer:
+    async def call(
+        self, op: Operation, raw_arguments: Given, approach: CallRequest, key: str | None = None
+    ) -> Response:
         began = self.metrics.clock.monotonic()
-        answer = await super().call(op, given, approach, key)
+        answer = await super().call(op, raw_arguments, approach, key)
         self.metrics.answered(op, approach.surface.value, answer, self.metrics.clock.monotonic() - began)
         return answer
 
     async def stream(
-        self, op: Operation, given: Given, approach: CallRequest, *, head_only: bool = False
-    ) -> AsyncGenerator[Any, None] | Answer:
-        opened = await super().stream(op, given, approach, head_only=head_only)
+        self, op: Operation, raw_arguments: Given, approach: CallRequest, *, head_only: bool = False
+    ) -> AsyncGenerator[Any, None] | Response:
+        opened = await super().stream(op, raw_arguments, approach, head_only=head_only)
         surface = approach.surface.value
-        refused = opened if isinstance(opened, Answer) else None
+        refused = opened if isinstance(opened, Response) else None
         self.metrics.calls.labels(op.name, surface, str(refused.status if refused else op.status)).inc()
         self.metrics.refused(surface, refused)
         return opened
 
-    async def count_protocol_request(self, approach: CallRequest) -> Answer | None:
+    async def count_protocol_request(self, approach: CallRequest) -> Response | None:
         return self._counted(approach, await super().count_protocol_request(approach))
 
-    async def unread(self, approach: CallRequest, body_bytes: int) -> Answer | None:
-        return self._counted(approach, await super().unread(approach, body_bytes))
+    async def refuse_unread_body(self, approach: CallRequest, body_bytes: int) -> Response | None:
+        return self._counted(approach, await super().refuse_unread_body(approach, body_bytes))
 
-    async def require_credential(self, approach: CallRequest) -> Answer | None:
+    async def require_credential(self, approach: CallRequest) -> Response | None:
         return self._counted(approach, await super().require_credential(approach))
 
-    def _counted(self, approach: CallRequest, refused: Answer | None) -> Answer | None:
+    def _counted(self, approach: CallRequest, refused: Response | None) -> Response | None:
         self.metrics.refused(approach.surface.value, refused)
         return refused
 
@@ -163,7 +165,7 @@ class Now:
         self.market = market
 
     def collect(self) -> Iterator[Metric]:
-        market, counters, pulse = self.market, self.market.store.counters, self.market.pulse
+        market, counters, pulse = self.market, self.market.store.counters, self.market.health
         now = market.world.clock.monotonic()
         yield _total("worker_rounds", "Rounds of the workers that ended.", pulse.rounds)
         if pulse.round_ended is not None:
@@ -213,22 +215,22 @@ def metrics_page(
     async def answer(scope: MutableMapping[str, Any]) -> Found:
         approach = approach_of(scope, Surface.REST)
         try:
-            need_operator(approach, market.house)
+            need_operator(approach, market.config)
         except MarketError as error:
             refused = market.refuse_anonymous(error, approach)
             return Found(
-                refused.status, "application/json", refused.body, tuple(_said_of(refused, scope, market.house))
+                refused.status, "application/json", refused.body, tuple(_said_of(refused, scope, market.config))
             )
         return Found(200, CONTENT_TYPE_LATEST, generate_latest(metrics.registry))
 
     return answer
 
 
-def _said_of(refused: Answer, scope: MutableMapping[str, Any], house: MarketConfig) -> Iterator[tuple[bytes, bytes]]:
+def _said_of(refused: Response, scope: MutableMapping[str, Any], config: MarketConfig) -> Iterator[tuple[bytes, bytes]]:
     """Return the headers of a refusal as REST sends them, but not cache-control.
 
     Probes sets cache-control itself.
     """
     yield from (one for one in of_answer(refused) if one[0] != b"cache-control")
     if refused.status == 401:
-        yield b"www-authenticate", challenge(house.urls, scope["headers"], "", tried=False)
+        yield b"www-authenticate", challenge(config.urls, scope["headers"], "", tried=False)

@@ -106,9 +106,9 @@ class RandomPool:
     def __init__(self, dice: RandomSource) -> None:
         self.dice, self.kept = dice, b""
 
-    def roll(self, count: int) -> bytes:
+    def random_bytes(self, count: int) -> bytes:
         if len(self.kept) < count:
-            self.kept = self.dice.roll(count * STOCKED)
+            self.kept = self.dice.random_bytes(count * STOCKED)
         rolled, self.kept = self.kept[:count], self.kept[count:]
         return rolled
 

@@ -16,7 +16,7 @@ class Refused(Exception):
     """The market answered with an error or not at all; the message is for the operator."""
 
 
-def ask(settings: Settings, url: str | None, name: str, **given: Any) -> str:
+def call_operation(settings: Settings, url: str | None, name: str, **given: Any) -> str:
     """Call an operation and return its record as JSON.
 
     The JSON is ASCII, so that texts in it cannot send control sequences to a terminal. Raises BadSettings if the

@@ -52,7 +52,7 @@ class Readiness:
             hint="checks says what is wrong with each; ask again when it is mended.",
             retry_after_seconds=RETRY_SECONDS,
         )
-        body = {"error": error.record(request_id, self.market.house.docs_url), **body}
+        body = {"error": error.record(request_id, self.market.config.docs_url), **body}
         return Found(error.status, "application/json", orjson.dumps(body), ((b"retry-after", b"%d" % RETRY_SECONDS),))
 
     async def look(self) -> dict[str, str]:
@@ -85,11 +85,11 @@ class Readiness:
         return OK if self.writing.exception() is None else "it does not write"
 
     async def _write(self) -> None:
-        name = f"ready:{self.market.world.dice.roll(8).hex()}"  # random: processes never use the same row
+        name = f"ready:{self.market.world.dice.random_bytes(8).hex()}"  # random: processes never use the same row
         await self.market.store.write(lambda tx: write_and_forget(tx, name), "ready")
 
     def _workers(self) -> str:
-        ended = self.market.pulse.round_ended
+        ended = self.market.health.round_ended
         if ended is None:
             return "they have made no round yet"
         age = self.market.world.clock.monotonic() - ended

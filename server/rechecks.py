@@ -59,13 +59,13 @@ class DailyRechecks:
     async def _at_domain(self, due: domains.Due) -> None:
         market = self.market
         try:
-            proof = await domains.look_for_proof(market.world, market.house, due.agent_id, due.domain)
+            proof = await domains.look_for_proof(market.world, market.config, due.agent_id, due.domain)
         except NotAttempted:
             proof = None
         await self._write(lambda ctx: domains.finish_check(ctx, due, proof))
 
     async def _at_identity(self, due: identities.Due) -> None:
-        seen = await identities.look_again(self.market.world, self.market.house, due)
+        seen = await identities.look_again(self.market.world, self.market.config, due)
         await self._write(lambda ctx: identities.finish_look(ctx, due, seen))
 
     async def _write(self, step: Callable[[TxContext], T]) -> T:

@@ -75,7 +75,7 @@ async def known_secrets(store: Store, secrets: Secrets, brand: str) -> Secrets:
 
     Raises BadSettings if the secrets or the brand, which is part of what is signed, are not the stored ones.
     """
-    rows = await store.look(lambda tx: [tx.get(SettingsRow, name) for name in ("secrets", "service_name")])
+    rows = await store.read(lambda tx: [tx.get(SettingsRow, name) for name in ("secrets", "service_name")])
     fingerprint, name = (None if row is None else row.value for row in rows)
     found = _among(secrets, fingerprint)
     _compare_brand(name, brand)

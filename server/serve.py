@@ -33,7 +33,7 @@ class Server(uvicorn.Server):
     """
 
     def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None] = lambda: None) -> None:
-        config.http = bounded_http(service.house.docs_url)
+        config.http = bounded_http(service.config.docs_url)
         super().__init__(config)
         self.service, self.ready, self.opened = service, ready, AsyncExitStack()
         self.key_replaced = False
@@ -104,13 +104,13 @@ def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False, chang
 
 
 def settle_and_say(greeting: str, desk: Desk | None) -> None:
-    settle()
+    tune_garbage_collection()
     print(greeting, flush=True)
     if desk is not None:
         desk.start()
 
 
-def settle() -> None:
+def tune_garbage_collection() -> None:
     """Exclude what is loaded now from garbage collection, and collect less often.
 
     With Python's own thresholds the collector scans a growing tree of JSON, and the whole program, again and again:
@@ -165,9 +165,9 @@ def uvicorn_config(service: Service, settings: Settings) -> uvicorn.Config:
 
 
 def greeting(service: Service, chain: Sandbox | None) -> str:
-    base = service.house.base_url
+    base = service.config.base_url
     lines = [
-        f"Emporion {service.house.version} serves {base}",
+        f"Emporion {service.config.version} serves {base}",
         f"  MCP        {base}/mcp",
         f"  A2A        {base}/a2a      card {base}/.well-known/agent-card.json",
         f"  REST       {base}/v1       {base}/openapi.json",

@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from storage.vocabulary import Env
 from tools.chain.wallet_proof import address_of
-from tools.engine.config import Limits, MarketConfig, Network, Windows
+from tools.engine.config import Deadlines, Limits, MarketConfig, Network
 from tools.kernel.reserved_words import COMMON_BRAND
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
@@ -276,7 +276,7 @@ def _sentence(fault: Mapping[str, Any]) -> str:
     return f"{PREFIX}{name.upper()}: {message}{shown}"
 
 
-def house_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = None) -> MarketConfig:
+def config_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = None) -> MarketConfig:
     """Return the configuration that the operations see."""
     return MarketConfig(
         brand=settings.service_name,
@@ -285,13 +285,13 @@ def house_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = No
         pepper=pepper,
         networks={Env.LIVE: _live(settings), Env.TEST: _test(settings, sandbox_rpc_url)},
         windows={
-            Env.LIVE: Windows(
+            Env.LIVE: Deadlines(
                 settings.review_window_seconds_live,
                 settings.payment_window_seconds_live,
                 settings.accept_timeout_seconds_live,
                 settings.verdict_window_seconds_live,
             ),
-            Env.TEST: Windows(
+            Env.TEST: Deadlines(
                 settings.review_window_seconds_test,
                 settings.payment_window_seconds_test,
                 settings.accept_timeout_seconds_test,

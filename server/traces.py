@@ -28,7 +28,7 @@ from storage.vocabulary import Env
 from tools.engine.config import MarketConfig
 from tools.engine.context import CallRequest
 from tools.engine.dispatch import Given, Market
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.ports import World
 from tools.engine.registry import Operation
 
@@ -45,12 +45,12 @@ CARRIER = (b"traceparent", b"tracestate")
 class Tracing:
     """The tracer of one process, and the exporter of its spans."""
 
-    def __init__(self, endpoint: str, house: MarketConfig) -> None:
-        named = {} if "OTEL_SERVICE_NAME" in os.environ else {SERVICE_NAME: house.brand}
-        resource = Resource.create({**named, SERVICE_VERSION: house.version})
+    def __init__(self, endpoint: str, config: MarketConfig) -> None:
+        named = {} if "OTEL_SERVICE_NAME" in os.environ else {SERVICE_NAME: config.brand}
+        resource = Resource.create({**named, SERVICE_VERSION: config.version})
         self.provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self.provider.add_span_processor(processor_to(endpoint))
-        self.tracer = self.provider.get_tracer("emporion", house.version)
+        self.tracer = self.provider.get_tracer("emporion", config.version)
         self.reads = TraceContextTextMapPropagator()
 
     @contextmanager
@@ -66,14 +66,16 @@ class Tracing:
                 span.set_status(Status(StatusCode.ERROR))
                 raise
 
-    def market(self, store: Store, world: World, house: MarketConfig, metrics: Metrics | None) -> Market:
+    def market(self, store: Store, world: World, config: MarketConfig, metrics: Metrics | None) -> Market:
         """Return a market that traces its calls, its transactions and its chain calls."""
         store = cast(Store, TracedStore(store, self))
         world = replace(
             world, chains={env: WatchedChain(chain, TracedCalls(env, self)) for env, chain in world.chains.items()}
         )
         made: Traced = (
-            TracedMarket(store, world, house) if metrics is None else TracedMeasuredMarket(store, world, house, metrics)
+            TracedMarket(store, world, config)
+            if metrics is None
+            else TracedMeasuredMarket(store, world, config, metrics)
         )
         made.tracing = self
         return made
@@ -116,10 +118,12 @@ class Traced(Market):
 
     tracing: Tracing
 
-    async def call(self, op: Operation, given: Given, approach: CallRequest, key: str | None = None) -> Answer:
+    async def call(
+        self, op: Operation, raw_arguments: Given, approach: CallRequest, key: str | None = None
+    ) -> Response:
         named = {"emporion.operation": op.name, "emporion.surface": approach.surface.value}
         with self.tracing.span(f"call {op.name}", **named) as span:
-            answer = await super().call(op, given, approach, key)
+            answer = await super().call(op, raw_arguments, approach, key)
             span.set_attribute("emporion.status", answer.status)
             if answer.error is not None:
                 span.set_attribute("emporion.code", answer.error["code"])

@@ -10,7 +10,7 @@ from server.settings import Settings
 from storage.disputes import dispute_ids
 from storage.open import open_store
 from storage.transaction import StorageError, Tx
-from tools.jobs.disputes.draw_rules import drawn, drawn_again, hash_of, list_text, pairs_text
+from tools.jobs.disputes.draw_rules import draw_seats, drawn_again, hash_of, list_text, pairs_text
 from tools.jobs.disputes.draws import faults_of_draws
 
 PAGE = 100
@@ -87,7 +87,7 @@ def _of_record(shown: Mapping[str, Any], ids: Any, pairs: Any) -> Iterator[Findi
 def _of_draw(secret: bytes, draw: Mapping[str, Any], ids: list[str], pairs: list[list[str]]) -> Finding:
     number, wanted = draw["round"], draw.get("wanted") or draw["seats"]
     if draw.get("version", 1) == 1:
-        seated = drawn(secret, number, ids, draw["seats"])
+        seated = draw_seats(secret, number, ids, draw["seats"])
     elif hash_of(pairs_text(pairs)) != draw["related_hash"]:
         return False, f"round {number} was drawn from these ids, but the pairs are not those it met: give --pairs"
     else:

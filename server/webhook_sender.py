@@ -33,7 +33,7 @@ class Sender:
 
     def __init__(self, market: Market, heard: Heard = lambda _: None) -> None:
         self.market, self.heard = market, heard
-        self.pushes = PushBodies(market.house.brand, CATALOGUE.values())
+        self.pushes = PushBodies(market.config.brand, CATALOGUE.values())
         self.flying: set[asyncio.Task[None]] = set()
         self.woken = asyncio.Event()
 
@@ -64,14 +64,14 @@ class Sender:
 
     async def fan_out(self) -> None:
         """Write the deliveries of all new events."""
-        if await self.market.store.look(_is_behind):
+        if await self.market.store.read(_is_behind):
             while await self.market.store.write(lambda tx: fan_out(context_of(self.market, tx)), "fan_out") == FANNED:
                 pass
 
     async def claim(self) -> Claimed:
         """Lease the attempts that have been due longest."""
         now, most = self.market.world.clock.now(), min(BATCH, MAX_IN_FLIGHT - len(self.flying))
-        due_at = await self.market.store.look(lambda tx: tx.one(soonest_webhook))
+        due_at = await self.market.store.read(lambda tx: tx.one(soonest_webhook))
         if due_at is None or due_at > now or not most:
             return Claimed([], False)
         return await self.market.store.write(lambda tx: claim(context_of(self.market, tx), most), "claim_deliveries")
@@ -83,7 +83,7 @@ class Sender:
             wait = await self.market.store.write(
                 lambda tx: wait_to_push(context_of(self.market, tx), written), "count_push"
             )
-        attempted = None if wait else await post(self.market.world, self.market.house, written)
+        attempted = None if wait else await post(self.market.world, self.market.config, written)
         self.heard(attempted)
         await self.market.store.write(
             lambda tx: finish(context_of(self.market, tx), written, attempted, wait), "finish_delivery"
@@ -93,7 +93,7 @@ class Sender:
         """Fill in the body: a task is rendered from its job's state at the time of sending."""
         if posting.task is None:
             return posting
-        record, shows = await self.market.store.look(lambda tx: task_to_push(context_of(self.market, tx), posting))
+        record, shows = await self.market.store.read(lambda tx: task_to_push(context_of(self.market, tx), posting))
         task = replace(posting.task, shows=shows)
         holds_order, holds_output = task.sent is not None, task.sent == shows
         body = self.pushes(

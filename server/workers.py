@@ -31,7 +31,7 @@ from tools.engine.last_seen import write_touches
 from tools.engine.ports import Chain
 from tools.engine.search_log import write_searches
 from tools.events.schedules.logic import fire_due_schedules
-from tools.jobs.disputes.panel_actions import held, judge_due_cases
+from tools.jobs.disputes.panel_actions import judge_due_cases, load_and_resolve
 from tools.jobs.expiry import expire_due_jobs
 from tools.jobs.lifecycle import CLOCK_MOVES, JobMove
 from tools.jobs.recount_queue import count_waiting
@@ -43,14 +43,14 @@ from tools.purchases.workflow import follow_up
 
 log = structlog.get_logger("emporion.workers")
 Batches = Callable[[TxContext, Due], tuple[int, Due | None]]
-NOBODY = Caller(None, None, None, (), CallRequest(Surface.REST, "worker", "req_worker"))
+SYSTEM_CALLER = Caller(None, None, None, (), CallRequest(Surface.REST, "worker", "req_worker"))
 PROBE_SECONDS, SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 5.0, 1.0, 300.0
 PATIENCE_SECONDS = 3.0
 DEPARTURES, INDEX_BATCHES, DESERTED, PURCHASES, MATCH_BATCHES = 50, 20, 50, 20, 10
 
 
 @dataclass(slots=True)
-class Step:
+class PeriodicJob:
     """A periodic job."""
 
     run: Callable[[], Awaitable[object]]
@@ -66,34 +66,34 @@ class Workers:
     def __init__(self, market: Market, disk_is_low: Callable[[], bool] = lambda: False) -> None:
         self.market, self.disk_is_low = market, disk_is_low
         self.steps = [
-            Step(self.probe, PROBE_SECONDS),
-            Step(self.sweep, SWEEP_SECONDS),
-            Step(self.expire_bounties, SWEEP_SECONDS),
-            Step(self.judge, SWEEP_SECONDS),
-            Step(self.tell, SWEEP_SECONDS),
-            Step(self.fire, SWEEP_SECONDS),
-            Step(self.write_touches, 10.0),
-            Step(self.write_searches, 10.0),
-            Step(self.settle, SWEEP_SECONDS, apart=True),
-            Step(self.close_deleted_accounts, SWEEP_SECONDS),
-            Step(self.index_agents, SWEEP_SECONDS),
-            Step(self.index_listings, SWEEP_SECONDS),
-            Step(self.tell_of_bounties, SWEEP_SECONDS),
-            Step(self.recount_jobs, SWEEP_SECONDS),
-            Step(self.purge_old, HOUSEKEEPING_SECONDS),
+            PeriodicJob(self.check_health, PROBE_SECONDS),
+            PeriodicJob(self.sweep, SWEEP_SECONDS),
+            PeriodicJob(self.expire_bounties, SWEEP_SECONDS),
+            PeriodicJob(self.resolve_disputes, SWEEP_SECONDS),
+            PeriodicJob(self.send_reminders, SWEEP_SECONDS),
+            PeriodicJob(self.fire_schedules, SWEEP_SECONDS),
+            PeriodicJob(self.write_touches, 10.0),
+            PeriodicJob(self.write_searches, 10.0),
+            PeriodicJob(self.follow_up_purchases, SWEEP_SECONDS, apart=True),
+            PeriodicJob(self.close_deleted_accounts, SWEEP_SECONDS),
+            PeriodicJob(self.index_agents, SWEEP_SECONDS),
+            PeriodicJob(self.index_listings, SWEEP_SECONDS),
+            PeriodicJob(self.tell_of_bounties, SWEEP_SECONDS),
+            PeriodicJob(self.recount_jobs, SWEEP_SECONDS),
+            PeriodicJob(self.purge_old, HOUSEKEEPING_SECONDS),
         ]
 
     async def run(self) -> None:
         """Run until cancelled. A step that fails is logged and tried again at its next time."""
         async with asyncio.TaskGroup() as loops:
-            loops.create_task(self._again_and_again(self.turn), name="rounds")
+            loops.create_task(self._again_and_again(self.run_due), name="rounds")
             loops.create_task(self._again_and_again(self.run_due_external), name="rounds-apart")
 
-    async def turn(self) -> None:
+    async def run_due(self) -> None:
         """Run the due steps that call no external services."""
         await self._round(apart=False)
-        self.market.pulse.rounds += 1
-        self.market.pulse.round_ended = self.market.world.clock.monotonic()
+        self.market.health.rounds += 1
+        self.market.health.round_ended = self.market.world.clock.monotonic()
 
     async def run_due_external(self) -> None:
         """Run the due steps that call external services."""
@@ -111,7 +111,7 @@ class Workers:
                 step.next_at = now + step.every_seconds
                 await self._attempt(step)
 
-    async def _attempt(self, step: Step) -> None:
+    async def _attempt(self, step: PeriodicJob) -> None:
         step.failed = True
         try:
             await step.run()
@@ -121,11 +121,13 @@ class Workers:
         except Exception:
             log.exception("step", step=step.run.__name__)
 
-    async def probe(self) -> None:
+    async def check_health(self) -> None:
         """Check the database, the chains and the other steps; /health shows the results."""
-        pulse, market = self.market.pulse, self.market
+        pulse, market = self.market.health, self.market
         pulse.database = await self._database_answers()
-        pulse.workers = market.store.alive and not any(step.failed for step in self.steps if step.run != self.probe)
+        pulse.workers = market.store.alive and not any(
+            step.failed for step in self.steps if step.run != self.check_health
+        )
         states = await asyncio.gather(*(self._chain_state(market.world.chains.get(env)) for env in Env))
         pulse.chains = dict(zip(Env, states, strict=True))
         pulse.disk_low = self.disk_is_low()
@@ -145,7 +147,7 @@ class Workers:
         """Expire the bounties whose deadline has passed."""
         return await self._in_batches(expire_due_bounties, "expire_bounties")
 
-    async def judge(self) -> int:
+    async def resolve_disputes(self) -> int:
         """Advance the panels whose deadline has passed or whose evaluator has left."""
         moved, after = 0, ""
         while True:
@@ -157,7 +159,7 @@ class Workers:
             if rest is None:
                 break
             after = rest
-        for job_id in await self.market.store.look(lambda tx: tx.all(deserted_cases, limit=DESERTED)):
+        for job_id in await self.market.store.read(lambda tx: tx.all(deserted_cases, limit=DESERTED)):
             moved += await self._judge_one(job_id)
         return moved
 
@@ -165,7 +167,7 @@ class Workers:
         """Close the open jobs, listings and bounties of deleted agents; it continues after a crash."""
         market = self.market
         now = market.world.clock.now()
-        for agent_id in await market.store.look(lambda tx: tx.all(due_departures, now=now, limit=DEPARTURES)):
+        for agent_id in await market.store.read(lambda tx: tx.all(due_departures, now=now, limit=DEPARTURES)):
             place: Place | None = START
             while place is not None:
                 place = await self._close_batch(agent_id, place)
@@ -176,21 +178,21 @@ class Workers:
 
         The batches are bounded, here and below, because other steps wait.
         """
-        waiting = await self.market.store.look(lambda tx: tx.one(ANY_UNINDEXED) is not None)
+        waiting = await self.market.store.read(lambda tx: tx.one(ANY_UNINDEXED) is not None)
         for _ in range(INDEX_BATCHES if waiting else 0):
             if not await self.market.store.write(index_waiting, "index_agents"):
                 break
 
     async def index_listings(self) -> None:
         """Index listings again whose search tokens are of an older version, in bounded batches."""
-        waiting = await self.market.store.look(lambda tx: tx.one(stale_listings_counted, version=TOKENS_VERSION))
+        waiting = await self.market.store.read(lambda tx: tx.one(stale_listings_counted, version=TOKENS_VERSION))
         for _ in range(INDEX_BATCHES if waiting else 0):
             if not await self.market.store.write(index_stale, "index_listings"):
                 break
 
     async def tell_of_bounties(self) -> None:
         """Notify agents of new bounties that match their profile, in bounded batches."""
-        waiting = await self.market.store.look(lambda tx: tx.one(ANY_MATCH) is not None)
+        waiting = await self.market.store.read(lambda tx: tx.one(ANY_MATCH) is not None)
         for _ in range(MATCH_BATCHES if waiting else 0):
             work = lambda tx: tell_of_bounties(context_of(self.market, tx))  # noqa: E731 - reads as what it is
             if not await self.market.store.write(work, "tell_of_bounties"):
@@ -198,38 +200,38 @@ class Workers:
 
     async def recount_jobs(self) -> None:
         """Count pending jobs in statistics, in bounded batches."""
-        waiting = await self.market.store.look(lambda tx: tx.one(ANY_UNMARKED) is not None)
+        waiting = await self.market.store.read(lambda tx: tx.one(ANY_UNMARKED) is not None)
         for _ in range(INDEX_BATCHES if waiting else 0):
             now = self.market.world.clock.now()
             if not await self.market.store.write(lambda tx: count_waiting(tx, now), "mark_jobs"):  # noqa: B023
                 break
 
-    async def tell(self) -> int:
+    async def send_reminders(self) -> int:
         """Send the reminders that are due: approaching deadlines and overdue work."""
         return await self._in_batches(tell_due_notices, "tell")
 
-    async def fire(self) -> int:
+    async def fire_schedules(self) -> int:
         """Fire the schedules that are due."""
         return await self._in_batches(fire_due_schedules, "fire")
 
-    async def settle(self) -> int:
+    async def follow_up_purchases(self) -> int:
         """Follow up x402 purchases whose payment response was lost or whose client disconnected."""
         market = self.market
         now = market.world.clock.now()
-        due = await market.store.look(lambda tx: tx.all(due_purchases, now=now, limit=PURCHASES))
-        place = market.outside(NoArguments(), NOBODY)
+        due = await market.store.read(lambda tx: tx.all(due_purchases, now=now, limit=PURCHASES))
+        place = market.read_ctx(NoArguments(), SYSTEM_CALLER)
         looks = (follow_up(replace(place, env=Env(row.env)), row.id) for row in due)
         for fault in filter(None, await asyncio.gather(*looks, return_exceptions=True)):
             raise fault  # only after all other purchases were handled
         return len(due)
 
     async def write_touches(self) -> None:
-        taken = self.market.touches.take()
+        taken = self.market.touches.drain()
         if taken:
             await self.market.store.write(lambda tx: write_touches(tx, taken), "touches")
 
     async def write_searches(self) -> None:
-        noted = self.market.searches.take()
+        noted = self.market.searches.drain()
         if noted:
             await self.market.store.write(lambda tx: write_searches(tx, noted), "searches")
 
@@ -238,7 +240,7 @@ class Workers:
             pass
 
     async def _judge_one(self, job_id: str) -> int:
-        work = lambda tx: held(context_of(self.market, tx), job_id)  # noqa: E731 - reads as what it is
+        work = lambda tx: load_and_resolve(context_of(self.market, tx), job_id)  # noqa: E731 - reads as what it is
         return int(await self.market.store.write(work, "judge") is not None)
 
     async def _sweep_batch(self, move: JobMove, after: str) -> tuple[int, str | None]:
@@ -283,4 +285,4 @@ class Workers:
 def context_of(market: Market, tx: Tx) -> TxContext:
     """Return a context for work that no caller asked for."""
     now: datetime = market.world.clock.now()
-    return TxContext(tx, market.world, market.house, NOBODY, Env.LIVE, now, market.operations)
+    return TxContext(tx, market.world, market.config, SYSTEM_CALLER, Env.LIVE, now, market.operations)

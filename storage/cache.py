@@ -33,7 +33,7 @@ class Cache(Generic[V]):
         self.owned: dict[str, set[str]] = {}  # names of the cached values of each owner
         self.now_seconds, self.most, self.size_of = now_seconds, most, size_of
         self.believed_seconds = store.cached_seconds
-        store.droppers.append(self.drop)
+        store.droppers.append(self.invalidate)
 
     def get(self, name: str) -> V | None:
         found = self.values.get(name)
@@ -66,7 +66,7 @@ class Cache(Generic[V]):
             self._keep(name, value, began)
         return value
 
-    def drop(self, names: Sequence[str]) -> None:
+    def invalidate(self, names: Sequence[str]) -> None:
         for name in names:
             self._remove(name)
             self.filling.pop(name, None)

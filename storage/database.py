@@ -53,16 +53,16 @@ class Database(ABC):
         """Write the notified events and COMMIT, so that event numbers rise in the order of commits."""
 
     @abstractmethod
-    def verdict(self, error: Exception) -> Exception:
+    def classify_error(self, error: Exception) -> Exception:
         """Return the storage error that a driver's error means; any other error unchanged."""
 
     def writing(self) -> Tx:
-        return Tx(self._keep(self.write_cursor()), self.dialect, self.verdict)
+        return Tx(self._keep(self.write_cursor()), self.dialect, self.classify_error)
 
     def reading(self, seconds: float) -> Tx:
-        return Tx(self._keep(self.read_cursor(seconds)), self.dialect, self.verdict)
+        return Tx(self._keep(self.read_cursor(seconds)), self.dialect, self.classify_error)
 
-    def drop(self, tx: Tx) -> None:
+    def discard(self, tx: Tx) -> None:
         self.cursors.remove(tx.cursor)
         with suppress(Exception):
             tx.cursor.connection.close()

@@ -60,7 +60,7 @@ class Postgres(Database):
 
         The transaction has begun when the previous one ended. The server limits the time of each statement.
         """
-        tx.until = time.monotonic() + seconds
+        tx.deadline = time.monotonic() + seconds
 
     def end_read(self, tx: Tx) -> None:
         """End the transaction and begin the next.
@@ -80,18 +80,18 @@ class Postgres(Database):
 
     def finish(self, tx: Tx) -> None:
         with tx.cursor.connection.pipeline():  # one round trip, so that the lock is held only briefly
-            for start in range(0, len(tx.stale), MAX_NOTIFIED):
-                tx.cursor.execute(STALE, ["stale " + " ".join(tx.stale[start : start + MAX_NOTIFIED])])
+            for start in range(0, len(tx.invalidated), MAX_NOTIFIED):
+                tx.cursor.execute(STALE, ["stale " + " ".join(tx.invalidated[start : start + MAX_NOTIFIED])])
             if tx.events:
                 tx.cursor.execute(
-                    EVENT_ORDER, ["events " + " ".join(tx.told if len(tx.told) <= MAX_NOTIFIED else EVERYBODY)]
+                    EVENT_ORDER, ["events " + " ".join(tx.notified if len(tx.notified) <= MAX_NOTIFIED else EVERYBODY)]
                 )
                 tx.write_events()
             commit = tx.cursor.connection.execute("COMMIT")
         if commit.statusmessage != "COMMIT":  # a failed transaction's COMMIT is answered with ROLLBACK, without error
             raise Unavailable(f"the server answered COMMIT with {commit.statusmessage}")
 
-    def verdict(self, error: Exception) -> Exception:
+    def classify_error(self, error: Exception) -> Exception:
         if isinstance(error, MOVED):
             return Conflict(str(error))
         if isinstance(error, HELD):
@@ -125,7 +125,7 @@ class PostgresStore(Store):
             try:
                 async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
                     await connection.execute("LISTEN market")
-                    self.wake()  # for events that were missed while not connected
+                    self.notify()  # for events that were missed while not connected
                     while True:
                         async for heard in connection.notifies(timeout=PING_SECONDS):
                             self._heard(heard.payload)
@@ -137,6 +137,6 @@ class PostgresStore(Store):
     def _heard(self, payload: str) -> None:
         what, *names = payload.split(" ")
         if what == "events":
-            self.wake(frozenset(names))
+            self.notify(frozenset(names))
         else:
-            self.drop(names)
+            self.invalidate(names)

@@ -30,7 +30,7 @@ R = TypeVar("R", bound="Row")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Moment(TypeDecorator[datetime]):
+class UtcMicroseconds(TypeDecorator[datetime]):
     """A UTC time, stored as whole microseconds since 1970.
 
     Both databases sort and compare it in the same way.
@@ -46,7 +46,7 @@ class Moment(TypeDecorator[datetime]):
         return None if value is None else EPOCH + timedelta(microseconds=value)
 
 
-class Word(TypeDecorator[StrEnum]):
+class EnumText(TypeDecorator[StrEnum]):
     """One word of a StrEnum, stored as text."""
 
     impl = Text
@@ -68,7 +68,7 @@ def _integer(*_: object, **__: object) -> str:
 
 
 SQL_TYPES: dict[type, type[TypeEngine[Any]]] = {
-    str: Text, int: BigInteger, bool: Boolean, bytes: LargeBinary, datetime: Moment,
+    str: Text, int: BigInteger, bool: Boolean, bytes: LargeBinary, datetime: UtcMicroseconds,
 }  # fmt: skip
 
 
@@ -148,5 +148,5 @@ def _column(key: str, hint: Any, spec: object) -> Column[Any]:
     column.key = column.name = key
     column.nullable = optional
     if isinstance(column.type, NullType):
-        column.type = Word(python) if issubclass(python, StrEnum) else SQL_TYPES[python]()
+        column.type = EnumText(python) if issubclass(python, StrEnum) else SQL_TYPES[python]()
     return column

@@ -74,24 +74,24 @@ class PostgresMoment(OneConnection, Postgres):
         """Do nothing: the snapshot ends with the store."""
 
 
-class Moment(Store):
+class SnapshotStore(Store):
     """A database as it was when this was opened. All reads see the same."""
 
     async def write(self, work: Callable[[Tx], T], name: str = "unit") -> T:
         raise Unavailable("a moment that has passed is only read")
 
 
-async def open_moment(url: str) -> Moment:
+async def open_moment(url: str) -> SnapshotStore:
     """Open a read-only store of everything committed before this call.
 
     Raises Unavailable if the tables are not those of this version.
     """
-    moment = Moment(
+    moment = SnapshotStore(
         SQLiteMoment(Path(url.removeprefix(SQLITE))) if url.startswith(SQLITE) else PostgresMoment(url),
         scan_seconds=PATIENCE_SECONDS,
     )
     try:
-        found = await moment.look(_revision)
+        found = await moment.read(_revision)
         if found is not None and not knows(found):
             raise Unavailable(newer_sentence(found))
         if found != newest():

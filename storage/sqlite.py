@@ -52,7 +52,7 @@ class SQLite(Database):
         return self._connect("ro", READER).cursor()
 
     def start_read(self, tx: Tx, seconds: float) -> None:
-        until = tx.until = time.monotonic() + seconds
+        until = tx.deadline = time.monotonic() + seconds
         tx.cursor.execute("BEGIN")
         tx.cursor.connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
 
@@ -67,7 +67,7 @@ class SQLite(Database):
         tx.write_events()
         tx.cursor.execute("COMMIT")
 
-    def verdict(self, error: Exception) -> Exception:
+    def classify_error(self, error: Exception) -> Exception:
         if isinstance(error, self.module.IntegrityError) and str(error).startswith("UNIQUE constraint failed"):
             return Conflict(str(error))  # by its message, because pysqlite3 has no extended error codes
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
@@ -75,7 +75,7 @@ class SQLite(Database):
             return TooSlow(str(error))
         return Unavailable(str(error)) if code in FAILURES else error
 
-    def drop(self, tx: Tx) -> None:
+    def discard(self, tx: Tx) -> None:
         """Roll back, then close the connection.
 
         A connection whose statement is still referenced, for example by an error's traceback, stays open when
@@ -83,7 +83,7 @@ class SQLite(Database):
         """
         with suppress(self.module.Error):
             tx.cursor.execute("ROLLBACK")
-        super().drop(tx)
+        super().discard(tx)
 
     def close(self) -> None:
         super().close()
@@ -154,9 +154,9 @@ class SQLiteStore(Store):
                     tx.cursor.connection.set_progress_handler(None, STEPS)
                 tx.cursor.execute("ROLLBACK")
         except self.driver_error as error:
-            verdict = self.database.verdict(error)
+            verdict = self.database.classify_error(error)
             if self.inline and not isinstance(verdict, TooSlow):  # the next read opens the file again
-                self.database.drop(self.inline)
+                self.database.discard(self.inline)
                 self.inline = None
             raise verdict from error
 

@@ -10,7 +10,7 @@ from storage.transaction import Unavailable
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class BackupMetadata:
     """A database's metadata: the revision of its tables, and the rows of `house`."""
 
     revision: str
@@ -31,7 +31,7 @@ def copy_online(source: Path, target: Path) -> None:
         other.execute("PRAGMA journal_mode=DELETE")  # one file without a WAL beside it; serving it turns WAL on again
 
 
-def said_of(path: Path) -> Said:
+def said_of(path: Path) -> BackupMetadata:
     """Read a database's metadata, even while it is served.
 
     Raises Unavailable if it is not the database of a market.
@@ -40,7 +40,7 @@ def said_of(path: Path) -> Said:
         rows = opened.execute("SELECT version_num FROM alembic_version").fetchall()
         if len(rows) != 1:
             raise Unavailable(f"{path} holds no market")
-        return Said(rows[0][0], dict(opened.execute("SELECT name, value FROM house")))
+        return BackupMetadata(rows[0][0], dict(opened.execute("SELECT name, value FROM house")))
 
 
 @contextmanager

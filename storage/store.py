@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from storage.database import Counters, Database, Probe
 from storage.transaction import Overloaded, Tx, Unavailable
-from storage.worker_threads import Answer, Asked, Reader, Writer
+from storage.worker_threads import Reader, WorkItem, WorkResult, Writer
 
 T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]  # the agents a commit notified; EVERYBODY if unknown
@@ -37,11 +37,11 @@ class Store:
         self.waiting = 0
         self.closed = False
         self.counters = Counters()
-        self.probe: Probe | None = None  # fault injection: called by the writer around its COMMIT
+        self.fault_hook: Probe | None = None  # fault injection: called by the writer around its COMMIT
         self.listeners: list[Listener] = []  # called after a commit that notified agents; only a hint, the rows decide
         self.droppers: list[Dropper] = []  # caches: called with the stale names before answers go out
-        self.writes: SimpleQueue[Asked | None] = SimpleQueue()
-        self.reads: SimpleQueue[Asked | None] = SimpleQueue()
+        self.writes: SimpleQueue[WorkItem | None] = SimpleQueue()
+        self.reads: SimpleQueue[WorkItem | None] = SimpleQueue()
         self.writers = [Writer(self, self.writes, f"writer-{n}") for n in range(database.writers)]
         self.readers = [Reader(self, self.reads, f"reader-{n}") for n in range(database.readers)]
 
@@ -57,17 +57,17 @@ class Store:
         self.counters.scans += 1
         return await self._ask(self.reads, read, "scan")
 
-    async def look(self, read: Callable[[Tx], T]) -> T:
+    async def read(self, read: Callable[[Tx], T]) -> T:
         self.counters.looks += 1
         return await self._ask(self.reads, read, "look")
 
-    def wake(self, told: frozenset[str] = EVERYBODY) -> None:
+    def notify(self, notified: frozenset[str] = EVERYBODY) -> None:
         for listener in self.listeners:
-            listener(told)
+            listener(notified)
 
-    def drop(self, stale: Sequence[str]) -> None:
+    def invalidate(self, invalidated: Sequence[str]) -> None:
         for dropper in self.droppers:
-            dropper(stale)
+            dropper(invalidated)
 
     def close(self) -> None:
         """Finish what is queued, then stop. Later requests are refused."""
@@ -78,24 +78,26 @@ class Store:
             worker.join()
         self.database.close()
 
-    def release(self, answers: list[Answer], told: frozenset[str] = frozenset(), stale: tuple[str, ...] = ()) -> None:
+    def deliver_results(
+        self, answers: list[WorkResult], notified: frozenset[str] = frozenset(), invalidated: tuple[str, ...] = ()
+    ) -> None:
         """Pass answers from a worker's thread to the event loop."""
         with suppress(RuntimeError):  # the loop is closed: no caller waits any more
-            self.loop.call_soon_threadsafe(self._resolve, answers, told, stale)
+            self.loop.call_soon_threadsafe(self._resolve, answers, notified, invalidated)
 
-    def _ask(self, queue: "SimpleQueue[Asked | None]", work: Callable[[Tx], T], name: str) -> "asyncio.Future[T]":
+    def _ask(self, queue: "SimpleQueue[WorkItem | None]", work: Callable[[Tx], T], name: str) -> "asyncio.Future[T]":
         self._refuse_if_closed()
         if self.waiting >= self.most_waiting:
             raise Overloaded(f"{self.waiting} units are waiting")
         self.waiting += 1
         future: asyncio.Future[T] = self.loop.create_future()
-        queue.put(Asked(future, work, name, time.perf_counter()))
+        queue.put(WorkItem(future, work, name, time.perf_counter()))
         return future
 
-    def _resolve(self, answers: list[Answer], told: frozenset[str], stale: tuple[str, ...]) -> None:
+    def _resolve(self, answers: list[WorkResult], notified: frozenset[str], invalidated: tuple[str, ...]) -> None:
         self.waiting -= len(answers)
-        if stale:
-            self.drop(stale)
+        if invalidated:
+            self.invalidate(invalidated)
         for future, value, error in answers:
             if future.cancelled():
                 continue
@@ -103,8 +105,8 @@ class Store:
                 future.set_result(value)
             else:
                 future.set_exception(_raisable(error))
-        if told:
-            self.wake(told)
+        if notified:
+            self.notify(notified)
 
     def _refuse_if_closed(self) -> None:
         if self.closed:

@@ -69,11 +69,11 @@ class Cursor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class SavepointMark:
     """A savepoint's state of events, stale names and room, so that `undo` can return to it."""
 
     events: int
-    stale: int
+    invalidated: int
     room: dict[Holder, int]
     asking: dict[Holder, int]
 
@@ -86,7 +86,7 @@ class Taken(NamedTuple):
     leaving: int  # bytes that must be left beside them
 
 
-class Alone:
+class SavepointResult:
     """The outcome of a part of a unit that ran in its own savepoint."""
 
     error: Exception | None = None
@@ -103,15 +103,15 @@ class Tx:
         self.cursor = cursor
         self.dialect = dialect
         self.verdict = verdict
-        self.until = inf  # deadline of reads, in time.monotonic()
+        self.deadline = inf  # deadline of reads, in time.monotonic()
         self.events: list[dict[str, object]] = []
-        self.stale: list[str] = []
+        self.invalidated: list[str] = []
         self.room: dict[Holder, int] = {}
         self.asking: dict[Holder, int] = {}
         self.statements = 0
 
     @property
-    def told(self) -> frozenset[str]:
+    def notified(self) -> frozenset[str]:
         """The ids of the agents that are notified."""
         return frozenset(str(event["agent_id"]) for event in self.events)
 
@@ -172,18 +172,18 @@ class Tx:
             raise Conflict(f"{row.__table__.name} moved on: {guard}")
         return changed
 
-    def say(self, to: str, env: str, kind: str, data: str, at: datetime) -> None:
+    def emit(self, to: str, env: str, kind: str, data: str, at: datetime) -> None:
         """Notify an agent: adds one event row, which is numbered when the unit commits."""
         self.events.append({"agent_id": to, "env": env, "kind": kind, "data": data, "created_at": at})
 
-    def forget(self, *names: str) -> None:
+    def invalidate(self, *names: str) -> None:
         """Name what caches must drop, in every process, once this unit is committed.
 
         Each name is one word of at most 75 bytes.
         """
         if not all(FORGETTABLE.fullmatch(name) for name in names):
             raise ValueError(f"not one short word: {names}")  # it would break the notification, and the batch with it
-        self.stale.extend(names)
+        self.invalidated.extend(names)
 
     def count_bytes(self, agent_id: str, env: str, by: int, *, asks: bool = False, leaving: int = 0) -> None:
         """Count bytes that this unit adds or frees for an agent.
@@ -214,13 +214,13 @@ class Tx:
         return grown
 
     @contextmanager
-    def alone(self) -> Iterator["Alone"]:
+    def alone(self) -> Iterator["SavepointResult"]:
         """Run a part of the unit in a savepoint; keep its error instead of raising it.
 
         If it fails, only this part is rolled back. A StorageError is raised, because it concerns the whole
         unit, which may have to run again.
         """
-        kept, mark = Alone(), self.mark()
+        kept, mark = SavepointResult(), self.mark()
         self.cursor.execute("SAVEPOINT alone")
         try:
             yield kept
@@ -233,17 +233,17 @@ class Tx:
             kept.error = error
         self.cursor.execute("RELEASE alone")
 
-    def mark(self) -> Mark:
-        return Mark(len(self.events), len(self.stale), dict(self.room), dict(self.asking))
+    def mark(self) -> SavepointMark:
+        return SavepointMark(len(self.events), len(self.invalidated), dict(self.room), dict(self.asking))
 
-    def undo(self, mark: Mark) -> None:
+    def undo(self, mark: SavepointMark) -> None:
         del self.events[mark.events :]
-        del self.stale[mark.stale :]
+        del self.invalidated[mark.invalidated :]
         self.room, self.asking = dict(mark.room), dict(mark.asking)
 
     def begin(self) -> None:
         self.events.clear()
-        self.stale.clear()
+        self.invalidated.clear()
         self.room.clear()
         self.asking.clear()
 
@@ -253,7 +253,7 @@ class Tx:
         self.cursor.executemany(plan.sql, [plan.bind(event) for event in self.events])
 
     def _run(self, query: Query[Any], values: dict[str, Any]) -> Plan:
-        if time.monotonic() > self.until:
+        if time.monotonic() > self.deadline:
             raise TooSlow("many statements passed the deadline of their read")
         plan = query.plan(self.dialect)
         self.statements += 1

@@ -64,7 +64,7 @@ def repetitions(request: pytest.FixtureRequest) -> int:
 @pytest.fixture(scope="session", autouse=True)
 def events_as_documented() -> Iterator[None]:
     """Checks each event that the tools write in any test against its published schema."""
-    say = Tx.say
+    say = Tx.emit
 
     def checked(tx: Tx, to: str, env: str, kind: str, data: str, at: datetime) -> None:
         if sys._getframe(1).f_globals["__name__"].startswith("tools."):  # a test itself may write any event
@@ -72,7 +72,7 @@ def events_as_documented() -> Iterator[None]:
         say(tx, to, env, kind, data, at)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Tx, "say", checked)
+        patch.setattr(Tx, "emit", checked)
         yield
 
 

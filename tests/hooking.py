@@ -31,7 +31,7 @@ class Scene:
 
         def say(tx: Any) -> None:
             for kind in kinds or ("job.created",):
-                tx.say(agent.id, env, kind, data, at)
+                tx.emit(agent.id, env, kind, data, at)
 
         await self.market.store.write(say)
 
@@ -58,7 +58,7 @@ def scene_of(
     market = TestMarket(store, chains)
     market.dice = CountingDice(dice)
     market.market.world = replace(market.market.world, web=web, dice=market.dice)
-    market.market.house = replace(market.market.house, allow_private_networks=private)
+    market.market.config = replace(market.market.config, allow_private_networks=private)
     return Scene(market, Sender(market.market), web)
 
 

@@ -38,10 +38,10 @@ class Court:
         return Court(trade, seller, buyer, job, job["dispute_id"], offered)
 
     async def seats(self) -> list[SeatRow]:
-        return await self.trade.market.store.look(lambda tx: tx.all(seats_of_dispute, dispute_id=self.dispute_id))
+        return await self.trade.market.store.read(lambda tx: tx.all(seats_of_dispute, dispute_id=self.dispute_id))
 
     async def draws(self) -> list[DrawRow]:
-        return await self.trade.market.store.look(lambda tx: tx.all(draws_of_dispute, dispute_id=self.dispute_id))
+        return await self.trade.market.store.read(lambda tx: tx.all(draws_of_dispute, dispute_id=self.dispute_id))
 
     async def panel(self) -> list[Agent]:
         """Return the evaluators with a pending vote."""
@@ -71,7 +71,7 @@ class Court:
     async def window_passes(self, *, swept: bool = True) -> None:
         self.trade.market.pass_seconds(WINDOW_SECONDS)
         if swept:
-            await self.trade.market.workers.judge()
+            await self.trade.market.workers.resolve_disputes()
 
 
 async def evaluator(trade: Trade, name: str = "Evaluator", **row: Any) -> Agent:

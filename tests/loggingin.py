@@ -101,10 +101,10 @@ class Site:
 async def site(market: TestMarket, *others: str) -> AsyncIterator[Site]:
     """Serve the market at BASE_URL and at `others`."""
     door = market.market
-    door.house = replace(door.house, other_urls=others)
-    hosts = hosts_of(door.house.urls)
+    door.config = replace(door.config, other_urls=others)
+    hosts = hosts_of(door.config.urls)
     surfaces = assemble(door, Settings(_env_file=None), hosts)
-    wire = httpx.ASGITransport(Edge(surfaces, hosts, door.house.docs_url, market.dice))
+    wire = httpx.ASGITransport(Edge(surfaces, hosts, door.config.docs_url, market.dice))
     stop, ready = asyncio.Event(), asyncio.Event()
     sessions = asyncio.create_task(_running(surfaces, ready, stop))
     await ready.wait()

@@ -16,10 +16,10 @@ from storage.store import Store
 from storage.vocabulary import Env
 from tests.steps import check_steps
 from tools.catalogue import CATALOGUE
-from tools.engine.config import Limits, MarketConfig, Network, Windows
+from tools.engine.config import Deadlines, Limits, MarketConfig, Network
 from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.ports import Chain, Fetched, Reply, Screening, World
 
 
@@ -70,7 +70,7 @@ class CountingDice:
     def __init__(self, seed: str = "dice") -> None:
         self.seed, self.rolled = seed, 0
 
-    def roll(self, count: int) -> bytes:
+    def random_bytes(self, count: int) -> bytes:
         self.rolled += 1
         made = b""
         while len(made) < count:
@@ -139,7 +139,7 @@ def house(**limits: Any) -> MarketConfig:
         version="0.1.0",
         pepper=PEPPER,
         networks={Env.LIVE: live, Env.TEST: network},
-        windows={Env.LIVE: Windows(259_200, 259_200, 3600, 86_400), Env.TEST: Windows(900, 900, 600, 600)},
+        windows={Env.LIVE: Deadlines(259_200, 259_200, 3600, 86_400), Env.TEST: Deadlines(900, 900, 600, 600)},
         limits=Limits(**{"enforced": False, **limits}),
         operator_secret=OPERATOR_SECRET,
     )
@@ -193,7 +193,7 @@ class TestMarket:
         ip: str = "203.0.113.9",
         repeat: str | None = None,
         **approach: Any,
-    ) -> Answer:
+    ) -> Response:
         came = CallRequest(Surface.REST, ip, "req_test", credential=key, **approach)
         return await self.market.call(CATALOGUE[operation], dict(given or {}), came, repeat)
 

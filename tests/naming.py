@@ -247,5 +247,5 @@ def _table() -> Router:
 @cache
 def pages() -> frozenset[str]:
     """Return the paths of the documents, from the application itself."""
-    market: Any = SimpleNamespace(house=HOUSE, world=SimpleNamespace(clock=FixedClock()))
+    market: Any = SimpleNamespace(config=HOUSE, world=SimpleNamespace(clock=FixedClock()))
     return frozenset(make_pages(market, TEXTS, b"{}").pages)

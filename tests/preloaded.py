@@ -12,10 +12,10 @@ import server.sandbox.rpc
 import server.serve  # noqa: F401 - the command line imports it late
 from protocol.mcp.tools import tool_of
 from rest.openapi import openapi_json
-from server.settings import Settings, house_of
+from server.settings import Settings, config_of
 from tools.catalogue import CATALOGUE
 
-openapi_json(CATALOGUE.values(), house_of(Settings(_env_file=None), bytes(32)))  # caches the schemas of all records
+openapi_json(CATALOGUE.values(), config_of(Settings(_env_file=None), bytes(32)))  # caches the schemas of all records
 for operation in CATALOGUE.values():
     tool_of(operation, is_anonymous=False)
 keccak(b"")  # loads its library

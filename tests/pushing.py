@@ -102,7 +102,7 @@ async def pushing(trade: Trade) -> AsyncIterator[Sender]:
     """Return the sender of this market, which may call loopback here."""
     web, market = GuardedWeb(allow_private=True), trade.market.market
     market.world = replace(market.world, web=web)
-    market.house = replace(market.house, allow_private_networks=True)
+    market.config = replace(market.config, allow_private_networks=True)
     yield Sender(market)
     await web.close()
 

@@ -10,7 +10,7 @@ from storage.transaction import Tx
 from storage.vocabulary import SettlementKind, SettlementStatus
 from tests.storage.orders import NOW, job
 from tools.jobs.contributions import count_job
-from tools.jobs.snapshot import see
+from tools.jobs.snapshot import load
 from tools.operator.aggregate_checks import recompute
 
 OURS = ("job_marks", "reputations", "reputation_categories", "reputation_counterparties", "agents")
@@ -78,7 +78,7 @@ def transfer(ended: Ended, kind: str, amount_minor: int) -> SettlementRow:
 def count(tx: Tx, job_id: str) -> None:
     row = tx.get(JobRow, job_id, lock=True)
     assert row is not None
-    count_job(tx, see(tx, row), NOW)
+    count_job(tx, load(tx, row), NOW)
 
 
 async def write(store: Store, *ended: Ended) -> None:

@@ -20,7 +20,7 @@ from tests.market import Agent
 from tests.operations.test_contract_gasless import name_facilitator
 from tests.trading import PRICE, Trade
 from tools.chain.transfer_verification import ChainDown
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.ports import SettleNotSent, SettleResult, SettleUnknown
 from tools.purchases.quotes import header
 
@@ -122,7 +122,7 @@ class Shop:
 
     async def ask(
         self, given: Any = None, *, pay: str | None = None, ip: str = "203.0.113.77", **beside: Any
-    ) -> Answer:
+    ) -> Response:
         """Call the listing's URL, with this payment header if one is given."""
         repeat, gone = beside.pop("repeat", None), beside.pop("gone", None)
         arguments = {"listing_id": self.listing["id"], "input": INPUT if given is None else given, **beside}

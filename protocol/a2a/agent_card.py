@@ -23,24 +23,24 @@ HOW = (
 )
 
 
-def card_json(house: MarketConfig, operations: Iterable[Operation], signer: Signer) -> bytes:
+def card_json(config: MarketConfig, operations: Iterable[Operation], signer: Signer) -> bytes:
     """Return the signed public card: one skill per toolset, and the workflows."""
-    return orjson.dumps(signed(public_card(house, operations), house.base_url, signer))
+    return orjson.dumps(signed(public_card(config, operations), config.base_url, signer))
 
 
-def public_card(house: MarketConfig, operations: Iterable[Operation]) -> Card:
+def public_card(config: MarketConfig, operations: Iterable[Operation]) -> Card:
     """Return the unsigned public card in version 1.0, without empty members."""
     offered = [op for op in operations if Surface.A2A in op.surfaces]
     toolsets: dict[str, list[Operation]] = {}
     for op in offered:
         toolsets.setdefault(op.toolset, []).append(op)
     workflows = [_skill_of(op) for op in offered if op.name in WORKFLOWS]
-    return _card(house, [*(_skill_of_all(name, ops) for name, ops in toolsets.items()), *workflows])
+    return _card(config, [*(_skill_of_all(name, ops) for name, ops in toolsets.items()), *workflows])
 
 
-def extended_card(house: MarketConfig, operations: Iterable[Operation]) -> Card:
+def extended_card(config: MarketConfig, operations: Iterable[Operation]) -> Card:
     """Return the unsigned card for callers with a key, where every operation is a skill."""
-    return _card(house, [_skill_of(op) for op in operations if Surface.A2A in op.surfaces])
+    return _card(config, [_skill_of(op) for op in operations if Surface.A2A in op.surfaces])
 
 
 def example_of(op: Operation) -> dict[str, Any]:
@@ -54,9 +54,9 @@ def example_of(op: Operation) -> dict[str, Any]:
     return {"tool": op.name, "arguments": {name: f"<{name}>" for name in required}}
 
 
-def _card(house: MarketConfig, skills: list[Card]) -> Card:
+def _card(config: MarketConfig, skills: list[Card]) -> Card:
     what = f"A market where software agents hire each other and pay wallet to wallet in USDC. {HOW}"
-    return card_of(house, house.title, what, skills)
+    return card_of(config, config.title, what, skills)
 
 
 def _skill_of_all(toolset: str, ops: list[Operation]) -> Card:

@@ -7,12 +7,12 @@ import orjson
 from starlette.types import Scope, Send
 
 from protocol.a2a.errors import invalid
-from protocol.a2a.sdk_bodies import Call
+from protocol.a2a.sdk_bodies import CallState
 from protocol.http import send_json, send_refusal
 from tools.engine.context import CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, NotFound, RouteNotFound
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import Json
 
@@ -28,7 +28,7 @@ class AgentEndpoints:
     def __init__(self, market: Market) -> None:
         self.market = market
 
-    async def enter(self, handle: str, call: Call) -> Answer | None:
+    async def enter(self, handle: str, call: CallState) -> Response | None:
         """Direct the call to an agent's endpoint; return the error if no such agent sells."""
         answer = await self.market.call(CATALOGUE["get_agent"], {"agent_id": handle}, _anybody(call))
         if isinstance(answer.refusal, NotFound):
@@ -38,7 +38,7 @@ class AgentEndpoints:
         call.seller = orjson.loads(answer.body)["id"]
         return None
 
-    async def show(self, handle: str, scope: Scope, call: Call, send: Send) -> None:
+    async def show(self, handle: str, scope: Scope, call: CallState, send: Send) -> None:
         """Send the agent's card; with ?env=test the card of its test listings."""
         asked = parse_qs(scope["query_string"].decode("latin-1")).get("env", [])
         given: dict[str, Json] = {"agent_id": handle, **({"env": asked[0]} if asked else {})}
@@ -50,7 +50,7 @@ class AgentEndpoints:
         kept = b"public, max-age=%d" % op.cache_seconds
         await send_json(send, 200, answer.body, (b"cache-control", kept))
 
-    async def check(self, listing_id: Json, call: Call) -> Answer | None:
+    async def check(self, listing_id: Json, call: CallState) -> Response | None:
         """Return the error of a caller who may not read, if any.
 
         Raises A2AError for another agent's listing. A missing listing is refused later, when it is ordered.
@@ -63,7 +63,7 @@ class AgentEndpoints:
             raise invalid("this listing is another agent's: send the order to /a2a", "listing_id")
         return None
 
-    async def offered(self, call: Call) -> Answer:
+    async def offered(self, call: CallState) -> Response:
         """Return the agent's listings in the caller's environment, on one page."""
         asked = {"seller": call.seller}
         answer = await self.market.call(CATALOGUE["search_listings"], asked, call.approach)
@@ -71,5 +71,5 @@ class AgentEndpoints:
         return answer
 
 
-def _anybody(call: Call) -> CallRequest:
+def _anybody(call: CallState) -> CallRequest:
     return replace(call.approach, credential=None, argument_key=None, request=None, dry_run=False)

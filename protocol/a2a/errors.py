@@ -14,7 +14,7 @@ from a2a.utils.errors import (
     TaskNotFoundError,
 )
 
-from protocol.a2a.sdk_bodies import Call
+from protocol.a2a.sdk_bodies import CallState
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound
 from tools.kernel.errors import MarketError
 
@@ -23,8 +23,8 @@ T = TypeVar("T")
 NEEDS_KEY = "Tasks are jobs, shown to their parties: send your key as X-API-Key, or as api_key in a message's metadata."
 
 
-def reached(context: ServerCallContext) -> Call:
-    call: Call = context.state["call"]
+def reached(context: ServerCallContext) -> CallState:
+    call: CallState = context.state["call"]
     call.reached = True
     return call
 
@@ -38,7 +38,7 @@ def card_refused(error: MarketError) -> A2AError:
     return ExtendedAgentCardNotConfiguredError(f"the extended card is for callers with a key: {error.message}", told)
 
 
-async def guarded(call: Call, work: Awaitable[T]) -> T:
+async def guarded(call: CallState, work: Awaitable[T]) -> T:
     """Await our own code and turn a fault into InternalError.
 
     The SDK would send the fault's message to the caller; it is logged instead.
@@ -56,10 +56,10 @@ def not_shown(error: MarketError) -> A2AError:
     """Return the A2A error of a refused task; missing and foreign tasks look the same."""
     if isinstance(error, (NotFound, InvalidRequest)):
         return TaskNotFoundError()
-    return said(error)
+    return market_error(error)
 
 
-def said(error: MarketError) -> A2AError:
+def market_error(error: MarketError) -> A2AError:
     """Return InvalidRequestError with the market's code and hint, for errors A2A does not have."""
     if isinstance(error, InvalidCursor):
         return invalid("there is no such page", "pageToken", error.hint)

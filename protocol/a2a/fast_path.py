@@ -12,8 +12,8 @@ from starlette.types import Scope, Send
 
 from protocol.a2a import sdk_bodies as wire
 from protocol.a2a.errors import guarded
-from protocol.a2a.message_replies import MessageReplies, Shown
-from protocol.a2a.sdk_bodies import Call
+from protocol.a2a.message_replies import MessageReplies, RenderedReply
+from protocol.a2a.sdk_bodies import CallState
 from protocol.http import send_json
 from tools.kernel.errors import Json
 
@@ -58,7 +58,7 @@ class FastPath:
     def __init__(self, replies: MessageReplies) -> None:
         self.replies, self.dice = replies, replies.market.world.dice
 
-    async def serve(self, scope: Scope, call: Call, send: Send) -> bool:
+    async def serve(self, scope: Scope, call: CallState, send: Send) -> bool:
         """Answer a request if it is plainly a call; return False to leave it to the SDK.
 
         The data parts and keys of `call` have been taken out of its body.
@@ -76,7 +76,7 @@ class FastPath:
             await send_json(send, 200, orjson.dumps({"message": message}), kind=b"application/a2a+json")
         return True
 
-    def _calls(self, call: Call) -> bool:
+    def _calls(self, call: CallState) -> bool:
         """Return True if the request calls one known tool of the market and nothing else."""
         if call.seller is not None or call.refusal is not None or len(call.data) != 1:
             return False
@@ -85,8 +85,8 @@ class FastPath:
         known = isinstance(name, str) and name in self.replies.operations
         return known and isinstance(arguments, dict | None) and wanted.keys() <= {"tool", "arguments"}
 
-    def _message(self, context: str | None, shown: Shown, old: bool) -> dict[str, Json]:
-        identity, record = self.dice.roll(16).hex(), orjson.Fragment(shown.document)
+    def _message(self, context: str | None, shown: RenderedReply, old: bool) -> dict[str, Json]:
+        identity, record = self.dice.random_bytes(16).hex(), orjson.Fragment(shown.document)
         beside = {
             **({"contextId": context} if context else {}),
             **({"metadata": shown.metadata} if shown.metadata else {}),
@@ -100,7 +100,7 @@ class FastPath:
         return {"messageId": identity, **beside, "role": "ROLE_AGENT", "parts": parts}
 
 
-def _plainly_sent(scope: Scope, call: Call) -> bool:
+def _plainly_sent(scope: Scope, call: CallState) -> bool:
     """Return True if the request has only the usual headers and members."""
     form, sent = OLD if call.old else NEW, [name for name, _ in scope["headers"]]
     if EXTENSIONS in sent or sent.count(VERSION) > 1 or (wire.header(scope, VERSION) or "") not in form.versions:

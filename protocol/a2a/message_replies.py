@@ -9,13 +9,13 @@ from a2a.types import a2a_pb2 as pb
 from protocol.a2a import sdk_bodies as wire
 from protocol.a2a.agent_card import example_of
 from protocol.a2a.errors import invalid
-from protocol.a2a.sdk_bodies import Call
+from protocol.a2a.sdk_bodies import CallState
 from protocol.brief_view import briefly, in_brief
 from protocol.reserved_arguments import DRY_RUN_TOLD, TEST_KEY_LIMITS
 from tools.discovery.tool_search import nearest
 from tools.engine.context import Surface
 from tools.engine.dispatch import Market
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.registry import Operation
 from tools.kernel.errors import Json
 
@@ -26,7 +26,7 @@ KEY_ADVICE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RenderedReply:
     """The response to a call: its JSON document, metadata under the market's names, and a text."""
 
     document: bytes
@@ -43,7 +43,7 @@ class MessageReplies:
         self.rest_only = {op.name: op.rest_only_reason for op in operations if Surface.A2A not in op.surfaces}
         self.help, self.tools = _help(self.operations), _tools(self.operations)
 
-    async def answer(self, message: pb.Message, call: Call) -> pb.Message:
+    async def answer(self, message: pb.Message, call: CallState) -> pb.Message:
         """Answer a call; without one, return a help text and the list of tools."""
         wanted = call.wanted
         if not wanted and call.refusal is None:
@@ -54,29 +54,29 @@ class MessageReplies:
             return self.message(message, call, self.market.refuse_anonymous(call.refusal, call.approach).body)
         return self._made(message, call, await self.called(*self.call_of(wanted[0]), call))
 
-    async def called(self, op: Operation, arguments: dict[str, Json], call: Call) -> Shown:
+    async def called(self, op: Operation, arguments: dict[str, Json], call: CallState) -> RenderedReply:
         """Call an operation and return its record or error."""
         given = briefly(op, arguments, call.detail)
         return self._shown(op, await self.market.call(op, given, call.approach, call.idempotency_key), call)
 
-    def record(self, asked: pb.Message, call: Call, op: Operation, answer: Answer, text: str = "") -> pb.Message:
+    def record(self, asked: pb.Message, call: CallState, op: Operation, answer: Response, text: str = "") -> pb.Message:
         """Return an operation's response as a message, after an explaining text."""
         return self._made(asked, call, self._shown(op, answer, call), text)
 
-    def _made(self, asked: pb.Message, call: Call, shown: Shown, text: str = "") -> pb.Message:
+    def _made(self, asked: pb.Message, call: CallState, shown: RenderedReply, text: str = "") -> pb.Message:
         made = self.message(asked, call, shown.document, "\n".join(filter(None, (text, shown.text))))
         made.metadata.update(shown.metadata)
         return made
 
-    def _shown(self, op: Operation, answer: Answer, call: Call) -> Shown:
+    def _shown(self, op: Operation, answer: Response, call: CallState) -> RenderedReply:
         """Return the response at the requested level of detail, with its metadata."""
         document = answer.body if answer.refused else in_brief(op, answer.body, call.detail).body
         is_anonymous = call.approach.is_anonymous and not answer.refused
         advised = is_anonymous and (op.shows_secrets or call.approach.argument_key is not None)
         marks = {"replayed": answer.replayed, "dryRun": answer.dry_run}
         told = {**{mark: True for mark, holds in marks.items() if holds}, **({"apiKey": KEY_ADVICE} if advised else {})}
-        beside = {f"{self.market.house.brand}/{name}": value for name, value in told.items()}
-        return Shown(document, beside, DRY_RUN_TOLD if answer.dry_run else "")
+        beside = {f"{self.market.config.brand}/{name}": value for name, value in told.items()}
+        return RenderedReply(document, beside, DRY_RUN_TOLD if answer.dry_run else "")
 
     def call_of(self, wanted: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
         unknown = sorted(wanted.keys() - {"tool", "arguments"})
@@ -99,8 +99,8 @@ class MessageReplies:
         hint = f"Did you mean {near}?" if near else f"Tools: {', '.join(self.operations)}."
         raise invalid(f"Unknown tool: {name[:64]}", "tool", hint)
 
-    def message(self, asked: pb.Message, call: Call, document: bytes, text: str = "") -> pb.Message:
-        identity = self.market.world.dice.roll(16).hex()
+    def message(self, asked: pb.Message, call: CallState, document: bytes, text: str = "") -> pb.Message:
+        identity = self.market.world.dice.random_bytes(16).hex()
         made = pb.Message(message_id=identity, role=pb.Role.ROLE_AGENT, context_id=asked.context_id)
         if text:
             made.parts.add(text=text, media_type="text/plain")

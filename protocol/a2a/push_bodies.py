@@ -9,7 +9,7 @@ from a2a.utils.constants import PROTOCOL_VERSION_0_3
 from a2a.utils.proto_utils import parse_lenient
 from google.protobuf.json_format import MessageToDict
 
-from protocol.a2a.sdk_bodies import Call, filled, held
+from protocol.a2a.sdk_bodies import CallState, restore, stash
 from protocol.a2a.task_view import View, forms_of
 from tools.engine.context import CallRequest, Surface
 from tools.engine.registry import Operation
@@ -39,10 +39,10 @@ class PushBodies:
         if not with_output:
             task.pop("artifacts", None)
         task["metadata"][self.view.brand]["agentId"] = agent_id
-        call = Call(NO_APPROACH, old=form == PROTOCOL_VERSION_0_3)
-        made = parse_lenient(held(task, call), pb.Task())
+        call = CallState(NO_APPROACH, old=form == PROTOCOL_VERSION_0_3)
+        made = parse_lenient(stash(task, call), pb.Task())
         if call.old:
             body = to_compat_task(made).model_dump(mode="json", by_alias=True, exclude_none=True)
         else:
             body = MessageToDict(pb.StreamResponse(task=made))
-        return filled(orjson.dumps(body), call)
+        return restore(orjson.dumps(body), call)

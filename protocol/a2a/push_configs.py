@@ -7,8 +7,8 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0
 from a2a.utils.errors import A2AError, TaskNotFoundError
 
-from protocol.a2a.errors import invalid, said
-from protocol.a2a.sdk_bodies import Call
+from protocol.a2a.errors import invalid, market_error
+from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.tasks import Tasks
 from tools.engine.arguments import read_arguments
 from tools.engine.errors import InvalidRequest, NotFound
@@ -24,30 +24,32 @@ class Pushes:
     def __init__(self, tasks: Tasks) -> None:
         self.tasks, self.market = tasks, tasks.market
 
-    def check(self, config: pb.TaskPushNotificationConfig, call: Call) -> None:
+    def check(self, config: pb.TaskPushNotificationConfig, call: CallState) -> None:
         """Raise A2AError for an invalid config, before the message it came with takes effect."""
         try:
             read_arguments(set_push.input, _given(config, "job_", call))
-            callable_url(self.market.house, config.url, "url")
+            callable_url(self.market.config, config.url, "url")
         except InvalidRequest as error:
             raise _refused(error) from None
 
-    async def set(self, config: pb.TaskPushNotificationConfig, call: Call) -> pb.TaskPushNotificationConfig:
+    async def set(self, config: pb.TaskPushNotificationConfig, call: CallState) -> pb.TaskPushNotificationConfig:
         """Set a config of a visible task; it replaces one with the same id."""
         return _shown(await self._ask(set_push, _given(config, config.task_id, call), call))
 
-    async def begin(self, task_id: str, asked: pb.SendMessageRequest, call: Call) -> None:
+    async def begin(self, task_id: str, asked: pb.SendMessageRequest, call: CallState) -> None:
         """Set the config that a message contains, if any."""
         if asked.configuration.HasField("task_push_notification_config"):
             config = asked.configuration.task_push_notification_config
             await self._call(set_push, _given(config, task_id, call), call)
 
-    async def get(self, params: pb.GetTaskPushNotificationConfigRequest, call: Call) -> pb.TaskPushNotificationConfig:
+    async def get(
+        self, params: pb.GetTaskPushNotificationConfigRequest, call: CallState
+    ) -> pb.TaskPushNotificationConfig:
         """Return a config. Raises TaskNotFoundError if it does not exist."""
         return _shown(await self._ask(read_push, _named(params.task_id, params.id), call))
 
     async def page(
-        self, params: pb.ListTaskPushNotificationConfigsRequest, call: Call
+        self, params: pb.ListTaskPushNotificationConfigsRequest, call: CallState
     ) -> pb.ListTaskPushNotificationConfigsResponse:
         """Return all configs of a task on one page, because they are few."""
         if params.page_token:
@@ -55,23 +57,23 @@ class Pushes:
         found = await self._ask(read_pushes, {"job_id": params.task_id}, call)
         return pb.ListTaskPushNotificationConfigsResponse(configs=[_shown(one) for one in found["data"]])
 
-    async def end(self, params: pb.DeleteTaskPushNotificationConfigRequest, call: Call) -> None:
+    async def end(self, params: pb.DeleteTaskPushNotificationConfigRequest, call: CallState) -> None:
         """Delete a config; a missing one is no error."""
         await self._ask(end_push, _named(params.task_id, params.id), call)
 
-    async def _ask(self, op: Operation, given: dict[str, Any], call: Call) -> dict[str, Json]:
-        await self.tasks.read(given["job_id"], call, 0)
-        return await self._call(op, given, call)
+    async def _ask(self, op: Operation, arguments: dict[str, Any], call: CallState) -> dict[str, Json]:
+        await self.tasks.read(arguments["job_id"], call, 0)
+        return await self._call(op, arguments, call)
 
-    async def _call(self, op: Operation, given: dict[str, Any], call: Call) -> dict[str, Json]:
-        answer = await self.market.call(op, given, call.further().approach)
+    async def _call(self, op: Operation, arguments: dict[str, Any], call: CallState) -> dict[str, Json]:
+        answer = await self.market.call(op, arguments, call.further().approach)
         if answer.refusal is not None:
             raise _refused(answer.refusal)
         record: dict[str, Json] = orjson.loads(answer.body)
         return record
 
 
-def _given(config: pb.TaskPushNotificationConfig, task_id: str, call: Call) -> dict[str, Any]:
+def _given(config: pb.TaskPushNotificationConfig, task_id: str, call: CallState) -> dict[str, Any]:
     entry = config.authentication
     beside = {"token": config.token, "scheme": entry.scheme, "credentials": entry.credentials}
     said_too = {name: value for name, value in beside.items() if value}
@@ -100,4 +102,4 @@ def _refused(error: MarketError) -> A2AError:
         return TaskNotFoundError()
     if isinstance(error, InvalidRequest):
         return invalid(error.message, error.param or "", error.hint)
-    return said(error)
+    return market_error(error)

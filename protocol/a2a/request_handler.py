@@ -17,7 +17,7 @@ from protocol.a2a.agent_card import extended_card, public_card, signed
 from protocol.a2a.errors import card_refused, guarded, reached
 from protocol.a2a.message_replies import MessageReplies
 from protocol.a2a.push_configs import Pushes
-from protocol.a2a.sdk_bodies import Call
+from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.send_message import MessageSender
 from protocol.a2a.streams import Streams
 from protocol.a2a.tasks import Tasks
@@ -29,7 +29,7 @@ from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
 
 
-class Desk(RequestHandler):
+class MarketRequestHandler(RequestHandler):
     """The market as the SDK's request handler. A job is a task; nothing else is stored for it."""
 
     def __init__(self, market: Market, operations: Collection[Operation]) -> None:
@@ -38,9 +38,9 @@ class Desk(RequestHandler):
         self.streams = Streams(self.tasks)
         self.pushes = Pushes(self.tasks)
         self.sending = MessageSender(self.tasks, MessageReplies(market, operations), self.pushes)
-        self.card = _proto(public_card(market.house, operations))
-        extended = extended_card(market.house, operations)
-        self.extended = _proto(signed(extended, market.house.base_url, market.world.signer))
+        self.card = _proto(public_card(market.config, operations))
+        extended = extended_card(market.config, operations)
+        self.extended = _proto(signed(extended, market.config.base_url, market.world.signer))
         self.extended_old = _proto(_as_old(extended))
 
     async def on_message_send(self, params: pb.SendMessageRequest, context: ServerCallContext) -> pb.Task | pb.Message:
@@ -143,7 +143,7 @@ class Desk(RequestHandler):
         self._check(asked, call)
         return await guarded(call, self.sending.send(asked, call, wait))
 
-    def _check(self, asked: pb.SendMessageRequest, call: Call) -> None:
+    def _check(self, asked: pb.SendMessageRequest, call: CallState) -> None:
         validate_proto_required_fields(asked)
         validate_history_length(asked.configuration)
         validate_input_modes(asked.message, self.card)

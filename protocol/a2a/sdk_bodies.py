@@ -15,7 +15,7 @@ import orjson
 from starlette.types import Message, Scope, Send
 
 from protocol.brief import DETAIL, FULL
-from protocol.reserved_arguments import API_KEY, IDEMPOTENCY_KEY, RESERVED, take
+from protocol.reserved_arguments import API_KEY, IDEMPOTENCY_KEY, RESERVED, extract
 from tools.engine.context import CallRequest
 from tools.engine.errors import InvalidRequest, MalformedJson
 from tools.kernel.errors import Json, MarketError
@@ -44,7 +44,7 @@ MAX_DETAIL = 500  # characters of an error's data
 
 
 @dataclass(slots=True)
-class Call:
+class CallState:
     """One request beside the SDK: its caller, its extracted data, and its response's documents."""
 
     approach: CallRequest
@@ -68,9 +68,9 @@ class Call:
         """The data parts that name a tool to call."""
         return [data for data in self.data if "tool" in data]
 
-    def further(self) -> "Call":
+    def further(self) -> "CallState":
         """Mark further calls for this request: the first one has consumed its signature."""
-        self.approach = replace(self.approach, follows=True)
+        self.approach = replace(self.approach, is_continuation=True)
         return self
 
     def hold(self, document: bytes) -> str:
@@ -79,21 +79,21 @@ class Call:
         return str(len(self.documents) - 1)
 
 
-def held(value: Json, call: Call) -> Json:
+def stash(value: Json, call: CallState) -> Json:
     """Replace the data and metadata of a task, message or event by placeholders for the SDK."""
     if isinstance(value, list):
-        return [held(one, call) for one in value]
+        return [stash(one, call) for one in value]
     if not isinstance(value, dict):
         return value
     if call.old and not isinstance(value.get("data", {}), dict):  # data parts of 0.3 are objects
         value = {**value, "data": {"value": value["data"]}, "metadata": {"data_part_compat": True}}
     return {
-        name: {HELD: call.hold(orjson.dumps(one))} if name in ("data", "metadata") else held(one, call)
+        name: {HELD: call.hold(orjson.dumps(one))} if name in ("data", "metadata") else stash(one, call)
         for name, one in value.items()
     }
 
 
-def for_sdk(scope: Scope, call: Call) -> Scope:
+def for_sdk(scope: Scope, call: CallState) -> Scope:
     """Return the request without credentials, so that the SDK cannot log them."""
     headers = [(name, value) for name, value in scope["headers"] if name not in HIDDEN_HEADERS]
     return {**scope, "headers": headers, "a2a.call": call}
@@ -124,7 +124,7 @@ def id_of(raw: bytes) -> str | int | None:
 # --- in: take the keys and the data parts out of the body ------------------------------------------------------------
 
 
-def taken(raw: bytes, call: Call) -> bytes:
+def extract_data(raw: bytes, call: CallState) -> bytes:
     """Take the reserved keys and the data parts out of a body into `call`; return the rest.
 
     An error in a data part or a key becomes `call.refusal`. Raises BadJson for an error elsewhere.
@@ -195,7 +195,7 @@ def _is_old(body: Any) -> bool:
     return body.get("jsonrpc") == "2.0" and named and isinstance(method, str) and "/" in method
 
 
-def _hold_data(message: dict[str, Any], call: Call) -> list[str]:
+def _hold_data(message: dict[str, Any], call: CallState) -> list[str]:
     """Move the objects of data parts into `call`, leaving empty ones; return their paths."""
     places: list[str] = []
     for holder, place in _data_holders(message):
@@ -247,10 +247,10 @@ def _asked_in(data: list[dict[str, Json]], talks: bool) -> Iterator[dict[str, Js
             yield found
 
 
-def _take_keys(holders: list[dict[str, Json]], call: Call) -> None:
+def _take_keys(holders: list[dict[str, Json]], call: CallState) -> None:
     """Take the reserved keys out of their holders."""
     try:
-        given = [take(found) for found in holders]
+        given = [extract(found) for found in holders]
         key = _only(API_KEY, [found.api_key for found in given])
         call.approach = replace(call.approach, argument_key=key, dry_run=any(found.dry_run for found in given))
         repeats = [call.idempotency_key, *(found.idempotency_key for found in given)]
@@ -283,7 +283,7 @@ class Reply:
     `unreadable` is the HTTP+JSON error for a request that the SDK could not convert.
     """
 
-    def __init__(self, send: Send, call: Call, unreadable: bytes) -> None:
+    def __init__(self, send: Send, call: CallState, unreadable: bytes) -> None:
         self.send, self.call, self.unreadable, self.started = send, call, unreadable, False
         self.head: Message = {}
         self.kept = bytearray()
@@ -312,7 +312,7 @@ class Reply:
             status, body = fix_sdk_errors(self.call, status, body, self.unreadable)
         if self.call.resultless and self.call.old:  # the SDK leaves out a null, and JSON-RPC requires a result
             body = orjson.dumps({**orjson.loads(body), "result": None})
-        body = filled(body, self.call)
+        body = restore(body, self.call)
         headers = [(name, value) for name, value in self.head["headers"] if name != b"content-length"]
         headers.append((b"content-length", b"%d" % len(body)))
         await self._start({**self.head, "status": status, "headers": headers})
@@ -324,18 +324,18 @@ class Reply:
         In 0.3 `final` marks the last event of a stream; the SDK sets it for ended tasks only.
         """
         chunk = NOT_FINAL.sub(b'"final":true', chunk) if self.call.closes else chunk
-        chunk = filled(chunk.replace(b"\r\n", b"\n"), self.call, b"\r\n")
+        chunk = restore(chunk.replace(b"\r\n", b"\n"), self.call, b"\r\n")
         for raw, escaped in LINE_BREAKS:
             chunk = chunk.replace(raw, escaped)
         return chunk
 
 
-def filled(body: bytes, call: Call, without: bytes = b"") -> bytes:
+def restore(body: bytes, call: CallState, without: bytes = b"") -> bytes:
     """Insert the documents at their placeholders, without the bytes of `without`."""
     return MARK.sub(lambda mark: call.documents[int(mark[1])].translate(None, without), body)
 
 
-def fix_sdk_errors(call: Call, status: int, body: bytes, unreadable: bytes) -> tuple[int, bytes]:
+def fix_sdk_errors(call: CallState, status: int, body: bytes, unreadable: bytes) -> tuple[int, bytes]:
     """Correct the error for a request that did not reach our handler: the request is at fault.
 
     The SDK answers what it cannot convert with -32603 or HTTP 500, and invalid params of 0.3 with -32600.

@@ -18,13 +18,13 @@ from protocol.a2a.agent_endpoint import AgentEndpoints
 from protocol.a2a.errors import invalid, not_shown
 from protocol.a2a.message_replies import MessageReplies
 from protocol.a2a.push_configs import Pushes
-from protocol.a2a.sdk_bodies import Call
+from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.task_view import FINAL, STATES
 from protocol.a2a.tasks import Tasks, is_nobody
 from tools.engine.arguments import MAX_WAITED
 from tools.engine.context import A2aMessageRef
 from tools.engine.errors import InputSchemaMismatch, InvalidRequest, RateLimited
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.registry import CATALOGUE, Operation
 from tools.jobs.errors import InvalidTransition
 from tools.kernel.errors import Json, MarketError
@@ -46,7 +46,7 @@ READING = 'its input must fit the input_schema that {{"tool": "get_listing", "ar
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RequestedCall:
     """The operation that a message asks for."""
 
     operation: Operation
@@ -68,7 +68,7 @@ class MessageSender:
         self.tasks, self.replies, self.market, self.waited_seconds = tasks, replies, tasks.market, waited_seconds
         self.actions = {op.action: op for op in replies.operations.values() if op.action}
 
-    async def send(self, asked: pb.SendMessageRequest, call: Call, wait: bool = True) -> pb.Task | pb.Message:
+    async def send(self, asked: pb.SendMessageRequest, call: CallState, wait: bool = True) -> pb.Task | pb.Message:
         """Answer a message: to its task's job, as an order of a listing, or as a call of a tool."""
         message = asked.message
         if message.task_id:
@@ -83,7 +83,7 @@ class MessageSender:
         return await self._hire(order, asked, call, wait)
 
     async def _in_shop(
-        self, order: dict[str, Json] | None, asked: pb.SendMessageRequest, call: Call, wait: bool
+        self, order: dict[str, Json] | None, asked: pb.SendMessageRequest, call: CallState, wait: bool
     ) -> pb.Task | pb.Message:
         """Handle an order at an agent's own endpoint, for one of its listings.
 
@@ -103,7 +103,7 @@ class MessageSender:
             return await self._hire(only, asked, call, wait)
         return self.replies.message(asked.message, call, offered.body, HIRING.format(listing="lst_…") + SOLD)
 
-    async def cancel(self, params: pb.CancelTaskRequest, call: Call) -> pb.Task:
+    async def cancel(self, params: pb.CancelTaskRequest, call: CallState) -> pb.Task:
         """Cancel a job. Raises TaskNotCancelableError if its caller can no longer cancel it."""
         await self.tasks.read(params.id, call, 0)
         answer = await self.market.call(CATALOGUE["cancel_job"], {"job_id": params.id}, call.further().approach)
@@ -114,7 +114,7 @@ class MessageSender:
         return self.tasks.shown(await self.tasks.read(params.id, call), call, None)
 
     async def _hire(
-        self, order: dict[str, Json], asked: pb.SendMessageRequest, call: Call, wait: bool
+        self, order: dict[str, Json], asked: pb.SendMessageRequest, call: CallState, wait: bool
     ) -> pb.Task | pb.Message:
         message, (order, seconds) = asked.message, self._waited(order)
         letter = A2aMessageRef(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
@@ -133,12 +133,14 @@ class MessageSender:
             told = f"The job was ordered, and this is it. {unseen.message}. {_hint(unseen)}".strip()
             return self.replies.record(message, call, CATALOGUE["create_job"], answer, told)
 
-    def _unhired(self, answer: Answer, order: dict[str, Json], asked: pb.SendMessageRequest, call: Call) -> pb.Message:
+    def _unhired(
+        self, answer: Response, order: dict[str, Json], asked: pb.SendMessageRequest, call: CallState
+    ) -> pb.Message:
         assert answer.refusal is not None
         told = _why_unhired(answer.refusal, order, stranger=is_nobody(call))
         return self.replies.record(asked.message, call, CATALOGUE["create_job"], answer, told)
 
-    async def _to_task(self, asked: pb.SendMessageRequest, call: Call, wait: bool) -> pb.Task | pb.Message:
+    async def _to_task(self, asked: pb.SendMessageRequest, call: CallState, wait: bool) -> pb.Task | pb.Message:
         message = asked.message
         record = await self.tasks.read(message.task_id, call, 0)
         call.further()
@@ -168,7 +170,7 @@ class MessageSender:
             raise invalid(f"{WAIT}: must be a whole number, 0-{MAX_WAITED}", WAIT)
         return order, seconds
 
-    async def _task(self, job_id: str, asked: pb.SendMessageRequest, call: Call, seconds: int) -> pb.Task:
+    async def _task(self, job_id: str, asked: pb.SendMessageRequest, call: CallState, seconds: int) -> pb.Task:
         """Return the task once it has ended or its buyer must act, at most `seconds` later."""
         seconds = 0 if asked.configuration.return_immediately else seconds
         most = asked.configuration.history_length if asked.configuration.HasField("history_length") else None
@@ -178,7 +180,9 @@ class MessageSender:
             record = await self.tasks.read(job_id, call, most)
         return self.tasks.shown(record, call, most)
 
-    async def _unpaid(self, step: Step, answer: Answer, asked: pb.SendMessageRequest, call: Call) -> pb.Task:
+    async def _unpaid(
+        self, step: RequestedCall, answer: Response, asked: pb.SendMessageRequest, call: CallState
+    ) -> pb.Task:
         """Return the current task and the reason why the payment does not count."""
         assert answer.refusal is not None
         record = await self.tasks.read(asked.message.task_id, call)
@@ -187,16 +191,16 @@ class MessageSender:
         most = asked.configuration.history_length if asked.configuration.HasField("history_length") else None
         return self.tasks.shown(record, call, most, payment=(payment, told))
 
-    def _step(self, message: pb.Message, call: Call, record: dict[str, Json]) -> Step:
+    def _step(self, message: pb.Message, call: CallState, record: dict[str, Json]) -> RequestedCall:
         """Return the step a message asks for: a payment, an action, or a message to the other party."""
         job, data = record["job"], call.data
         transaction, mine = x402.transaction_in(call.metadata), {"job_id": job["id"]}
         if transaction is not None:
-            return Step(
+            return RequestedCall(
                 self.actions["pay"], mine | ({"transaction": transaction} if transaction else {}), not transaction
             )
         if call.metadata.get(x402.STATUS) == "payment-rejected":
-            return Step(self.actions["cancel"], mine)
+            return RequestedCall(self.actions["cancel"], mine)
         words = texts_of(message)
         asked = next((found for found in data if "action" in found or "transaction" in found), None)
         if asked is not None:
@@ -206,9 +210,11 @@ class MessageSender:
         if not words and not data:
             raise invalid("the message has neither text nor data", "parts")
         beside = {} if not data else {"data": data[0] if len(data) == 1 else data}
-        return Step(self.actions["message"], {"thread_id": job["thread_id"], "body": words or NO_WORDS, **beside})
+        return RequestedCall(
+            self.actions["message"], {"thread_id": job["thread_id"], "body": words or NO_WORDS, **beside}
+        )
 
-    def _action(self, asked: dict[str, Json], words: str, job: dict[str, Json]) -> Step:
+    def _action(self, asked: dict[str, Json], words: str, job: dict[str, Json]) -> RequestedCall:
         name = asked.get("action", "pay")
         op = self.actions.get(ALIASES.get(name, name)) if isinstance(name, str) else None
         if op is None:
@@ -219,7 +225,7 @@ class MessageSender:
         place = {name: value for name, value in own.items() if name in op.input.model_fields and value is not None}
         field = next((one for one in WORDS if one in op.input.model_fields and one not in given), None)
         beside = {field: words} if field and words else {}
-        return Step(op, {**beside, **given, **place})
+        return RequestedCall(op, {**beside, **given, **place})
 
 
 # --- the content of a message ----------------------------------------------------------------------------------------
@@ -277,7 +283,7 @@ def _why_unhired(error: MarketError, order: dict[str, Json], *, stranger: bool) 
     return told
 
 
-def _key(message: pb.Message, call: Call) -> str:
+def _key(message: pb.Message, call: CallState) -> str:
     """Return the idempotency key; a message that is sent twice counts once."""
     return call.idempotency_key or "a2a:" + sha256(message.message_id.encode()).hexdigest()
 

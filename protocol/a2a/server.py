@@ -35,8 +35,8 @@ from protocol.a2a.agent_endpoint import CARD, AgentEndpoints
 from protocol.a2a.errors import invalid
 from protocol.a2a.fast_path import FastPath
 from protocol.a2a.message_replies import KEY_ADVICE
-from protocol.a2a.request_handler import Desk
-from protocol.a2a.sdk_bodies import Call, Reply
+from protocol.a2a.request_handler import MarketRequestHandler
+from protocol.a2a.sdk_bodies import CallState, Reply
 from protocol.http import challenged, read_body, replayed, send_json, send_refusal
 from tools.engine.access_tokens import is_token
 from tools.engine.context import CallRequest, Surface
@@ -71,7 +71,7 @@ class A2aSurface:
     def __init__(self, market: Market, approach_of: Callable[[Scope, Surface], CallRequest]) -> None:
         self.market, self.approach_of = market, approach_of
         self.shops = AgentEndpoints(market)
-        self.desk, reads = Desk(market, CATALOGUE.values()), ContextBuilder()
+        self.desk, reads = MarketRequestHandler(market, CATALOGUE.values()), ContextBuilder()
         self.front = FastPath(self.desk.sending.replies)
         rpc = [
             route
@@ -82,7 +82,7 @@ class A2aSurface:
         self.routes = [*rpc, *(route for route in http if isinstance(route, Route))]  # no Mount: it takes any path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        call = Call(self.approach_of(scope, Surface.A2A), wire.header(scope, b"idempotency-key"))
+        call = CallState(self.approach_of(scope, Surface.A2A), wire.header(scope, b"idempotency-key"))
         if (place := OF_AGENT.fullmatch(scope["path"])) is not None:
             scope = {**scope, "path": PREFIX + place[2]}
             if refused := await self.shops.enter(place[1], call):
@@ -93,7 +93,7 @@ class A2aSurface:
                 return
         await self._answer(scope, receive, send, call)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send, call: Call) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, call: CallState) -> None:
         path: str = scope["path"]
         sent = scope["headers"]
         call.over_rpc, call.old = path in ENDPOINTS, path.startswith(OLD_HTTP)
@@ -107,9 +107,9 @@ class A2aSurface:
             return
         call.approach = call.approach.with_body(raw)
         if is_token(call.approach.credential) and (closed := await self.market.require_credential(call.approach)):
-            await send_refusal(send, closed, *challenged(closed, self.market.house, sent, PREFIX, tried=True))
+            await send_refusal(send, closed, *challenged(closed, self.market.config, sent, PREFIX, tried=True))
             return
-        if refused := await self.market.unread(call.approach, len(raw)):
+        if refused := await self.market.refuse_unread_body(call.approach, len(raw)):
             await send_refusal(send, refused)
             return
         reply = Reply(send, call, UNREADABLE)
@@ -171,20 +171,20 @@ class ContextBuilder(DefaultServerCallContextBuilder):
         return context
 
 
-def _judged(scope: Scope, raw: bytes, call: Call) -> bytes:
+def _judged(scope: Scope, raw: bytes, call: CallState) -> bytes:
     """Return the body for the SDK and fill `call` from it; raises A2AError."""
     kind = wire.header(scope, b"content-type")
     if scope["method"] == "POST" and not wire.speaks_json(kind):
         raise ContentTypeNotSupportedError(message="Content-Type must be application/json")
     try:
-        return wire.taken(raw, call)
+        return wire.extract_data(raw, call)
     except MalformedJson as bad:
         raise JSONParseError(message=bad.message) from None
     except BadJson as bad:
         raise invalid(bad.message, bad.path) from None
 
 
-async def _refuse(send: Send, call: Call, raw: bytes, error: A2AError) -> None:
+async def _refuse(send: Send, call: CallState, raw: bytes, error: A2AError) -> None:
     """Send an error in the form of the binding.
 
     The SDK cannot write a JSONParseError: it knows neither its code nor its status.

@@ -9,8 +9,8 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import UnsupportedOperationError
 from a2a.utils.proto_utils import parse_lenient
 
-from protocol.a2a.errors import said
-from protocol.a2a.sdk_bodies import Call, held
+from protocol.a2a.errors import market_error
+from protocol.a2a.sdk_bodies import CallState, stash
 from protocol.a2a.task_view import FINAL, STATES
 from protocol.a2a.tasks import Tasks
 from tools.engine.errors import RateLimited
@@ -32,14 +32,14 @@ class Streams:
     def __init__(self, tasks: Tasks) -> None:
         self.tasks, self.market = tasks, tasks.market
 
-    async def snapshot(self, task_id: str, call: Call) -> pb.Task:
+    async def snapshot(self, task_id: str, call: CallState) -> pb.Task:
         """Return the current task before following it; UnsupportedOperationError if it has ended."""
         record = await self.tasks.read(task_id, call)
         if STATES[record["job"]["status"]] in FINAL:
             raise UnsupportedOperationError(message="the task has ended: GetTask shows it")
         return self.tasks.shown(record, call, None)
 
-    async def after(self, call: Call, *, on: bool) -> AsyncIterator[Event]:
+    async def after(self, call: CallState, *, on: bool) -> AsyncIterator[Event]:
         """Yield what happens after the last shown task; with `on`, even if its caller must act now."""
         task = call.shown
         assert task is not None
@@ -70,7 +70,7 @@ class Streams:
             if rests:
                 return
 
-    async def _page(self, since: str | None, call: Call) -> dict[str, Any] | None:
+    async def _page(self, since: str | None, call: CallState) -> dict[str, Any] | None:
         """Return the next events; None if the caller may no longer read them.
 
         Raises InvalidRequestError if too many calls wait already.
@@ -79,23 +79,23 @@ class Streams:
         answer = await self.market.call(CATALOGUE["list_events"], asked, call.further().approach)
         breaks = call.old and not call.over_rpc  # there the SDK has no event for an error, and drops the connection
         if isinstance(answer.refusal, RateLimited) and not breaks:
-            raise said(answer.refusal)
+            raise market_error(answer.refusal)
         page: dict[str, Any] | None = None if answer.refused else orjson.loads(answer.body)
         return page
 
-    def _artifact(self, task: dict[str, Json], call: Call) -> pb.TaskArtifactUpdateEvent:
+    def _artifact(self, task: dict[str, Json], call: CallState) -> pb.TaskArtifactUpdateEvent:
         (artifact,) = self.tasks.view.artifacts(task["job"])
         update = {**_ids(task), "artifact": artifact, "lastChunk": True}
-        return parse_lenient(held(update, call), pb.TaskArtifactUpdateEvent())
+        return parse_lenient(stash(update, call), pb.TaskArtifactUpdateEvent())
 
     def _update(
-        self, task: dict[str, Json], event: dict[str, Json], status: str, call: Call, *, newest: bool
+        self, task: dict[str, Json], event: dict[str, Json], status: str, call: CallState, *, newest: bool
     ) -> pb.TaskStatusUpdateEvent:
         """Build the update of one event; only the newest one shows what is due now."""
         told = self.tasks.view.happened(task, event, status)
         if newest and _is_move(event) and status == task["job"]["status"]:
             told = self.tasks.view.status(task)
-        return parse_lenient(held({**_ids(task), "status": told}, call), pb.TaskStatusUpdateEvent())
+        return parse_lenient(stash({**_ids(task), "status": told}, call), pb.TaskStatusUpdateEvent())
 
 
 def _is_move(event: dict[str, Json]) -> bool:

@@ -8,8 +8,8 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import TaskNotFoundError
 from a2a.utils.proto_utils import parse_lenient
 
-from protocol.a2a.errors import NEEDS_KEY, invalid, not_shown, said
-from protocol.a2a.sdk_bodies import Call, held
+from protocol.a2a.errors import NEEDS_KEY, invalid, market_error, not_shown
+from protocol.a2a.sdk_bodies import CallState, stash
 from protocol.a2a.task_view import STATES, View, forms_of
 from tools.engine.dispatch import Market
 from tools.engine.errors import RateLimited
@@ -26,14 +26,14 @@ class Tasks:
     """The caller's jobs as tasks; a list shows only the order of each history."""
 
     def __init__(self, market: Market, operations: Iterable[Operation]) -> None:
-        self.market, self.view = market, View(market.house.brand, forms_of(operations))
+        self.market, self.view = market, View(market.config.brand, forms_of(operations))
 
-    async def get(self, params: pb.GetTaskRequest, call: Call) -> pb.Task:
+    async def get(self, params: pb.GetTaskRequest, call: CallState) -> pb.Task:
         """Return a task. Raises TaskNotFoundError for missing and for foreign jobs."""
         most = params.history_length if params.HasField("history_length") else None
         return self.shown(await self.read(params.id, call, most), call, most)
 
-    async def page(self, params: pb.ListTasksRequest, call: Call) -> pb.ListTasksResponse:
+    async def page(self, params: pb.ListTasksRequest, call: CallState) -> pb.ListTasksResponse:
         """Return the caller's orders, most recently changed first; none for anonymous callers."""
         size = params.page_size or DEFAULT_PAGE_SIZE
         if is_nobody(call):
@@ -42,7 +42,7 @@ class Tasks:
             return pb.ListTasksResponse(page_size=size)
         answer = await self.market.call(read_tasks, _listed(params, size, call), call.approach)
         if answer.refusal is not None:
-            raise said(answer.refusal)
+            raise market_error(answer.refusal)
         page = orjson.loads(answer.body)
         most = params.history_length if params.HasField("history_length") else None
         return pb.ListTasksResponse(
@@ -52,7 +52,9 @@ class Tasks:
             total_size=page["total"],
         )
 
-    async def read(self, task_id: str, call: Call, most: int | None = None, wait_seconds: int = 0) -> dict[str, Json]:
+    async def read(
+        self, task_id: str, call: CallState, most: int | None = None, wait_seconds: int = 0
+    ) -> dict[str, Json]:
         """Return a task's record with at most `most` messages, the newest.
 
         Raises RateLimited if too many calls wait already.
@@ -72,7 +74,12 @@ class Tasks:
         return record
 
     def shown(
-        self, record: dict[str, Json], call: Call, most: int | None, whole: bool = True, payment: Refused | None = None
+        self,
+        record: dict[str, Json],
+        call: CallState,
+        most: int | None,
+        whole: bool = True,
+        payment: Refused | None = None,
     ) -> pb.Task:
         """Render a record as a task, with at most `most` messages; `payment` was just refused."""
         task = self.view.task(record)
@@ -83,15 +90,15 @@ class Tasks:
         if not whole:
             task["artifacts"] = []
         call.shown = record
-        return parse_lenient(held(task, call), pb.Task())
+        return parse_lenient(stash(task, call), pb.Task())
 
 
-def is_nobody(call: Call) -> bool:
+def is_nobody(call: CallState) -> bool:
     """Return True for an anonymous caller, which has no jobs; the database need not be asked."""
     return call.approach.is_anonymous and call.approach.argument_key is None
 
 
-def _listed(params: pb.ListTasksRequest, size: int, call: Call) -> dict[str, Any]:
+def _listed(params: pb.ListTasksRequest, size: int, call: CallState) -> dict[str, Any]:
     asked: dict[str, Any] = {"limit": size} | ({} if call.seller is None else {"seller_id": call.seller})
     if params.page_token:
         asked["cursor"] = params.page_token

@@ -8,7 +8,7 @@ tooltip.
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from protocol.docs.lifecycle import MEANS, condition, drawn
+from protocol.docs.lifecycle import MEANS, condition, moves_shown
 from storage.vocabulary import FINAL
 from tools.jobs.lifecycle import MOVES, OPENINGS, JobMove
 
@@ -21,7 +21,7 @@ START = "[*]"
 
 def diagram_svg(moves: Iterable[JobMove] = (*OPENINGS, *MOVES)) -> str:
     """Return one <svg>; its styles are classes of the stylesheet."""
-    return "\n".join(Diagram(drawn(moves)).lines())
+    return "\n".join(Diagram(moves_shown(moves)).lines())
 
 
 class Diagram:

@@ -38,11 +38,11 @@ class Doc:
 class Book:
     """All pages. `pointers` maps pointers into openapi.json to ids of headings in the reference."""
 
-    def __init__(self, docs: Sequence[Doc], house: MarketConfig, pointers: Callable[[], Mapping[str, str]]) -> None:
-        self.docs, self.house, self.pointers = {doc.path: doc for doc in docs}, house, pointers
-        self.root = urlsplit(house.base_url).path.rstrip("/")
+    def __init__(self, docs: Sequence[Doc], config: MarketConfig, pointers: Callable[[], Mapping[str, str]]) -> None:
+        self.docs, self.config, self.pointers = {doc.path: doc for doc in docs}, config, pointers
+        self.root = urlsplit(config.base_url).path.rstrip("/")
         known = "|".join(map(re.escape, sorted({*self.docs, *MOVED, "/openapi.json"}, key=len, reverse=True)))
-        self.address = re.compile(rf"{re.escape(house.base_url)}(?:{known})(?![\w/-])")
+        self.address = re.compile(rf"{re.escape(config.base_url)}(?:{known})(?![\w/-])")
 
     def page(self, path: str) -> str:
         """Return the page as HTML. The time grows with the text: half a second for the reference."""
@@ -60,7 +60,7 @@ class Book:
         """
         if "%7B" in url and "/openapi.json#" not in url:
             return ""
-        path = url.removeprefix(self.house.base_url)
+        path = url.removeprefix(self.config.base_url)
         if not path.startswith("/"):
             return url
         bare, _, fragment = path.partition("#")
@@ -70,7 +70,7 @@ class Book:
 
     def _frame(self, doc: Doc, about: str, headings: "list[Heading]", body: str) -> str:
         title = next((one.text for one in headings if one.level == 1), doc.name)
-        brand = self.house.title
+        brand = self.config.title
         named = title if brand.lower() in title.lower() else f"{title} · {brand}"
         return f"""\
 <!doctype html>
@@ -92,7 +92,7 @@ class Book:
 {_contents(headings)}
 <main id="content" tabindex="-1">
 {body}</main>
-<footer>{escape(brand)} {escape(self.house.version)} · <a href="{escape(self.root + doc.other)}">this page for programs</a></footer>
+<footer>{escape(brand)} {escape(self.config.version)} · <a href="{escape(self.root + doc.other)}">this page for programs</a></footer>
 </body>
 </html>
 """

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-from protocol.docs.skill import called, span
+from protocol.docs.skill import call_reference, duration
 from storage.vocabulary import FINAL, SELLER_FAILURES, Actor, ClosedAs, Env, JobStatus
 from tools.engine.config import MarketConfig
 from tools.engine.registry import Operation
@@ -41,10 +41,12 @@ COUNTS = {  # the effect on a party's reputation
 EMPTY = "—"
 
 
-def lifecycle_text(operations: Iterable[Operation], house: MarketConfig) -> str:
+def lifecycle_text(operations: Iterable[Operation], config: MarketConfig) -> str:
     """Return the page as markdown. `operations` are those that agents can call."""
     offered = list(operations)
-    return "\n".join([*_head(house), *_diagram(), *_states(offered), *_deadlines(house), *_notices(), *_listings(), ""])
+    return "\n".join(
+        [*_head(config), *_diagram(), *_states(offered), *_deadlines(config), *_notices(), *_listings(), ""]
+    )
 
 
 def diagram(moves: Iterable[JobMove] = (*OPENINGS, *MOVES)) -> str:
@@ -52,12 +54,12 @@ def diagram(moves: Iterable[JobMove] = (*OPENINGS, *MOVES)) -> str:
     arrows = (
         f"    {move.source or '[*]'} --> {move.target}: {move.actor} {move.action}"
         + (f" ({needs})" if (needs := condition(move)) else "")
-        for move in drawn(moves)
+        for move in moves_shown(moves)
     )
     return "\n".join(("stateDiagram-v2", *arrows))
 
 
-def drawn(moves: Iterable[JobMove]) -> list[JobMove]:
+def moves_shown(moves: Iterable[JobMove]) -> list[JobMove]:
     """Return the moves that a diagram shows."""
     return [move for move in moves if move.listed]
 
@@ -70,7 +72,7 @@ def condition(move: JobMove) -> str:
     return ", ".join(filter(None, (needs, f"past {_moment(move.deadline, move.grace)}")))
 
 
-def _head(house: MarketConfig) -> list[str]:
+def _head(config: MarketConfig) -> list[str]:
     return [
         "# Lifecycle of a job",
         "",
@@ -81,7 +83,7 @@ def _head(house: MarketConfig) -> list[str]:
         "The clock is an actor like buyer and seller. A deadline passes at its own instant, also while nobody looks; then the clock's",
         "move comes before any other. A step that is repeated answers 200 with the job as it stands.",
         "",
-        f"Each move tells both parties the event in its row; what the event carries: {house.base_url}/docs/events. The",
+        f"Each move tells both parties the event in its row; what the event carries: {config.base_url}/docs/events. The",
         "last column says on whose record it stands.",
         "",
     ]
@@ -135,14 +137,14 @@ def _calls(move: JobMove, operations: list[Operation]) -> str:
         return ""
     names = TOOLS.get((move.action, move.actor), ())
     return ", ".join(
-        f"`{called(op)}`" for op in operations if op.name in names or (not names and op.action == move.action)
+        f"`{call_reference(op)}`" for op in operations if op.name in names or (not names and op.action == move.action)
     )
 
 
-def _deadlines(house: MarketConfig) -> Iterator[str]:
-    windows = [house.windows[env] for env in Env]
+def _deadlines(config: MarketConfig) -> Iterator[str]:
+    windows = [config.windows[env] for env in Env]
     accept, payment, review, verdict = (
-        [span(getattr(one, name)) for one in windows]
+        [duration(getattr(one, name)) for one in windows]
         for name in ("accept_default_seconds", "payment_seconds", "review_seconds", "verdict_seconds")
     )
     listed = "`turnaround_seconds` of the listing or of the award"
@@ -167,7 +169,7 @@ def _notices() -> Iterator[str]:
     yield from ("## What the clock only says", "")
     for move in NOTICES:
         yield f"- `{move.event}`: {condition(move)}."
-    least, most = span(int(MIN_LEAD.total_seconds())), span(int(MAX_LEAD.total_seconds()))
+    least, most = duration(int(MIN_LEAD.total_seconds())), duration(int(MAX_LEAD.total_seconds()))
     yield (
         f"- `job.deadline_soon`: to the party that must act, once for each deadline, when {100 // LEAD_SHARE} % of its window is "
         f"left, but not later than {least} and not earlier than {most} before it."

@@ -15,11 +15,11 @@ NEEDS = {
 }
 
 
-def full_text(documents: Mapping[str, str], operations: Iterable[Operation], house: MarketConfig) -> str:
+def full_text(documents: Mapping[str, str], operations: Iterable[Operation], config: MarketConfig) -> str:
     """Return the documents with their URLs, then the operations that agents can call."""
-    parts = [f"Source: {house.base_url}{path}\n\n{_body(text).strip()}" for path, text in documents.items()]
+    parts = [f"Source: {config.base_url}{path}\n\n{_body(text).strip()}" for path, text in documents.items()]
     listed = "\n".join(line for op in operations for line in _section(op))
-    head = f"{house.title}, version {house.version}: {len(parts)} documents and the operations, each after a line of dashes."
+    head = f"{config.title}, version {config.version}: {len(parts)} documents and the operations, each after a line of dashes."
     return "\n\n---\n\n".join([head, *parts, f"# Operations\n\n{listed}".strip()]) + "\n"
 
 

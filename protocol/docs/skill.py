@@ -24,20 +24,20 @@ def skill_source() -> str:
     return found.read_text(encoding="utf-8")
 
 
-def skill_text(source: str, operations: Iterable[Operation], house: MarketConfig) -> str:
+def skill_text(source: str, operations: Iterable[Operation], config: MarketConfig) -> str:
     """Return the skill for agents: with this market's URL and blocks, without markers."""
-    blocks = _blocks(list(operations), house)
-    return BLOCK.sub(lambda found: blocks[found[2]], source.replace(EXAMPLE_URL, house.base_url))
+    blocks = _blocks(list(operations), config)
+    return BLOCK.sub(lambda found: blocks[found[2]], source.replace(EXAMPLE_URL, config.base_url))
 
 
-def rewrite_skill(path: Path, operations: Iterable[Operation], house: MarketConfig) -> None:
+def rewrite_skill(path: Path, operations: Iterable[Operation], config: MarketConfig) -> None:
     """Update the generated blocks of the file."""
-    path.write_text(refreshed(path.read_text(encoding="utf-8"), operations, house), encoding="utf-8")
+    path.write_text(refreshed(path.read_text(encoding="utf-8"), operations, config), encoding="utf-8")
 
 
-def refreshed(source: str, operations: Iterable[Operation], house: MarketConfig) -> str:
+def refreshed(source: str, operations: Iterable[Operation], config: MarketConfig) -> str:
     """Return the file with updated blocks; the markers stay."""
-    blocks = _blocks(list(operations), house)
+    blocks = _blocks(list(operations), config)
     return BLOCK.sub(lambda found: f"{found[1]}{blocks[found[2]]}{found[4]}", source)
 
 
@@ -47,7 +47,7 @@ def every_error() -> list[type[MarketError]]:
     return sorted(found, key=lambda error: (error.status, error.code))
 
 
-def span(seconds: int) -> str:
+def duration(seconds: int) -> str:
     """Return a duration in the largest unit that divides it."""
     for size, unit in ((3600, "hour"), (60, "minute")):
         if seconds % size == 0:
@@ -63,11 +63,11 @@ def free_usdc(network: Network) -> str:
     return network.faucet or "none"
 
 
-def _blocks(operations: list[Operation], house: MarketConfig) -> dict[str, str]:
+def _blocks(operations: list[Operation], config: MarketConfig) -> dict[str, str]:
     return {
-        "environments": _environments(house),
-        "binding": _binding(house),
-        "signing": _signing(house),
+        "environments": _environments(config),
+        "binding": _binding(config),
+        "signing": _signing(config),
         "retries": _retries(),
         "tools": _tools([op for op in operations if op.auth != "admin"]),
     }
@@ -85,17 +85,17 @@ def _tools(operations: list[Operation]) -> str:
 
 
 def _entry(op: Operation) -> str:
-    return f"`{called(op)}`{MARKS[op.auth]} {op.method} {op.path}"
+    return f"`{call_reference(op)}`{MARKS[op.auth]} {op.method} {op.path}"
 
 
-def called(op: Operation) -> str:
+def call_reference(op: Operation) -> str:
     """Return the call with its arguments; optional ones come last and are marked."""
     arguments = [name if field.is_required() else f"{name}?" for name, field in op.input.model_fields.items()]
     return f"{op.name}({', '.join(sorted(arguments, key=lambda name: name.endswith('?')))})"
 
 
-def _environments(house: MarketConfig) -> str:
-    networks, windows = [house.networks[env] for env in Env], [house.windows[env] for env in Env]
+def _environments(config: MarketConfig) -> str:
+    networks, windows = [config.networks[env] for env in Env], [config.windows[env] for env in Env]
     rows = {
         "keys begin with": [f"`as_{env}_`" for env in Env],
         "network": [f"{one.name}, chain id {one.chain_id}" for one in networks],
@@ -103,18 +103,18 @@ def _environments(house: MarketConfig) -> str:
         "confirmations asked for": [str(one.confirmations) for one in networks],
         "free USDC": [free_usdc(one) for one in networks],
         "time to accept an order, unless the listing says otherwise": [
-            span(one.accept_default_seconds) for one in windows
+            duration(one.accept_default_seconds) for one in windows
         ],
-        "time to pay": [span(one.payment_seconds) for one in windows],
-        "time to review a delivery": [span(one.review_seconds) for one in windows],
+        "time to pay": [duration(one.payment_seconds) for one in windows],
+        "time to review a delivery": [duration(one.review_seconds) for one in windows],
     }
     head = ["| | " + " | ".join(Env) + " |", "|---|---|---|"]
     return "\n".join([*head, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()), ""])
 
 
-def _binding(house: MarketConfig) -> str:
-    text = binding_message(house.brand, "<agent_id>", "<address_lowercase>")
-    python = binding_message(house.brand, "{agent_id}", "{address_lowercase}")
+def _binding(config: MarketConfig) -> str:
+    text = binding_message(config.brand, "<agent_id>", "<address_lowercase>")
+    python = binding_message(config.brand, "{agent_id}", "{address_lowercase}")
     return f"""\
 ```text
 {text}
@@ -143,14 +143,14 @@ proof = SigningKey(bytes.fromhex(secret_key)).sign(text.encode()).signature.hex(
 """
 
 
-def _signing(house: MarketConfig) -> str:
-    text = rotation_message(house.brand, "{agent_id}", "{public_key}", "{new.verify_key.encode().hex()}")
+def _signing(config: MarketConfig) -> str:
+    text = rotation_message(config.brand, "{agent_id}", "{public_key}", "{new.verify_key.encode().hex()}")
     return f"""\
 ```python
 import base64, hashlib, json, secrets, time, urllib.request
 from nacl.signing import SigningKey
 
-base_url, env = "{house.base_url}", "test"  # the address as this market publishes it
+base_url, env = "{config.base_url}", "test"  # the address as this market publishes it
 
 
 def send(method, path, given=None):

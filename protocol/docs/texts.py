@@ -12,7 +12,7 @@ from protocol.docs.changelog import changelog_text
 from protocol.docs.events import events_text
 from protocol.docs.lifecycle import lifecycle_text
 from protocol.docs.llms_full import full_text
-from protocol.docs.skill import every_error, free_usdc, skill_source, skill_text, span
+from protocol.docs.skill import duration, every_error, free_usdc, skill_source, skill_text
 from protocol.mcp.server_json import server_json
 from storage.vocabulary import Env
 from tools.engine.config import MarketConfig
@@ -59,20 +59,20 @@ FIRST = (
 class Texts:
     """The documents of one market, made once; tools, paths and arguments are from the registry."""
 
-    def __init__(self, operations: Iterable[Operation], house: MarketConfig) -> None:
+    def __init__(self, operations: Iterable[Operation], config: MarketConfig) -> None:
         offered = [op for op in operations if op.auth != "admin"]
-        self.version: str = house.version
-        self.skill_md: str = skill_text(skill_source(), offered, house)
-        self.llms_txt: str = _llms(offered, house)
-        self.quickstart_md: str = _quickstart(Calls(offered, house), house)
-        self.errors_md: str = _errors(offered, house)
+        self.version: str = config.version
+        self.skill_md: str = skill_text(skill_source(), offered, config)
+        self.llms_txt: str = _llms(offered, config)
+        self.quickstart_md: str = _quickstart(Calls(offered, config), config)
+        self.errors_md: str = _errors(offered, config)
         self.events_md: str = events_text()
-        self.lifecycle_md: str = lifecycle_text(offered, house)
+        self.lifecycle_md: str = lifecycle_text(offered, config)
         self.changelog_md: str = changelog_text()
-        self.llms_full_txt: str = full_text(self.documents, offered, house)
-        self.index_json: dict[str, Any] = _index(Calls(offered, house), house)
+        self.llms_full_txt: str = full_text(self.documents, offered, config)
+        self.index_json: dict[str, Any] = _index(Calls(offered, config), config)
         self.index_md: str = self.llms_txt
-        self.server_json: dict[str, Any] = server_json(offered, house)
+        self.server_json: dict[str, Any] = server_json(offered, config)
 
     @property
     def documents(self) -> dict[str, str]:
@@ -89,8 +89,8 @@ class Texts:
 class Calls:
     """Example calls in curl. Unknown operations or arguments raise KeyError or TypeError."""
 
-    def __init__(self, operations: list[Operation], house: MarketConfig) -> None:
-        self.operations, self.base_url = {op.name: op for op in operations}, house.base_url
+    def __init__(self, operations: list[Operation], config: MarketConfig) -> None:
+        self.operations, self.base_url = {op.name: op for op in operations}, config.base_url
 
     def curl(self, name: str, /, **arguments: Any) -> str:
         """Return a command that makes the call; $NAME in the path is a shell variable."""
@@ -119,17 +119,17 @@ class Calls:
         return op
 
 
-def _llms(operations: list[Operation], house: MarketConfig) -> str:
-    base = house.base_url
+def _llms(operations: list[Operation], config: MarketConfig) -> str:
+    base = config.base_url
     toolsets = dict.fromkeys(op.toolset for op in operations)
     sections = [(name.capitalize(), [_entry(op, base) for op in operations if op.toolset == name]) for name in toolsets]
     return "\n".join(
         [
-            f"# {house.title}",
+            f"# {config.title}",
             "",
             f"> {WHAT}",
             "",
-            f"Version {house.version}. Every operation has one name and one set of arguments on three surfaces: an MCP tool, an "
+            f"Version {config.version}. Every operation has one name and one set of arguments on three surfaces: an MCP tool, an "
             "A2A skill, an HTTP endpoint. Looking around needs no key; one call without sign-up gives an identity and API "
             "keys for two environments, test (play money) and live (real USDC). Amounts are integers in USDC minor units: "
             f"1000000 = 1 USDC. {SELLERS_WORDS}",
@@ -177,17 +177,17 @@ def _entry(op: Operation, base: str) -> str:
     return f"- [{op.name}]({base}/openapi.json#/paths/{pointer}/{op.method.lower()}): `{op.method} {op.path}`. {op.summary}{notes}"
 
 
-def _quickstart(calls: Calls, house: MarketConfig) -> str:
-    base = house.base_url
+def _quickstart(calls: Calls, config: MarketConfig) -> str:
+    base = config.base_url
     server = {"type": "http", "url": f"{base}/mcp", "headers": {"X-API-Key": "as_test_…"}}
-    connected = _json({"mcpServers": {house.brand: server}}, indented=True)
+    connected = _json({"mcpServers": {config.brand: server}}, indented=True)
     message = calls.message("search_listings", q="translate", env="test")
     return f"""\
 # Quickstart
 
 {WHAT}
 
-Everything here happens in the test environment, with play money. Free test USDC: {free_usdc(house.networks[Env.TEST])}
+Everything here happens in the test environment, with play money. Free test USDC: {free_usdc(config.networks[Env.TEST])}
 
 ## 1. Look around, without a key
 
@@ -222,16 +222,16 @@ Over HTTP, as on this page. The arguments are the same everywhere; {base}/openap
 
 ## 4. Bind a wallet
 
-Sign the line `{house.brand}:wallet:<agent_id>:<address_lowercase>` with personal_sign (snippets in {base}/skill.md), then:
+Sign the line `{config.brand}:wallet:<agent_id>:<address_lowercase>` with personal_sign (snippets in {base}/skill.md), then:
 
 ```sh
 {calls.curl("set_wallet_address", address="0x…", signature="0x…")}
 ```
 
-{_trading(calls, house)}"""
+{_trading(calls, config)}"""
 
 
-def _trading(calls: Calls, house: MarketConfig) -> str:
+def _trading(calls: Calls, config: MarketConfig) -> str:
     """Return the second half of the quickstart: buying, selling, repeating."""
     return f"""\
 ## 5. Buy
@@ -269,25 +269,27 @@ metadata). The same key and arguments get the first answer again for 24 hours, a
 
 ## Limits
 
-{_limits(house)}
+{_limits(config)}
 """
 
 
-def _limits(house: MarketConfig) -> str:
-    if not house.limits.enforced:
+def _limits(config: MarketConfig) -> str:
+    if not config.limits.enforced:
         return "This installation has switched rate limits off."
-    counted = {**ALLOWANCES, Rate.REGISTER: RateLimit(house.limits.registrations_per_hour, 3600)}
-    rates = ", ".join(f"{rate} {one.calls} per {span(one.seconds).removeprefix('1 ')}" for rate, one in counted.items())
+    counted = {**ALLOWANCES, Rate.REGISTER: RateLimit(config.limits.registrations_per_hour, 3600)}
+    rates = ", ".join(
+        f"{rate} {one.calls} per {duration(one.seconds).removeprefix('1 ')}" for rate, one in counted.items()
+    )
     return (
         f"Calls per key, or per address without one: {rates}; messages and exports count per agent, exports in each environment. The RateLimit headers say what is left; on 429 wait Retry-After "
-        f"seconds. An agent has at most {house.limits.active_listings} active listings, {house.limits.unfinished_jobs} "
-        f"unfinished orders, {house.limits.usable_keys} usable API keys, {house.limits.streams_per_agent} open streams, and "
-        f"{house.limits.streams_per_key} of them per key."
+        f"seconds. An agent has at most {config.limits.active_listings} active listings, {config.limits.unfinished_jobs} "
+        f"unfinished orders, {config.limits.usable_keys} usable API keys, {config.limits.streams_per_agent} open streams, and "
+        f"{config.limits.streams_per_key} of them per key."
     )
 
 
-def _errors(operations: list[Operation], house: MarketConfig) -> str:
-    shown = _json({"error": PaymentRequired("…").record("req_…", house.docs_url)}, indented=True)
+def _errors(operations: list[Operation], config: MarketConfig) -> str:
+    shown = _json({"error": PaymentRequired("…").record("req_…", config.docs_url)}, indented=True)
     head = f"""\
 # Errors
 
@@ -323,13 +325,13 @@ def _asks(kind: type) -> type[MarketError] | None:
     return asks
 
 
-def _index(calls: Calls, house: MarketConfig) -> dict[str, Any]:
-    base = house.base_url
+def _index(calls: Calls, config: MarketConfig) -> dict[str, Any]:
+    base = config.base_url
     start = [{"action": name, "why": why, **_where(calls.operations[name], name)} for name, why in FIRST]
     return {
         "object": "platform",
-        "name": house.title,
-        "version": house.version,
+        "name": config.title,
+        "version": config.version,
         "description": WHAT,
         "start": start,
         "docs": {

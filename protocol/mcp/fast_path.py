@@ -38,7 +38,7 @@ class FastPath:
 
     async def serve(self, arrived: McpRequest, send: Send) -> Send | None:
         """Answer a request and return None; otherwise return the `send` with which the SDK answers."""
-        if not self._ordinary(arrived) or (version := await self.judges.admit(arrived)) is None:
+        if not self._ordinary(arrived) or (version := await self.judges.supported_version(arrived)) is None:
             return send
         request: Any = arrived.request
         if arrived.tool is not None:
@@ -71,7 +71,7 @@ class FastPath:
         """Return the result of a call in the SDK's form, without parsing its record again."""
         call = Called(params["name"], params.get("arguments") or {}, arrived.repeat, arrived.view)
         said = await self.tools.call(call, arrived.approach)
-        return said.framed(version, self.identity)
+        return said.to_json(version, self.identity)
 
     def _learning(self, key: ListKey, send: Send) -> Send:
         """Wrap `send` so that it keeps the result of the SDK's answer."""

@@ -20,10 +20,10 @@ from protocol.mcp.tasks import Asking, Task, created, unknown
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import CALL
 from protocol.mcp.wording import Wording
-from protocol.reserved_arguments import API_KEY, Reserved, take
+from protocol.reserved_arguments import API_KEY, Reserved, extract
 from tools.engine.context import CallRequest
 from tools.engine.errors import Forbidden, NotFound
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.registry import CATALOGUE
 from tools.jobs.errors import InvalidTransition
 from tools.jobs.hire_operations import read_hire
@@ -75,7 +75,7 @@ class HireTasks:
         job = result.structured_content["job"]
         beside = ({"warnings": job["warnings"]} if job["warnings"] else {}) | ({"replayed": True} if replayed else {})
         with suppress(MCPError):  # the job is ordered, even if it cannot be read again
-            record = await self._record(job["id"], asking, replace(approach, follows=True))
+            record = await self._record(job["id"], asking, replace(approach, is_continuation=True))
             return created(self._task(record, asking, approach), self.tools.telling.named(**beside))
         return result
 
@@ -104,11 +104,11 @@ class HireTasks:
         if answer.error is not None and not isinstance(answer.refusal, InvalidTransition):
             raise self._refused(task.task_id, answer, asking)
 
-    async def _change(self, tool: str, given: dict[str, Json], asking: Asking, approach: CallRequest) -> Answer:
+    async def _change(self, tool: str, arguments: dict[str, Json], asking: Asking, approach: CallRequest) -> Response:
         if asking.view.readonly:
             error = Forbidden(f"{tool} changes something, and this address is for reading", hint="Call it at /mcp.")
             return self.market.refuse_anonymous(error, approach)
-        return await self.market.call(CATALOGUE[tool], given, approach)
+        return await self.market.call(CATALOGUE[tool], arguments, approach)
 
     async def _record(self, task_id: str, asking: Asking, approach: CallRequest) -> dict[str, Json]:
         answer = await self.market.call(read_hire, {"job_id": task_id}, approach)
@@ -141,10 +141,10 @@ class HireTasks:
 
         A job that ended without a result is an error of the tool, without structuredContent.
         """
-        answer = Answer(200, orjson.dumps(record["hired"]))
+        answer = Response(200, orjson.dumps(record["hired"]))
         detail = self._reserved(asking, record["hired"]["job"]["id"]).detail
         wording = self.tools.wording(asking.view)
-        result = self.tools.said(self.tools.operations[HIRE], answer, approach, wording, detail).result()
+        result = self.tools.as_tool_result(self.tools.operations[HIRE], answer, approach, wording, detail).result()
         if record["in_vain"]:
             result = result.model_copy(update={"is_error": True, "structured_content": None})
         frame = result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"structured_content"})
@@ -157,15 +157,15 @@ class HireTasks:
     def _reserved(self, asking: Asking, task_id: str) -> Reserved:
         """Return the reserved arguments that came beside the task's id."""
         try:
-            return take({API_KEY: asking.api_key, DETAIL: asking.detail})
+            return extract({API_KEY: asking.api_key, DETAIL: asking.detail})
         except MarketError as error:
             raise self._refused(task_id, self.market.refuse_anonymous(error, asking.approach), asking) from None
 
     def _further(self, asking: Asking, task: Task) -> CallRequest:
         """Return the approach for later calls, because the first one consumed the signature."""
-        return replace(self._approach(asking, task.task_id), follows=True)
+        return replace(self._approach(asking, task.task_id), is_continuation=True)
 
-    def _refused(self, task_id: str, answer: Answer, asking: Asking) -> MCPError:
+    def _refused(self, task_id: str, answer: Response, asking: Asking) -> MCPError:
         """Return the refusal as a JSON-RPC error.
 
         A retryable one is an internal error and not the fault of the params, because the task still exists.

@@ -106,7 +106,7 @@ async def read_record(
             shown = fences.show(body, record, places, answer.caller_id)
         else:
             shown = fences.show_member(body, record, places, template.member, answer.caller_id)
-        told = {f"{market.house.brand}/untrusted": [*shown.untrusted]} if shown.untrusted else None
+        told = {f"{market.config.brand}/untrusted": [*shown.untrusted]} if shown.untrusted else None
         content = t.TextResourceContents(uri=uri, mime_type=JSON, text=shown.text, _meta=told)
         return t.ReadResourceResult(contents=[content], ttl_ms=0, cache_scope="private")
     return None

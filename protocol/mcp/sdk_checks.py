@@ -28,7 +28,7 @@ class SdkChecks:
     def __init__(self, security: TransportSecuritySettings) -> None:
         self.guard, self.passed = TransportSecurityMiddleware(security), dict[Shape, str]()
 
-    async def admit(self, arrived: McpRequest) -> str | None:
+    async def supported_version(self, arrived: McpRequest) -> str | None:
         """Return the request's protocol version; None leaves the request to the SDK.
 
         The request has usual members only. `shape_of` is the cache key.

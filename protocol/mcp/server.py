@@ -32,7 +32,7 @@ from tools.engine.access_tokens import is_token
 from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.oauth import CLOSED_MCP, OPEN_MCP
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import MarketError
@@ -111,7 +111,7 @@ class McpSurface:
         if (closed := await self._shut(scope, approach)) is not None:
             await send_refusal(send, *closed)
             return
-        if refused := await self.market.unread(approach, len(body)):
+        if refused := await self.market.refuse_unread_body(approach, len(body)):
             await send_refusal(send, refused)
             return
         try:
@@ -132,14 +132,14 @@ class McpSurface:
         manager = self.streaming if tool in self.extra.calls or wire.may_wait(arrived) else self.plain
         await manager.handle_request(wire.for_sdk(arrived), replayed(body, receive), sending)
 
-    async def _shut(self, scope: Scope, approach: CallRequest) -> tuple[Answer, *tuple[Header, ...]] | None:
+    async def _shut(self, scope: Scope, approach: CallRequest) -> tuple[Response, *tuple[Header, ...]] | None:
         """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
         opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
         if (opening == CLOSED_MCP or is_token(approach.credential)) and (
             closed := await self.market.require_credential(approach)
         ):
             tried = not approach.is_anonymous
-            return closed, *challenged(closed, self.market.house, scope["headers"], opening, tried=tried)
+            return closed, *challenged(closed, self.market.config, scope["headers"], opening, tried=tried)
         if scope["method"] != "POST":
             error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
             return (self.market.refuse(error, approach),)
@@ -164,12 +164,12 @@ class McpSurface:
         )
 
     def _server(self) -> Server[dict[str, Any]]:
-        house = self.market.house
+        config = self.market.config
         server: Server[dict[str, Any]] = Server(
-            house.title,
+            config.title,
             version=self.texts.version,
             description="A market where software agents hire each other.",
-            website_url=house.base_url,
+            website_url=config.base_url,
             cache_hints=CACHING,
             get_tool_input_schema=self.tools.schemas.get,
             on_list_tools=self._list_tools,

@@ -19,19 +19,19 @@ KEY = "API key of an agent, as_live_… or as_test_…, from register_agent. Not
 HERE = "localhost"  # the namespace of a market on loopback or an IP address, which registries do not accept
 
 
-def server_json(operations: Iterable[Operation], house: MarketConfig) -> dict[str, Any]:
+def server_json(operations: Iterable[Operation], config: MarketConfig) -> dict[str, Any]:
     """Return the document, named by the reversed host and the brand.
 
     The owner of the domain can prove the name to a registry.
     """
     tools = [op for op in operations if Surface.MCP in op.surfaces]
-    base = house.base_url
+    base = config.base_url
     return {
         "$schema": SCHEMA,
-        "name": f"{namespace(base)}/{house.brand}",
-        "title": house.title.capitalize(),
+        "name": f"{namespace(base)}/{config.brand}",
+        "title": config.title.capitalize(),
         "description": WHAT,
-        "version": house.version,
+        "version": config.version,
         "websiteUrl": f"{base}/docs/quickstart",
         "remotes": [
             {

@@ -15,7 +15,7 @@ from protocol.brief_view import in_brief
 from protocol.mcp.resources import link_to
 from protocol.mcp.wording import Wording
 from protocol.untrusted_markers import UntrustedMarkers, places_in, places_in_error
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.registry import Operation
 from tools.kernel.errors import Json
 
@@ -24,7 +24,7 @@ KEPT, MAX_BYTES = 1_024, 4 * 1024  # cached results, and the maximum size of a r
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RenderedRecord:
     """A record as a model reads it. `body` is its JSON, brief or full."""
 
     record: dict[str, Json]
@@ -33,7 +33,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ToolResult:
     """The result of a call.
 
     Errors carry no record, because published clients validate it against the output schema and throw.
@@ -41,16 +41,16 @@ class Said:
 
     texts: tuple[str, ...]
     meta: dict[str, Any] | None = None
-    told: Told | None = None
+    told: RenderedRecord | None = None
     frames: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)  # the JSON by protocol version
 
     @property
     def is_error(self) -> bool:
         return self.told is None
 
-    def with_more(self, texts: tuple[str, ...], beside: dict[str, Any]) -> "Said":
+    def with_more(self, texts: tuple[str, ...], beside: dict[str, Any]) -> "ToolResult":
         """Return the result with additions for this call only."""
-        return Said((*self.texts, *texts), {**(self.meta or {}), **beside}, self.told)
+        return ToolResult((*self.texts, *texts), {**(self.meta or {}), **beside}, self.told)
 
     def result(self) -> t.CallToolResult:
         """Return the result as the SDK's type."""
@@ -60,7 +60,7 @@ class Said:
         record = None if self.told is None else self.told.record
         return t.CallToolResult(content=content, structured_content=record, is_error=self.is_error, _meta=self.meta)
 
-    def framed(self, version: str, identity: Mapping[str, Any]) -> bytes:
+    def to_json(self, version: str, identity: Mapping[str, Any]) -> bytes:
         """Return its JSON in a protocol version; `identity` is the server's description of itself."""
         frame = self.frames.get(version)
         if frame is None:
@@ -97,7 +97,9 @@ class ResultRenderer:
     def __init__(self, fences: UntrustedMarkers, brand: str) -> None:
         self.fences, self.brand, self._kept = fences, brand, lru_cache(KEPT)(self._told)
 
-    def tell(self, op: Operation, body: bytes, detail: str | None, wording: Wording, caller: str | None) -> Said:
+    def render(
+        self, op: Operation, body: bytes, detail: str | None, wording: Wording, caller: str | None
+    ) -> ToolResult:
         """Render a record at the requested level of detail.
 
         All callers that the record does not name share the result. A caller that it names may have written text in it.
@@ -106,10 +108,10 @@ class ResultRenderer:
         named = caller if caller is not None and caller.encode() in body else None
         return (self._kept if kept else self._told)(op, body, detail, wording, named)
 
-    def refuse(self, answer: Answer, wording: Wording) -> Said:
+    def render_error(self, answer: Response, wording: Wording) -> ToolResult:
         record = wording.refusal(orjson.loads(answer.body))
         shown = self.fences.show(orjson.dumps(record), record, places_in_error(answer.refusal))
-        return Said((shown.text,), self.named(error=record["error"], untrusted=shown.untrusted))
+        return ToolResult((shown.text,), self.named(error=record["error"], untrusted=shown.untrusted))
 
     def named(self, **beside: Any) -> dict[str, Any]:
         """Return metadata under the market's names (MCP, `_meta`: prefix and name).
@@ -119,11 +121,11 @@ class ResultRenderer:
         told = {name: [*value] if isinstance(value, tuple) else value for name, value in beside.items() if value != ()}
         return {f"{self.brand}/{name}": value for name, value in told.items()}
 
-    def _told(self, op: Operation, body: bytes, detail: str | None, wording: Wording, caller: str | None) -> Said:
+    def _told(self, op: Operation, body: bytes, detail: str | None, wording: Wording, caller: str | None) -> ToolResult:
         brief = in_brief(op, body, detail)
         record = wording.record(op, brief.record)
         told = brief.body if record is brief.record else orjson.dumps(record)
         shown = self.fences.show(told, record, places_in(op, record), caller)
         links = tuple(link_to(place, wording) for place in brief.uris)
         beside = self.named(untrusted=shown.untrusted, left_out=brief.left_out)
-        return Said((shown.text,), beside or None, Told(record, told, links))
+        return ToolResult((shown.text,), beside or None, RenderedRecord(record, told, links))

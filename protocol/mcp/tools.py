@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from protocol.brief import DETAIL
 from protocol.brief_view import briefly, schema_of
-from protocol.mcp.tool_results import ResultRenderer, Said
+from protocol.mcp.tool_results import ResultRenderer, ToolResult
 from protocol.mcp.toolsets import CALL, USUAL, View, shown
 from protocol.mcp.wording import Wording
 from protocol.reserved_arguments import (
@@ -19,16 +19,16 @@ from protocol.reserved_arguments import (
     DRY_RUN_TOLD,
     IDEMPOTENCY_KEY,
     KEY_ADVICE,
+    extract,
     listed_schema,
     reserved_properties,
-    take,
 )
 from protocol.untrusted_markers import UntrustedMarkers
 from tools.discovery.tool_search import nearest
 from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import Forbidden, InvalidRequest, MalformedJson
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.json_schemas import Schema
 from tools.engine.registry import Operation
 from tools.kernel.errors import Json, MarketError
@@ -52,7 +52,7 @@ class Tools:
 
     def __init__(self, market: Market, operations: Iterable[Operation], more: tuple[t.Tool, ...] = ()) -> None:
         self.market, self.more = market, more
-        self.telling = ResultRenderer(UntrustedMarkers(market.house.pepper), market.house.brand)
+        self.telling = ResultRenderer(UntrustedMarkers(market.config.pepper), market.config.brand)
         operations = tuple(operations)
         self.operations = {op.name: op for op in operations if Surface.MCP in op.surfaces}
         self.elsewhere = {op.name: f"{op.method} {op.path}" for op in operations if Surface.MCP not in op.surfaces}
@@ -82,7 +82,7 @@ class Tools:
     def _wording(self, view: View) -> Wording:
         return Wording(frozenset(self.operations).difference(shown(view, self.operations.values())))
 
-    async def call(self, called: Called, approach: CallRequest, bad: BadJson | None = None) -> Said:
+    async def call(self, called: Called, approach: CallRequest, bad: BadJson | None = None) -> ToolResult:
         """Call an operation; an unknown name raises MCPError, every other refusal is a result."""
         wording = self.wording(called.view)
         if called.name not in self.keyed:
@@ -97,23 +97,23 @@ class Tools:
                 raise Forbidden(
                     f"{op.name} changes something, and this address is for reading", hint="Call it at /mcp."
                 )
-            reserved = take(given)
+            reserved = extract(given)
             if called.repeat is not None and reserved.idempotency_key not in (None, called.repeat):
                 raise InvalidRequest("one call came with two different values", param=IDEMPOTENCY_KEY)
         except MarketError as error:
-            return self.said(op, self.market.refuse_anonymous(error, approach), approach, wording)
+            return self.as_tool_result(op, self.market.refuse_anonymous(error, approach), approach, wording)
         if reserved.api_key is not None or reserved.dry_run:
             approach = replace(approach, argument_key=reserved.api_key, dry_run=reserved.dry_run)
         arguments = briefly(op, reserved.arguments, reserved.detail)
         answer = await self.market.call(op, arguments, approach, reserved.idempotency_key or called.repeat)
-        return self.said(op, answer, approach, wording, reserved.detail)
+        return self.as_tool_result(op, answer, approach, wording, reserved.detail)
 
-    def _unwrapped(self, given: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
+    def _unwrapped(self, arguments: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
         """Return the operation that call_tool names, and its arguments.
 
         Reserved arguments may be beside them or among them.
         """
-        outer = take(given)
+        outer = extract(arguments)
         name, arguments = outer.arguments.pop("name", None), outer.arguments.pop("arguments", None) or {}
         if outer.arguments:
             unknown = min(outer.arguments)[:64]
@@ -145,13 +145,13 @@ class Tools:
         near = nearest(name, self.operations)
         return f"Did you mean {near}? find_tools names others." if near else "find_tools names them."
 
-    def said(
-        self, op: Operation | None, answer: Answer, approach: CallRequest, wording: Wording, detail: str | None = None
-    ) -> Said:
+    def as_tool_result(
+        self, op: Operation | None, answer: Response, approach: CallRequest, wording: Wording, detail: str | None = None
+    ) -> ToolResult:
         """Return a response as a result."""
         if answer.refusal is not None or op is None:
-            return self.telling.refuse(answer, wording)
-        said, advised = self.telling.tell(op, answer.body, detail, wording, answer.caller_id), approach.is_anonymous
+            return self.telling.render_error(answer, wording)
+        said, advised = self.telling.render(op, answer.body, detail, wording, answer.caller_id), approach.is_anonymous
         beside: dict[str, Any] = {"replayed": True} if answer.replayed else {"dry_run": True} if answer.dry_run else {}
         if advised and (op.shows_secrets or approach.argument_key):
             beside["api_key"] = KEY_ADVICE

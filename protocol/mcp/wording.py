@@ -15,7 +15,7 @@ from typing import Annotated, Any, NotRequired, TypeAlias, Union, get_args, get_
 import mcp_types as t
 
 from protocol.mcp.toolsets import CALL
-from protocol.untrusted_text import filled, held_in, kind_of, marks_of
+from protocol.untrusted_text import held_in, kind_of, marks_of, with_type_argument
 from tools.engine.registry import Operation
 from tools.events.payloads import PAYLOADS
 from tools.kernel.errors import Json
@@ -138,7 +138,7 @@ def _sayings(kind: Any, within: tuple[Any, ...]) -> Sayings:
     if Signature in hints.values():  # signed content must not change
         return ()
     inside = (*within, kind)
-    found = (_saying(name, filled(hint, kind), inside) for name, hint in hints.items())
+    found = (_saying(name, with_type_argument(hint, kind), inside) for name, hint in hints.items())
     return tuple(saying for saying in found if saying is not None)
 
 

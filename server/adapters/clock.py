@@ -14,5 +14,5 @@ class SystemClock:
 
 
 class SystemDice:
-    def roll(self, count: int) -> bytes:
+    def random_bytes(self, count: int) -> bytes:
         return os.urandom(count)

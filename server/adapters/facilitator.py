@@ -91,21 +91,21 @@ async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
     return bytes(said)
 
 
-def _object(status: int, said: bytes) -> dict[str, Any]:
+def _object(status: int, body: bytes) -> dict[str, Any]:
     found: Any = None
     with suppress(orjson.JSONDecodeError):
-        found = orjson.loads(said)
+        found = orjson.loads(body)
     if not isinstance(found, dict):
         raise SettleUnknown(f"HTTP {status} without a JSON object")
     return found
 
 
-def _read(status: int, said: bytes) -> SettleResult:
+def _read(status: int, body: bytes) -> SettleResult:
     """Read the report; an answer of any status may name the transaction.
 
     A refusal without a transaction proves nothing: only the chain shows if anything was sent.
     """
-    found = _object(status, said)
+    found = _object(status, body)
     sent = found.get("transaction")
     transaction = sent.lower() if isinstance(sent, str) and _HASH.fullmatch(sent) else None
     if found.get("success") is True and transaction is not None:

@@ -16,7 +16,7 @@ def question(
 ) -> Question:
     """A question with a mark of its own around the text; what the buyer left open is not said."""
     said = {name: value for name, value in wanted.items() if value is not None}
-    return Question(task, said, about, schema, kit.dice.roll(MARK_BYTES).hex(), strict)
+    return Question(task, said, about, schema, kit.dice.random_bytes(MARK_BYTES).hex(), strict)
 
 
 async def answered(kit: Kit, asking: Question, judged: Callable[[Any], Awaitable[Json]]) -> Json:

@@ -14,7 +14,7 @@ SECRET_BYTES: Final = 24
 
 def with_operator_secret(settings: Settings) -> Settings:
     """The settings, with a secret for this run where the operator gave none: the desk labels itself with it."""
-    secret = settings.operator_secret or SystemDice().roll(SECRET_BYTES).hex()
+    secret = settings.operator_secret or SystemDice().random_bytes(SECRET_BYTES).hex()
     return settings.model_copy(update={"operator_secret": secret})
 
 

@@ -19,7 +19,7 @@ from tests.a2a_states.walking import A2A, REST, Walk
 from tests.processes.pair import Wired
 from tests.surfaces.wires import served
 from tests.trading import Trade
-from tools.jobs.snapshot import see
+from tools.jobs.snapshot import load
 from tools.purchases.logic import cancel_job_of
 
 CANCELS = [name for name, journey in JOURNEYS.items() if journey.cancels]
@@ -40,13 +40,13 @@ async def walk(trade: Trade, name: str, hand: str, asked_after: set[int]) -> Non
         inside.pass_seconds(seconds)
         trade.evm.warp(int(seconds))
         await inside.workers.sweep()
-        await inside.workers.tell()
+        await inside.workers.send_reminders()
 
     async def calls_off(job_id: str) -> None:
         def end(tx: Tx) -> None:
             job = tx.get(JobRow, job_id, lock=True)
             assert job is not None
-            cancel_job_of(replace(context_of(inside.market, tx), env=Env.TEST), see(tx, job))
+            cancel_job_of(replace(context_of(inside.market, tx), env=Env.TEST), load(tx, job))
 
         await inside.store.write(end)
 

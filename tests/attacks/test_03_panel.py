@@ -6,7 +6,7 @@ import pytest
 
 from tests.attacks.judges import COIN, NO_AGE, VICTIMS_PRICE, Ring, buyers, case_of, disputed, offer, seats_of, vote
 from tests.attacks.world import Agent, Arena, Market
-from tools.jobs.disputes.draw_rules import drawn
+from tools.jobs.disputes.draw_rules import draw_seats
 
 STEERING_MINOR = {"live": 1_150_000, "test": 10_001}  # more than a ninth of the payments that a judge got from others
 QUICK = {"rate_limits": "off", "verdict_window_seconds_live": "20"}
@@ -79,7 +79,7 @@ async def test_a_disputant_that_buys_from_honest_judges_gets_no_other_panel(aren
         seated = await seats_of(market, list(everybody.values()), case["id"], env)
         (await market.post(f"/v1/disputes/{case['id']}/withdraw", attacker.key(env))).expect()
         seed = bytes.fromhex((await case_of(market, attacker, case["id"], env))["panel_seed"])
-        unpaid = drawn(seed, 1, everybody, 3)
+        unpaid = draw_seats(seed, 1, everybody, 3)
         if any(judge.id in unpaid for judge in honest):
             assert (case["escalation_reason"], seated) == ("no_independent_panel", [])
         else:

@@ -12,7 +12,7 @@ from tests.chain import flows
 from tests.chain.evm import Evm
 from tests.chain.faults import FaultyNode
 from tools.chain.chain_reads import look_up
-from tools.chain.transfer_verification import Kind, Reason, Terms, Verdict, judge, normalise_hash
+from tools.chain.transfer_verification import InvalidReason, Terms, TransferStatus, Verification, normalise_hash, verify
 
 ONE = 1_000_000
 
@@ -40,29 +40,29 @@ class Scene:
         """Return a smart wallet of the buyer, with USDC."""
         return flows.smart_wallet(self.evm, 10 * ONE)
 
-    async def verdict(self, transaction: str, **changed: Any) -> Verdict:
+    async def verdict(self, transaction: str, **changed: Any) -> Verification:
         """Return the market's verdict, after the reader's cache of unknown hashes has expired."""
         name = normalise_hash(transaction)
         self.seconds[0] += ABSENT_SECONDS
-        found = judge(name, await look_up(self.chain, name), replace(self.terms, **changed))
+        found = verify(name, await look_up(self.chain, name), replace(self.terms, **changed))
         return replace(found, strangers=())
 
-    def paid(self, transaction: str, amount_minor: int = ONE, **changed: Any) -> Verdict:
+    def paid(self, transaction: str, amount_minor: int = ONE, **changed: Any) -> Verification:
         """Return the expected verdict: the first payer of the terms paid the first payee."""
         terms = replace(self.terms, **changed)
         payer, payee = terms.payers[0].lower(), terms.payees[0].lower()
-        placed = self.placed(Kind.PAID, transaction, **changed)
+        placed = self.placed(TransferStatus.PAID, transaction, **changed)
         return replace(placed, amount_minor=amount_minor, payer=payer, payee=payee)
 
-    def invalid(self, transaction: str, reason: Reason, **changed: Any) -> Verdict:
+    def invalid(self, transaction: str, reason: InvalidReason, **changed: Any) -> Verification:
         """Return the expected verdict: the transaction is mined but is no payment."""
-        return replace(self.placed(Kind.INVALID, transaction, **changed), reason=reason)
+        return replace(self.placed(TransferStatus.INVALID, transaction, **changed), reason=reason)
 
-    def placed(self, kind: Kind, transaction: str, **changed: Any) -> Verdict:
+    def placed(self, kind: TransferStatus, transaction: str, **changed: Any) -> Verification:
         """Return a verdict with the place of the transaction from the chain itself."""
         receipt = self.evm.receipt(transaction)
         number = int(receipt["blockNumber"], 16)
-        return Verdict(
+        return Verification(
             kind,
             required=replace(self.terms, **changed).confirmations,
             block_number=number,
@@ -71,11 +71,11 @@ class Scene:
             confirmations=self.evm.head() - number + 1,
         )
 
-    def pending(self, transaction: str, receipt: Any = None) -> Verdict:
+    def pending(self, transaction: str, receipt: Any = None) -> Verification:
         """Return the expected verdict on a receipt whose block is not on the chain."""
         receipt = receipt or self.evm.receipt(transaction)
         number = int(receipt["blockNumber"], 16)
-        return Verdict(Kind.PENDING, required=1, block_number=number, block_hash=receipt["blockHash"])
+        return Verification(TransferStatus.PENDING, required=1, block_number=number, block_hash=receipt["blockHash"])
 
 
 @asynccontextmanager

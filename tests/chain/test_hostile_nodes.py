@@ -11,7 +11,7 @@ from tests.chain import flows
 from tests.chain.evm import Evm
 from tests.chain.faults import Fault, FaultyNode, Reply, Silence, error, fields, logs, result
 from tests.chain.scene import ONE, Scene, open_scene
-from tools.chain.transfer_verification import ChainDown, InvalidNodeAnswer, Kind, Verdict
+from tools.chain.transfer_verification import ChainDown, InvalidNodeAnswer, TransferStatus, Verification
 
 RECEIPT, HEAD, BLOCK = "eth_getTransactionReceipt", "eth_blockNumber", "eth_getBlockByNumber"
 NOBODYS = "0x" + "11" * 32
@@ -33,7 +33,7 @@ async def test_a_payment_whose_block_was_dropped_is_not_found_any_more(scene: Sc
     scene.evm.mine(2)
     assert await scene.verdict(transaction, confirmations=3) == scene.paid(transaction, confirmations=3)
     scene.evm.reorg(before, regrown)
-    assert await scene.verdict(transaction, confirmations=3) == Verdict(Kind.NOT_FOUND, required=3)
+    assert await scene.verdict(transaction, confirmations=3) == Verification(TransferStatus.NOT_FOUND, required=3)
 
 
 @pytest.mark.parametrize("regrown", [3, 0])
@@ -53,7 +53,7 @@ async def test_a_block_dropped_between_two_reads_is_pending(scene: Scene, method
 
     scene.node.fault(method, reorganise, times=1)
     assert await scene.verdict(transaction) == scene.pending(transaction, receipt)
-    assert await scene.verdict(transaction) == Verdict(Kind.NOT_FOUND, required=1)
+    assert await scene.verdict(transaction) == Verification(TransferStatus.NOT_FOUND, required=1)
 
 
 async def test_a_payment_mined_again_on_the_other_branch_is_good_there(scene: Scene) -> None:
@@ -75,13 +75,13 @@ async def test_a_payment_mined_again_on_the_other_branch_is_good_there(scene: Sc
 async def test_a_node_that_does_not_have_the_receipt_yet_is_asked_again(scene: Scene) -> None:
     transaction = scene.pay()
     scene.node.fault(RECEIPT, result(lambda _: None), times=1)
-    assert await scene.verdict(transaction) == Verdict(Kind.NOT_FOUND, required=1)
+    assert await scene.verdict(transaction) == Verification(TransferStatus.NOT_FOUND, required=1)
     assert await scene.verdict(transaction) == scene.paid(transaction)
 
 
 async def test_a_head_below_the_receipts_block_counts_no_confirmation(scene: Scene) -> None:
     transaction = scene.pay()
-    seen = scene.placed(Kind.PENDING, transaction)
+    seen = scene.placed(TransferStatus.PENDING, transaction)
     scene.node.fault(HEAD, result(lambda number: hex(int(number, 16) - 2)), times=1)
     told = await scene.verdict(transaction)
     assert told == replace(seen, confirmations=0)
@@ -101,7 +101,7 @@ async def test_a_block_the_node_has_not_sealed_is_pending(scene: Scene, answer: 
 async def test_a_receipt_ahead_of_its_block_is_pending_after_one_read(scene: Scene, unset: dict[str, None]) -> None:
     transaction = scene.pay()
     scene.node.fault(RECEIPT, fields(**unset))
-    assert await scene.verdict(transaction) == Verdict(Kind.PENDING, required=1)
+    assert await scene.verdict(transaction) == Verification(TransferStatus.PENDING, required=1)
     assert scene.node.counts == {"eth_chainId": 1, RECEIPT: 1}
 
 

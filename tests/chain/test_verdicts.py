@@ -10,7 +10,7 @@ from tests.chain.evm import Evm, pack
 from tests.chain.flows import Move, Wallet
 from tests.chain.scene import ONE, Scene, open_scene
 from tests.requirements import covers
-from tools.chain.transfer_verification import Kind, Reason, Verdict
+from tools.chain.transfer_verification import InvalidReason, TransferStatus, Verification
 
 NOBODYS = "0x" + "11" * 32
 
@@ -59,7 +59,7 @@ async def test_a_smart_wallet_pays_and_its_owner_does_not(scene: Scene) -> None:
     payers = (wallet.address,)
     assert await scene.verdict(transaction, payers=payers) == scene.paid(transaction, payers=payers)
     owners = (wallet.owner.address,)
-    assert await scene.verdict(transaction, payers=owners) == scene.invalid(transaction, Reason.WRONG_SENDER)
+    assert await scene.verdict(transaction, payers=owners) == scene.invalid(transaction, InvalidReason.WRONG_SENDER)
 
 
 @covers("pay.9.authorization")
@@ -76,7 +76,7 @@ async def test_a_signed_authorization_that_somebody_else_sends_is_the_signers_pa
     ):
         assert await scene.verdict(transaction, payers=payers) == scene.paid(transaction, payers=payers)
     again = flows.relayed(evm, relayer, first)
-    assert await scene.verdict(again, payers=payers) == scene.invalid(again, Reason.REVERTED)
+    assert await scene.verdict(again, payers=payers) == scene.invalid(again, InvalidReason.REVERTED)
 
 
 async def test_m2_the_wallets_of_before_and_of_now_are_both_accepted(scene: Scene) -> None:
@@ -92,7 +92,7 @@ async def test_m2_the_wallets_of_before_and_of_now_are_both_accepted(scene: Scen
             pair = {"payers": (payer.address,), "payees": (payee.address,)}
             assert await scene.verdict(transaction, **wide) == scene.paid(transaction, **pair)
     strange = flows.plain(evm, stranger, other_seller, ONE)
-    assert await scene.verdict(strange, **wide) == scene.invalid(strange, Reason.WRONG_SENDER)
+    assert await scene.verdict(strange, **wide) == scene.invalid(strange, InvalidReason.WRONG_SENDER)
 
 
 # --- returns in the same transaction
@@ -115,7 +115,7 @@ async def test_m4_only_what_the_seller_keeps_is_paid(scene: Scene, name: str) ->
     wallet = scene.wallet()
     transaction, payers = flow(scene, wallet), (wallet.address,)
     paid = scene.paid(transaction, kept_minor, payers=payers)
-    nothing = scene.invalid(transaction, Reason.AMOUNT_TOO_LOW)
+    nothing = scene.invalid(transaction, InvalidReason.AMOUNT_TOO_LOW)
     assert await scene.verdict(transaction, payers=payers) == (paid if kept_minor else nothing)
 
 
@@ -124,7 +124,7 @@ async def test_m4_only_what_the_seller_keeps_is_paid(scene: Scene, name: str) ->
 async def test_m4_pay_and_return_is_worth_the_difference(scene: Scene, sent_minor: int, back_minor: int) -> None:
     transaction = flows.pay_and_return(scene.evm, scene.buyer, scene.seller, sent_minor, back_minor)
     paid = scene.paid(transaction, sent_minor - back_minor)
-    nothing = scene.invalid(transaction, Reason.AMOUNT_TOO_LOW)
+    nothing = scene.invalid(transaction, InvalidReason.AMOUNT_TOO_LOW)
     assert await scene.verdict(transaction) == (paid if sent_minor > back_minor else nothing)
 
 
@@ -136,7 +136,7 @@ async def test_m4_a_return_from_the_sellers_other_wallet_to_the_buyers_other_one
     }
     steps: list[Move] = [(wallet.address, scene.seller, ONE), (other_seller, other_buyer, ONE)]
     transaction = flows.moves(scene.evm, wallet, steps)
-    assert await scene.verdict(transaction, **wide) == scene.invalid(transaction, Reason.AMOUNT_TOO_LOW)
+    assert await scene.verdict(transaction, **wide) == scene.invalid(transaction, InvalidReason.AMOUNT_TOO_LOW)
 
 
 async def test_a_seller_that_is_paid_by_others_too_is_paid_no_more_by_the_buyer(scene: Scene) -> None:
@@ -164,21 +164,24 @@ async def test_logs_of_other_contracts_change_nothing_however_large(scene: Scene
 # --- transactions that are no payment
 # ---------------------------------------------------------------------------------
 
-WRONG_FLOWS: dict[str, tuple[Callable[[Scene], str], Reason]] = {
-    "reverted": (lambda s: flows.reverted(s.evm, s.buyer, s.seller), Reason.REVERTED),
-    "fake token": (lambda s: flows.fake_token(s.evm, s.buyer, s.seller, ONE), Reason.WRONG_ASSET),
-    "other token": (lambda s: flows.other_token(s.evm, s.buyer, s.seller, ONE), Reason.WRONG_ASSET),
-    "approval": (lambda s: flows.approve_only(s.evm, s.buyer, s.seller, ONE), Reason.WRONG_ASSET),
-    "coins": (lambda s: flows.coins_only(s.evm, s.buyer, s.seller, ONE), Reason.WRONG_ASSET),
-    "a deployment": (lambda s: s.evm.send(s.buyer, None, bytes.fromhex("60006000f3")), Reason.WRONG_ASSET),
-    "to a stranger": (lambda s: flows.plain(s.evm, s.buyer, s.evm.person(gas=False), ONE), Reason.WRONG_RECIPIENT),
-    "to itself": (lambda s: flows.self_transfer(s.evm, s.buyer, ONE), Reason.WRONG_RECIPIENT),
-    "seller to itself": (lambda s: flows.self_transfer(s.evm, s.seller, ONE), Reason.WRONG_SENDER),
-    "seller to buyer": (lambda s: flows.plain(s.evm, s.seller, s.buyer, ONE), Reason.WRONG_RECIPIENT),
-    "from a stranger": (lambda s: flows.plain(s.evm, s.evm.person(ONE), s.seller, ONE), Reason.WRONG_SENDER),
-    "minted": (lambda s: s.evm.fund(s.seller, ONE), Reason.WRONG_SENDER),
-    "router": (lambda s: flows.through_router(s.evm, s.buyer, s.seller, ONE), Reason.WRONG_SENDER),
-    "nothing": (lambda s: s.pay(0), Reason.AMOUNT_TOO_LOW),
+WRONG_FLOWS: dict[str, tuple[Callable[[Scene], str], InvalidReason]] = {
+    "reverted": (lambda s: flows.reverted(s.evm, s.buyer, s.seller), InvalidReason.REVERTED),
+    "fake token": (lambda s: flows.fake_token(s.evm, s.buyer, s.seller, ONE), InvalidReason.WRONG_ASSET),
+    "other token": (lambda s: flows.other_token(s.evm, s.buyer, s.seller, ONE), InvalidReason.WRONG_ASSET),
+    "approval": (lambda s: flows.approve_only(s.evm, s.buyer, s.seller, ONE), InvalidReason.WRONG_ASSET),
+    "coins": (lambda s: flows.coins_only(s.evm, s.buyer, s.seller, ONE), InvalidReason.WRONG_ASSET),
+    "a deployment": (lambda s: s.evm.send(s.buyer, None, bytes.fromhex("60006000f3")), InvalidReason.WRONG_ASSET),
+    "to a stranger": (
+        lambda s: flows.plain(s.evm, s.buyer, s.evm.person(gas=False), ONE),
+        InvalidReason.WRONG_RECIPIENT,
+    ),
+    "to itself": (lambda s: flows.self_transfer(s.evm, s.buyer, ONE), InvalidReason.WRONG_RECIPIENT),
+    "seller to itself": (lambda s: flows.self_transfer(s.evm, s.seller, ONE), InvalidReason.WRONG_SENDER),
+    "seller to buyer": (lambda s: flows.plain(s.evm, s.seller, s.buyer, ONE), InvalidReason.WRONG_RECIPIENT),
+    "from a stranger": (lambda s: flows.plain(s.evm, s.evm.person(ONE), s.seller, ONE), InvalidReason.WRONG_SENDER),
+    "minted": (lambda s: s.evm.fund(s.seller, ONE), InvalidReason.WRONG_SENDER),
+    "router": (lambda s: flows.through_router(s.evm, s.buyer, s.seller, ONE), InvalidReason.WRONG_SENDER),
+    "nothing": (lambda s: s.pay(0), InvalidReason.AMOUNT_TOO_LOW),
 }
 
 
@@ -194,7 +197,7 @@ async def test_paying_oneself_is_a_self_payment_whatever_the_transaction(scene: 
     payees = (scene.buyer.address.lower(),)
     for transaction in (flows.self_transfer(scene.evm, scene.buyer, ONE), scene.pay(), NOBODYS):
         told = await scene.verdict(transaction, payees=payees)
-        assert told == Verdict(Kind.INVALID, required=1, reason=Reason.SELF_PAYMENT)
+        assert told == Verification(TransferStatus.INVALID, required=1, reason=InvalidReason.SELF_PAYMENT)
 
 
 async def test_paying_a_wallet_that_both_sides_proved_is_a_self_payment(scene: Scene) -> None:
@@ -203,7 +206,7 @@ async def test_paying_a_wallet_that_both_sides_proved_is_a_self_payment(scene: S
         "payees": (scene.seller.address, Account.create().address),
     }
     transaction = scene.pay()
-    assert await scene.verdict(transaction, **wide) == scene.invalid(transaction, Reason.SELF_PAYMENT)
+    assert await scene.verdict(transaction, **wide) == scene.invalid(transaction, InvalidReason.SELF_PAYMENT)
 
 
 # -- before the job ----------------------------------------------------------------------------------------------------
@@ -213,7 +216,7 @@ async def test_paying_a_wallet_that_both_sides_proved_is_a_self_payment(scene: S
 async def test_a_transfer_is_too_old_up_to_the_head_that_was_known_and_good_from_the_next_block(scene: Scene) -> None:
     transaction = scene.pay()
     known = await scene.chain.head()
-    assert await scene.verdict(transaction, after_block=known) == scene.invalid(transaction, Reason.TOO_OLD)
+    assert await scene.verdict(transaction, after_block=known) == scene.invalid(transaction, InvalidReason.TOO_OLD)
     assert await scene.verdict(transaction, after_block=known - 1) == scene.paid(transaction)
 
 
@@ -223,7 +226,7 @@ async def test_without_a_known_head_the_blocks_time_decides_to_the_second(scene:
     mined_at = scene.evm.now()
     scene.evm.warp(3600)
     too_old = await scene.verdict(transaction, after_block=None, not_before=mined_at + 1)
-    assert too_old == scene.invalid(transaction, Reason.TOO_OLD)
+    assert too_old == scene.invalid(transaction, InvalidReason.TOO_OLD)
     assert await scene.verdict(transaction, after_block=None, not_before=mined_at) == scene.paid(transaction)
 
 
@@ -239,7 +242,7 @@ async def test_with_a_known_head_a_chain_clock_that_runs_behind_does_no_harm(sce
 async def test_a_payment_waits_for_its_confirmations_and_its_own_block_counts(scene: Scene) -> None:
     transaction = scene.pay()
     for confirmations in (1, 2):
-        waiting = scene.placed(Kind.PENDING, transaction, confirmations=3)
+        waiting = scene.placed(TransferStatus.PENDING, transaction, confirmations=3)
         assert (waiting.confirmations, waiting.required) == (confirmations, 3)
         assert await scene.verdict(transaction, confirmations=3) == waiting
         scene.evm.mine()
@@ -251,7 +254,7 @@ async def test_a_transaction_is_not_found_until_it_is_mined_and_one_read_tells(s
     try:
         transaction = scene.pay()
         for unmined in (transaction, NOBODYS):
-            assert await scene.verdict(unmined) == Verdict(Kind.NOT_FOUND, required=1)
+            assert await scene.verdict(unmined) == Verification(TransferStatus.NOT_FOUND, required=1)
         assert scene.node.counts == {"eth_chainId": 1, "eth_getTransactionReceipt": 2}
     finally:
         scene.evm.release()

@@ -18,8 +18,8 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 from starlette.types import Receive, Scope, Send
 
-from protocol.a2a.request_handler import Desk
-from protocol.a2a.sdk_bodies import Call
+from protocol.a2a.request_handler import MarketRequestHandler
+from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.send_message import MessageSender, order_in, texts_of
 from protocol.a2a.task_view import View
 from protocol.http import read_body, replayed, send_json
@@ -105,7 +105,7 @@ class Party:
         """Register an agent with a bound wallet."""
         made = await self.call("register_agent", name=name)
         party, wallet = Party(self.market, made["api_keys"]["test"]), Account.create()
-        text = f"{self.market.house.brand}:wallet:{made['agent']['id']}:{wallet.address.lower()}"
+        text = f"{self.market.config.brand}:wallet:{made['agent']['id']}:{wallet.address.lower()}"
         signature = "0x" + bytes(wallet.sign_message(encode_defunct(text=text)).signature).hex()
         await party.call("set_wallet_address", address=wallet.address, signature=signature)
         return party
@@ -154,7 +154,7 @@ class Guided(MessageSender):
         super().__init__(production.tasks, production.replies, production.pushes)
         self.fixed, self.quoted = fixed, quoted
 
-    async def send(self, asked: pb.SendMessageRequest, call: Call, wait: bool = True) -> pb.Task | pb.Message:
+    async def send(self, asked: pb.SendMessageRequest, call: CallState, wait: bool = True) -> pb.Task | pb.Message:
         message = asked.message
         if call.idempotency_key is None:
             call.idempotency_key = uuid4().hex  # the suite sends the same ids again for other tasks
@@ -227,7 +227,7 @@ class TckService(Service):
                 working.cancel()
                 await asyncio.wait([working])
 
-    def prepare(self, desk: Desk, fixed: str, quoted: str) -> None:
+    def prepare(self, desk: MarketRequestHandler, fixed: str, quoted: str) -> None:
         desk.tasks.view = Shown(desk.tasks.view.brand, desk.tasks.view.forms)
         desk.sending = Guided(desk.sending, fixed, quoted)
         card = pb.AgentCard()

@@ -65,7 +65,7 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
         query["wait_seconds"] = "0"
     wrong = case.meta is not None and case.meta.is_negative_at(ParameterLocation.HEADER)
     op = CATALOGUE.get(operation_of(case))  # the login is no operation
-    follows = op is not None and op.follow is not None and isinstance(case.body, dict)
+    follows = op is not None and op.poll is not None and isinstance(case.body, dict)
     if follows and str(case.body.get("wait_seconds", MAX_WAITED)) in LONG_WAITS:
         case.body["wait_seconds"] = 0
     if op is not None and op.auth == "signed" and not wrong:

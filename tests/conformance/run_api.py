@@ -280,7 +280,7 @@ def serving(database: str, folder: Path, evm: Evm, listening: socket.socket) -> 
     )  # fmt: skip
     service = Service(settings, evm.url)
     service.world = replace(service.world, web=Closed(), dns=Zone())
-    service.house = replace(service.house, limits=Limits(enforced=False, **LIMITS))
+    service.config = replace(service.config, limits=Limits(enforced=False, **LIMITS))
     server = Server(uvicorn_config(service, settings), service)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

@@ -115,7 +115,7 @@ async def seed(url: str, evm: Evm, base_url: str) -> World:
     with closing(open_store(url)) as store:
         market = TestMarket(store, chains, **LIMITS)
         market.market.world = replace(market.market.world, web=Closed(), dns=Zone())
-        market.market.house = replace(market.market.house, base_url=base_url)
+        market.market.config = replace(market.market.config, base_url=base_url)
         reader = JsonRpcChain(evm.url, evm.chain_id, monotonic=market.clock.monotonic)
         chains[Env.TEST] = reader
         try:
@@ -247,7 +247,7 @@ class Seeding:
         assert isinstance(market.world.dns, Zone)
         market.world.dns.records[f"_service.{kept[0]}"] = [f"service={agent.id}".encode()]
         assert (await self.call("verify_domain", by=agent, domain=kept[0]))["verified"]
-        uri = f"{market.house.base_url}/agents/{agent.id}/erc8004.json"
+        uri = f"{market.config.base_url}/agents/{agent.id}/erc8004.json"
         return tuple(kept), tuple(gone), Registry(self.trade.evm).register(agent.wallet, uri)
 
     async def check(self, state: str, ids: list[str]) -> None:

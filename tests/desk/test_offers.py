@@ -7,7 +7,7 @@ import pytest
 from server.desk.catalogue import SERVICES
 from server.desk.service import Declined, Kit, Order
 from tests.requirements import covers
-from tools.kernel.json_schema import Validator, admit
+from tools.kernel.json_schema import Validator, validate_schema
 from tools.listings.pricing import UnitRule, units_of
 
 TABLE = {
@@ -49,7 +49,7 @@ def test_the_listings_are_those_of_the_contract() -> None:
 def test_an_offer_is_one_the_market_takes(name: str) -> None:
     offer = SERVICES[name].offer
     for side in ("input", "output"):
-        admit(offer[f"{side}_schema"])
+        validate_schema(offer[f"{side}_schema"])
         assert Validator(offer[f"{side}_schema"]).violations(offer[f"example_{side}"]) == []
 
 

@@ -43,7 +43,7 @@ def opened(real: Callable[[str], Store], when: str) -> Callable[[str], Store]:
 
     def run(url: str) -> Store:
         store = real(url)
-        store.probe = probe
+        store.fault_hook = probe
         return store
 
     return run

@@ -53,11 +53,11 @@ class Stepped:
         self.committed: list[str] = []
         self.edge = Edge(
             Rest(market.market, approach_reader(frozenset())),
-            hosts_of([market.market.house.base_url]),
-            market.market.house.docs_url,
+            hosts_of([market.market.config.base_url]),
+            market.market.config.docs_url,
             market.dice,
         )
-        market.store.probe = self.probe
+        market.store.fault_hook = self.probe
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] != "/control":

@@ -9,7 +9,7 @@ import pytest
 
 import server.keys
 from server.backup import make_backup, restore_backup
-from server.keys import finish_rotation, rotate, turn
+from server.keys import finish_rotation, rotate, switch_keys
 from server.secrets import NEXT, Secrets, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, read_settings
 from storage.open import open_store
@@ -33,7 +33,7 @@ async def in_force(settings: Settings) -> tuple[str, list[str]]:
     try:
         found = await check_secrets(store, secrets)
         finish_rotation(settings, found)
-        retired = await store.look(lambda tx: [did_of(bytes.fromhex(row.public_key)) for row in tx.all(retired_keys)])
+        retired = await store.read(lambda tx: [did_of(bytes.fromhex(row.public_key)) for row in tx.all(retired_keys)])
     finally:
         await close(store)
     return did_of(found.public_key), retired
@@ -101,7 +101,7 @@ async def test_a_rotation_killed_at_its_commit_leaves_the_old_key(
 ) -> None:
     """The transaction is rolled back, and the next run uses the seed that was made for it."""
     first, _ = await in_force(filed)
-    monkeypatch.setattr(server.keys, "turn", broken)
+    monkeypatch.setattr(server.keys, "switch_keys", broken)
     with pytest.raises(OSError, match="here"):
         await rotate(filed, NOW)
     assert await in_force(filed) == (first, [])
@@ -112,7 +112,7 @@ async def test_a_rotation_killed_at_its_commit_leaves_the_old_key(
 
 
 def broken(*given: Any) -> None:
-    turn(*given)
+    switch_keys(*given)
     raise OSError("here")
 
 
@@ -149,9 +149,9 @@ async def test_of_two_rotations_at_once_one_happens(database_url: str, tmp_path:
         Secrets(bytes.fromhex(SEED), bytes.fromhex(PEPPER)),
         Secrets(bytes.fromhex(FOLLOWING), bytes.fromhex(PEPPER)),
     )
-    await store.write(lambda tx: turn(tx, old, new, NOW))
+    await store.write(lambda tx: switch_keys(tx, old, new, NOW))
     with pytest.raises(BadSettings, match="another rotation came first"):
-        await store.write(lambda tx: turn(tx, old, new, NOW))
+        await store.write(lambda tx: switch_keys(tx, old, new, NOW))
     await close(store)
 
 

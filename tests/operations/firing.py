@@ -19,7 +19,7 @@ async def main(url: str, now: datetime) -> None:
     await asyncio.to_thread(sys.stdin.readline)
     fired = 0
     for _ in range(5):
-        fired += await market.workers.fire()
+        fired += await market.workers.fire_schedules()
     print(fired, flush=True)
     await close(market.store)
 

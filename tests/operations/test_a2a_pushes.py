@@ -255,7 +255,7 @@ async def test_no_secret_is_stored_plainly_or_logged(trade: Trade, sender: Sende
         await trade.market.call("accept_job", by=seller, job_id=job)
         assert await sender.step() == 1
     (hook,) = await hooks_of(trade, buyer)
-    row = await trade.market.store.look(lambda tx: tx.get(WebhookRow, hook["id"]))
+    row = await trade.market.store.read(lambda tx: tx.get(WebhookRow, hook["id"]))
     page = await trade.market.call("list_webhook_deliveries", by=buyer, webhook_id=hook["id"])
     for secret in (TOKEN, SECRET):
         assert secret not in f"{row} {hook} {page} {logs}"

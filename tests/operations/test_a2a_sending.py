@@ -199,7 +199,7 @@ async def test_where_no_place_to_wait_is_left_the_order_is_answered_at_once(trad
     listing = await trade.listing(seller)
     notifier = trade.market.market.notifier
     key = (await trade.market.call("list_api_keys", by=buyer))["data"][0]["id"]
-    notifier.streams[key] = trade.market.market.house.limits.streams_per_key
+    notifier.streams[key] = trade.market.market.config.limits.streams_per_key
     async with desk_of(trade, buyer) as desk, asyncio.timeout(10):
         task = task_in(await desk.say(RPC_1, {"listing_id": listing["id"], "input": INPUT}, wait=True))
     assert task["status"]["state"] == "TASK_STATE_SUBMITTED"

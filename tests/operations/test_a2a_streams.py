@@ -184,7 +184,7 @@ async def test_who_follows_too_much_at_once_is_told_so_and_not_left_without_a_wo
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer)
     async with desk_of(trade, buyer) as desk:
-        places = trade.market.market.house.limits.streams_per_key
+        places = trade.market.market.config.limits.streams_per_key
         streams = [desk.following(RPC_1, job["id"]) for _ in range(places)]
         await until_waiting(trade, places)
         snapshot, *refused = await ended(desk.following(form, job["id"]))

@@ -14,7 +14,7 @@ from storage.transaction import Tx
 from tests.market import TestMarket
 from tests.storage.orders import job
 from tests.trading import Trade
-from tools.engine.rate_limits import ALLOWANCES, MAX_BUCKETS, Rate, Windows
+from tools.engine.rate_limits import ALLOWANCES, MAX_BUCKETS, FixedWindowCounter, Rate
 from tools.events import operations as events
 from tools.kernel.ids import event_id
 
@@ -86,7 +86,7 @@ async def test_a_cache_is_bounded_by_the_size_of_what_it_holds(store: Store) -> 
     for number in range(10):
         await put(f"n{number}", 30)
     assert (list(cache.values), cache.size) == (["n7", "n8", "n9"], 90)
-    cache.drop(["n8", "none"])
+    cache.invalidate(["n8", "none"])
     assert (list(cache.values), cache.size) == (["n7", "n9"], 60)
     await put("huge", 1_000)
     assert (list(cache.values), cache.size) == ([], 0), "what does not fit is not kept"
@@ -102,7 +102,7 @@ async def test_a_filter_looks_at_so_many_events_and_says_that_there_are_more(
     def tell(tx: Tx) -> None:
         for number in range(1, 36):
             kind = "webhook.test" if number in (3, 24, 25, 34) else "schedule.fired"
-            tx.say(agent.id, "test", kind, orjson.dumps({"n": number}).decode(), market.clock.now())
+            tx.emit(agent.id, "test", kind, orjson.dumps({"n": number}).decode(), market.clock.now())
 
     await store.write(tell)
     seen, since = [], {}
@@ -126,12 +126,12 @@ async def test_a_large_answer_given_often_is_kept_once(trade: Trade) -> None:
     for number in range(2, 12):
         await trade.market.answer("accept_job", given, key=seller.keys["test"], repeat=f"a-key-number-{number}")
     store = trade.market.store
-    assert await store.look(lambda tx: (tx.one(answers), tx.one(bodies))) == (11, 1)
+    assert await store.read(lambda tx: (tx.one(answers), tx.one(bodies))) == (11, 1)
     again = await trade.market.answer("accept_job", given, key=seller.keys["test"], repeat="a-key-number-7")
     assert (again.replayed, again.body) == (True, first.body)
     trade.market.pass_seconds(25 * 3600)
     await trade.market.workers.purge_old()
-    assert await store.look(lambda tx: (tx.one(answers), tx.one(bodies))) == (0, 0)
+    assert await store.read(lambda tx: (tx.one(answers), tx.one(bodies))) == (0, 0)
 
 
 async def test_housekeeping_deletes_in_batches_until_nothing_old_is_left(
@@ -143,14 +143,14 @@ async def test_housekeeping_deletes_in_batches_until_nothing_old_is_left(
 
     def tell(tx: Tx) -> None:
         for _ in range(30):
-            tx.say(agent.id, "test", "webhook.test", "{}", market.clock.now())
+            tx.emit(agent.id, "test", "webhook.test", "{}", market.clock.now())
 
     await store.write(tell)
     market.pass_seconds(91 * 86_400)
     units = store.counters.units
     await market.workers.purge_old()
     assert store.counters.units - units == 5
-    assert await store.look(lambda tx: tx.one(event_count)) == 0
+    assert await store.read(lambda tx: tx.one(event_count)) == 0
 
 
 async def test_jobs_of_both_roles_are_paged_newest_first(store: Store) -> None:
@@ -172,7 +172,7 @@ async def test_jobs_of_both_roles_are_paged_newest_first(store: Store) -> None:
             if wanted.get("role") in (None, "buyer" if number % 3 else "seller")
             and wanted.get("status") in (None, "open" if number % 2 else "cancelled")
         ]
-        found = await store.look(lambda tx, wanted=wanted: ids(tx, ada.id, wanted))
+        found = await store.read(lambda tx, wanted=wanted: ids(tx, ada.id, wanted))
         assert found == rows[:7], wanted
 
 
@@ -185,7 +185,7 @@ def ids(tx: Tx, agent_id: str, wanted: dict[str, str]) -> list[str]:
 
 
 def test_the_windows_of_many_addresses_are_forgotten_many_at_a_time() -> None:
-    windows = Windows()
+    windows = FixedWindowCounter()
     for number in range(MAX_BUCKETS + 1):
         windows.take(Rate.READS, ALLOWANCES[Rate.READS], f"10.{number}", 0.0)
     assert len(windows.counts) == MAX_BUCKETS - MAX_BUCKETS // 5 + 1

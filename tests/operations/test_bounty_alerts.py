@@ -26,7 +26,7 @@ async def seller(market: TestMarket, name: str, *capabilities: str, enabled: boo
 
 
 async def told(market: TestMarket, agent: Agent, on: str = "test") -> list[Any]:
-    while await market.store.look(lambda tx: tx.one(ANY_MATCH)):
+    while await market.store.read(lambda tx: tx.one(ANY_MATCH)):
         await market.workers.tell_of_bounties()
     found = await market.call("list_events", by=agent, on=on, types=["bounty.match"], limit=100)
     return [one["data"] for one in found["data"]]
@@ -79,7 +79,7 @@ async def test_nobody_is_told_of_its_own_bounty_nor_of_one_that_has_ended(trade:
     market.pass_seconds(301)
     assert late["status"] == "open"
     assert await told(market, tilda) == []
-    assert await market.store.look(lambda tx: tx.one(ANY_MATCH)) is None
+    assert await market.store.read(lambda tx: tx.one(ANY_MATCH)) is None
 
 
 @covers("second.alerts.a_day")
@@ -153,7 +153,7 @@ async def test_many_processes_tell_each_agent_once_batch_by_batch(
     for _ in range(3):
         await asyncio.gather(*(one.workers.tell_of_bounties() for one in processes for _ in range(2)))
     assert {len(await told(market, one)) for one in sellers} == {2}
-    assert await market.store.look(lambda tx: tx.one(ANY_MATCH)) is None
+    assert await market.store.read(lambda tx: tx.one(ANY_MATCH)) is None
 
 
 async def test_who_has_left_is_told_nothing(trade: Trade) -> None:

@@ -24,7 +24,7 @@ from tests.operations.races import Move
 from tests.operations.refusals import limited
 from tests.operations.test_races import SEED, at_place, together
 from tests.trading import Trade
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 
 pytestmark = pytest.mark.both_databases
 
@@ -34,14 +34,14 @@ TOO_LATE = {"bounty_closed", "bounty_not_open", "proposal_final", "proposal_not_
 
 async def one_after_the_other(
     trade: Trade, one: Contest, moves: tuple[Move, Move], first: int
-) -> tuple[Answer, Answer]:
-    answers = [Answer(0, b""), Answer(0, b"")]
+) -> tuple[Response, Response]:
+    answers = [Response(0, b""), Response(0, b"")]
     for n in (first, 1 - first):
         answers[n] = await trade.market.answer(moves[n].operation, one.given(moves[n]), key=one.key(moves[n]))
     return answers[0], answers[1]
 
 
-async def at_once(trade: Trade, one: Contest, moves: tuple[Move, Move], first: int) -> tuple[Answer, Answer]:
+async def at_once(trade: Trade, one: Contest, moves: tuple[Move, Move], first: int) -> tuple[Response, Response]:
     calls = [
         at_place(abs(n - first), trade, moves[n].operation, one.given(moves[n]), one.key(moves[n])) for n in range(2)
     ]
@@ -101,7 +101,7 @@ async def test_a_move_at_the_moment_a_sweep_ends_the_bounty_comes_too_late(trade
             trade.market.workers.expire_bounties(),
         ]
         answers = await asyncio.gather(*(calls if run % 2 else calls[::-1]))
-        (answer,) = (found for found in answers if isinstance(found, Answer))
+        (answer,) = (found for found in answers if isinstance(found, Response))
         assert (answer.status, (answer.error or {})["code"] in TOO_LATE) == (409, True)
         await trade.market.workers.expire_bounties()  # it skips rows that a refused call had locked at that moment
         seen = await outcome(trade, one, (answer, answer))

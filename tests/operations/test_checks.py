@@ -24,7 +24,7 @@ from tests.operations.refusals.listings import COSTLY, LONG
 from tests.requirements import covers
 from tests.trading import OFFER, TEXT, Trade
 from tools.engine.ports import ChecksBusy, CheckTooLong
-from tools.kernel.json_schema import admit, checker_for, is_expensive
+from tools.kernel.json_schema import checker_for, is_expensive, validate_schema
 from tools.listings.acceptance_rules import failures, is_costly, rules_in
 
 COSTLY_TEXT = orjson.dumps(COSTLY).decode()
@@ -71,7 +71,7 @@ async def test_a13_what_the_gate_admits_the_process_reads_in_its_time() -> None:
     schema: dict[str, Any] = {"type": "object", "properties": patterns}
     for _ in range(28):
         schema = {"type": "object", "allOf": [schema]}
-    admit(schema)
+    validate_schema(schema)
     found = await CHECKS.violations(orjson.dumps(schema).decode(), dict.fromkeys(patterns, "zz"), by="ann")
     assert len(found) > 0
 
@@ -271,7 +271,7 @@ async def test_a_listing_that_changes_in_part_is_judged_in_part(trade: Trade, mo
         judged.append(value)
         return await measure(value, *given)
 
-    monkeypatch.setattr(tools.engine.document_validation, "admit", lambda schema: judged.append(schema))
+    monkeypatch.setattr(tools.engine.document_validation, "validate_schema", lambda schema: judged.append(schema))
     monkeypatch.setattr(tools.engine.document_validation, "canonical_document", measured)
 
     async def change(**given: Any) -> Any:

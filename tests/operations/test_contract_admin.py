@@ -47,7 +47,7 @@ async def test_a_market_without_an_operators_secret_has_no_open_route_of_its_ope
     market: TestMarket, name: str
 ) -> None:
     agent = await market.register()
-    market.market.house = replace(market.market.house, operator_secret=None)
+    market.market.config = replace(market.market.config, operator_secret=None)
     for token in (None, "", OPERATOR_SECRET):
         answer = await market.answer(name, arguments_of(name, agent.id), admin_token=token)
         assert (answer.status, answer.error and answer.error["code"]) == (403, "forbidden")
@@ -74,8 +74,8 @@ async def test_the_secret_is_read_from_its_header_over_http(market: TestMarket) 
 
 async def test_who_guesses_the_secret_is_counted_by_address(market: TestMarket) -> None:
     agent = await market.register()
-    limits = replace(market.market.house.limits, enforced=True)
-    market.market.house = replace(market.market.house, limits=limits)
+    limits = replace(market.market.config.limits, enforced=True)
+    market.market.config = replace(market.market.config, limits=limits)
     given = arguments_of("set_first_party", agent.id)
     codes = {
         (await market.answer("set_first_party", given, admin_token=f"guess {at}")).status
@@ -113,7 +113,7 @@ async def test_r3_the_label_holds_from_now_on_and_rewrites_nothing(trade: Trade)
 
 
 async def frozen(trade: Trade, job_id: str) -> bool:
-    row = await trade.market.store.look(lambda tx: tx.get(JobRow, job_id))
+    row = await trade.market.store.read(lambda tx: tx.get(JobRow, job_id))
     assert row is not None
     return row.first_party
 
@@ -189,16 +189,16 @@ async def test_a_suspension_takes_listings_from_everything_that_shows_them(trade
 
 async def test_setting_the_status_an_agent_has_changes_nothing(market: TestMarket) -> None:
     agent = await market.register()
-    row = await market.store.look(lambda tx: tx.get(AgentRow, agent.id))
+    row = await market.store.read(lambda tx: tx.get(AgentRow, agent.id))
     await market.as_operator("set_agent_status", agent_id=agent.id, status="active")
-    assert await market.store.look(lambda tx: tx.get(AgentRow, agent.id)) == row
+    assert await market.store.read(lambda tx: tx.get(AgentRow, agent.id)) == row
 
 
 async def test_a_suspension_moves_the_epoch_that_tokens_are_held_to(market: TestMarket) -> None:
     agent = await market.register()
     for status, epoch in (("suspended", 2), ("active", 2), ("deleted", 3), ("active", 3)):
         await market.as_operator("set_agent_status", agent_id=agent.id, status=status)
-        row = await market.store.look(lambda tx: tx.get(AgentRow, agent.id))
+        row = await market.store.read(lambda tx: tx.get(AgentRow, agent.id))
         assert row is not None
         assert row.auth_epoch == epoch, status
 

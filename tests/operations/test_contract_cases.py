@@ -303,7 +303,7 @@ async def test_of_the_names_an_agent_gave_up_a_bounded_number_is_kept(trade: Tra
     for number in range(2 * MAX_KEPT):
         trade.market.pass_seconds(1)
         await trade.market.call("update_me", by=agent, name=f"Name {number}")
-    row = await trade.market.store.look(lambda tx: tx.get(AgentRow, agent.id))
+    row = await trade.market.store.read(lambda tx: tx.get(AgentRow, agent.id))
     assert row is not None
     known = read_known(row.known_as)
     assert [one.text for one in known] == [f"Name {number}" for number in range(MAX_KEPT, 2 * MAX_KEPT)]
@@ -344,7 +344,7 @@ async def test_a_promise_is_kept_only_while_a_job_may_be_judged_by_it(trade: Tra
 
     async def kept() -> list[int]:
         every = Query(select(ListingTermsRow).order_by(ListingTermsRow.listing_version))
-        return [row.listing_version for row in await trade.market.store.look(lambda tx: tx.all(every))]
+        return [row.listing_version for row in await trade.market.store.read(lambda tx: tx.all(every))]
 
     await trade.market.call("update_listing", by=seller, **ref, title="Second title")
     assert await kept() == [], "nobody has ordered"
@@ -406,7 +406,7 @@ async def test_a_schema_that_the_output_does_not_satisfy_any_more_is_told_in_the
     job = await trade.job_at("revealed", seller, buyer, price=0)
     other = await trade.job_at("open", seller, buyer, price=0, output_schema={"type": "object", "required": ["sela"]},
                                example_output={"sela": 1})  # fmt: skip
-    row = await trade.market.store.look(lambda tx: tx.get(JobRow, other["id"]))
+    row = await trade.market.store.read(lambda tx: tx.get(JobRow, other["id"]))
     assert row is not None
     await write_row(trade.market, JobRow, job["id"], output_schema=row.output_schema)
     made = await trade.market.call("dispute_job", by=buyer, job_id=job["id"], reason="Wrong.")
@@ -461,8 +461,8 @@ async def test_of_long_talk_the_oldest_and_the_newest_are_shown_and_read_beside_
 
 async def test_an_evaluator_has_one_large_case_made_at_a_time(trade: Trade) -> None:
     court, judge = await long_talk(trade, "很" * 1_000)
-    gate, desk = threading.Event(), trade.market.market.desk
-    first = asyncio.create_task(desk.done(judge.id, gate.wait))
+    gate, desk = threading.Event(), trade.market.market.cpu_thread
+    first = asyncio.create_task(desk.run(judge.id, gate.wait))
     await asyncio.sleep(0)
     refused = await trade.market.refusal("get_dispute", by=judge, dispute_id=court.dispute_id)
     gate.set()

@@ -147,7 +147,7 @@ async def test_r7_probes_and_tests_touch_no_figure_of_live(trade: Trade) -> None
     before = await trade.market.call("get_stats", env="live")
     seller, buyer = await trade.parties()
     await trade.job_at("completed", seller, buyer)
-    await trade.market.workers.probe()
+    await trade.market.workers.check_health()
     await trade.market.call("get_health")
     after = await stats(trade.market, "live")
     for one in (before, after):
@@ -343,11 +343,11 @@ async def test_one_client_notes_so_many_terms_a_day_and_no_more(market: TestMark
             market, ada, *(f"term {chr(97 + at // 26)}{chr(97 + at % 26)}" for at in range(start, start + 150))
         )
         await market.workers.write_searches()
-    rows = await market.store.look(lambda tx: tx.all(ALL_SEARCHES))
+    rows = await market.store.read(lambda tx: tx.all(ALL_SEARCHES))
     assert len(rows) == MAX_TERMS_OF_CLIENT
     await search(market, ada, "term aa")
     await market.workers.write_searches()
-    rows = await market.store.look(lambda tx: tx.all(ALL_SEARCHES))
+    rows = await market.store.read(lambda tx: tx.all(ALL_SEARCHES))
     assert [one.searches for one in rows if one.term == "term aa"] == [2]
 
 
@@ -359,10 +359,10 @@ async def test_searches_are_kept_for_thirty_days(market: TestMarket) -> None:
     await search(market, ada, "new")
     await market.workers.write_searches()
     await market.workers.purge_old()
-    assert len(await market.store.look(lambda tx: tx.all(ALL_SEARCHES))) == 2
+    assert len(await market.store.read(lambda tx: tx.all(ALL_SEARCHES))) == 2
     market.pass_seconds(DAY)
     await market.workers.purge_old()
-    assert [one.term for one in await market.store.look(lambda tx: tx.all(ALL_SEARCHES))] == ["new"]
+    assert [one.term for one in await market.store.read(lambda tx: tx.all(ALL_SEARCHES))] == ["new"]
     assert first_day((START + timedelta(days=30)).date(), 30) == "2026-11-22"
 
 
@@ -372,7 +372,7 @@ async def test_two_processes_add_up_what_they_noted(store: Store) -> None:
     for market in (one, other):
         await search(market, ada, "quantum poetry", "juggling")
     await asyncio.gather(one.workers.write_searches(), other.workers.write_searches())
-    rows = await store.look(lambda tx: tx.all(ALL_SEARCHES))
+    rows = await store.read(lambda tx: tx.all(ALL_SEARCHES))
     assert [(row.term, row.searches) for row in rows] == [("juggling", 2), ("quantum poetry", 2)]
 
 

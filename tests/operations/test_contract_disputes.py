@@ -12,7 +12,7 @@ from tests.market import OPERATOR_SECRET, Agent
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import PRICE, Trade
-from tools.jobs.disputes.draw_rules import drawn, hash_of, list_text
+from tools.jobs.disputes.draw_rules import draw_seats, hash_of, list_text
 from tools.kernel.canonical_json import sha256_hex
 
 SEEDS = [bytes([number] * 32) for number in range(20)]
@@ -52,7 +52,7 @@ async def test_the_seed_alone_decides_who_of_the_eligible_sits(trade: Trade) -> 
     seed = next(seed for seed in SEEDS if lowest[seed] not in (by_name, by_offer))
     await write_row(trade.market, JobRow, job["id"], panel_seed=seed)
     disputed = await trade.market.call("dispute_job", by=buyer, job_id=job["id"], reason="It is not what was promised.")
-    seats = await trade.market.store.look(lambda tx: tx.all(seats_of_dispute, dispute_id=disputed["dispute_id"]))
+    seats = await trade.market.store.read(lambda tx: tx.all(seats_of_dispute, dispute_id=disputed["dispute_id"]))
     assert {seat.agent_id for seat in seats} == lowest[seed]
 
 
@@ -130,7 +130,7 @@ async def test_a_closed_case_shows_tally_rationales_and_the_draw_and_an_open_one
             "round": 1, "version": 3, "wanted": 3, "seats": 3, "eligible_count": 3,
             "eligible_hash": hash_of(list_text(ids)), "related_count": 0, "related_hash": hash_of("[]"),
         }  # fmt: skip
-        assert sorted(drawn(bytes.fromhex(seen["panel_seed"]), 1, ids, 3)) == sorted(ids)
+        assert sorted(draw_seats(bytes.fromhex(seen["panel_seed"]), 1, ids, 3)) == sorted(ids)
     assert first.id not in str(await court.seen(court.buyer)), "who voted is told to nobody"
 
 
@@ -388,7 +388,7 @@ async def test_an_evaluator_who_leaves_or_is_suspended_frees_its_seat_without_a_
     first, second, third = await court.panel()
     await trade.market.call("delete_me", by=first, confirm=first.handle)
     await trade.market.as_operator("set_agent_status", agent_id=second.id, status="suspended")
-    await trade.market.workers.judge()
+    await trade.market.workers.resolve_disputes()
     assert [one.id for one in await court.panel()] == [third.id], "the third can still be the one that votes"
     await court.vote(third, "seller")
     fresh = await court.panel()

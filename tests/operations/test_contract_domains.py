@@ -268,7 +268,7 @@ async def test_the_same_domain_proven_by_two_agents_at_once_is_held_by_exactly_o
             answers = await asyncio.gather(verify(first, ada), verify(1 - first, bo))
         assert [one.status for one in answers] == [200, 200]
         held = [one for one in (ada, bo) if (await profile(market, one))[0] == DOMAIN]
-        rows = [await market.store.look(lambda tx, one=one: tx.get(DomainRow, one.id, DOMAIN)) for one in (ada, bo)]
+        rows = [await market.store.read(lambda tx, one=one: tx.get(DomainRow, one.id, DOMAIN)) for one in (ada, bo)]
         assert sorted(row.status for row in rows) == ["revoked", "verified"]
         assert [(await market.call("get_domain_claim", domain=DOMAIN))["agent"]["id"]] == [one.id for one in held]
         for agent in (ada, bo):
@@ -297,7 +297,7 @@ async def test_an_agent_that_leaves_releases_its_domains(outside: ReadContext) -
     assert (await market.refusal("get_domain_claim", domain=DOMAIN))["code"] == "not_found"
     assert await outside.after(DAY) == 0
     assert (await outside.verified(bo))["verified"]
-    assert await market.store.look(lambda tx: tx.get(DomainRow, ada.id, DOMAIN)) is None
+    assert await market.store.read(lambda tx: tx.get(DomainRow, ada.id, DOMAIN)) is None
 
 
 async def test_twenty_checks_an_hour_are_counted_in_the_database_for_all_keys_of_an_agent(outside: ReadContext) -> None:
@@ -305,7 +305,7 @@ async def test_twenty_checks_an_hour_are_counted_in_the_database_for_all_keys_of
     ada = await market.register("Ada")
     await outside.claimed(ada)
     other = await market.call("create_api_key", by=ada, on="live", env="live")
-    market.market.house = replace(market.market.house, limits=Limits())
+    market.market.config = replace(market.market.config, limits=Limits())
     for number in range(20):
         key = (ada.keys["live"], other["key"])[number % 2]
         assert (await market.answer("verify_domain", {"domain": DOMAIN}, key=key)).status == 200

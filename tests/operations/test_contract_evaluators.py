@@ -20,7 +20,7 @@ from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import Trade, binding
-from tools.jobs.disputes.draw_rules import Made, drawn, faults, hash_of, list_text, ticket
+from tools.jobs.disputes.draw_rules import Made, draw_seats, hash_of, list_text, ticket, verify_draw
 
 
 @covers("route.agents.evaluator")
@@ -162,18 +162,18 @@ def test_a_draw_is_the_lowest_tickets_whatever_order_the_ids_come_in() -> None:
         seed = number.to_bytes(32)
         tickets = {one: hmac(seed, f"emporion:draw:v1:1:{one}".encode(), sha256).digest() for one in ids}
         lowest = sorted(ids, key=tickets.__getitem__)[:3]
-        assert drawn(seed, 1, ids, 3) == drawn(seed, 1, reversed(ids), 3) == lowest
+        assert draw_seats(seed, 1, ids, 3) == draw_seats(seed, 1, reversed(ids), 3) == lowest
         met.add(frozenset(lowest))
     assert met == {frozenset(three) for three in combinations(ids, 3)}
 
 
 def test_who_joins_or_leaves_the_list_changes_the_order_of_no_others() -> None:
     ids, seed = [f"agt_{number}" for number in range(50)], b"s" * 32
-    order = drawn(seed, 1, ids, 50)
+    order = draw_seats(seed, 1, ids, 50)
     assert sorted(order) == sorted(ids)
     for gone in (order[0], order[25], order[49]):
-        assert drawn(seed, 1, [one for one in ids if one != gone], 50) == [one for one in order if one != gone]
-    assert drawn(seed, 2, ids, 50) != order, "each round is a draw of its own"
+        assert draw_seats(seed, 1, [one for one in ids if one != gone], 50) == [one for one in order if one != gone]
+    assert draw_seats(seed, 2, ids, 50) != order, "each round is a draw of its own"
     assert len({ticket(seed, 1, one) for one in ids}) == 50
 
 
@@ -186,18 +186,18 @@ def test_who_joins_or_leaves_the_list_changes_the_order_of_no_others() -> None:
 )
 def test_a_draw_that_was_tampered_with_is_told(change: dict[str, object], wrong: str) -> None:
     seed, text = b"s" * 32, list_text("abcd")
-    sitting = drawn(seed, 1, "abcd", 2)
+    sitting = draw_seats(seed, 1, "abcd", 2)
     made = Made(version=1, round=1, wanted=0, seats=2, eligible=text, eligible_hash=hash_of(text))
-    assert faults(seed, made, sitting) == []
-    assert wrong in faults(seed, made._replace(**change), sitting)  # type: ignore[arg-type]
+    assert verify_draw(seed, made, sitting) == []
+    assert wrong in verify_draw(seed, made._replace(**change), sitting)  # type: ignore[arg-type]
     others = sorted(set("abcd") - set(sitting))
-    assert faults(seed, made, others) == ["the seed draws others than those who sat"]
+    assert verify_draw(seed, made, others) == ["the seed draws others than those who sat"]
 
 
 async def test_every_draw_of_a_database_is_made_again_and_one_that_was_written_otherwise_is_found(trade: Trade) -> None:
     court = await Court.opened(trade, evaluators=6)
     await court.window_passes()
-    found = await trade.market.store.look(lambda tx: findings(tx, court.dispute_id))
+    found = await trade.market.store.read(lambda tx: findings(tx, court.dispute_id))
     assert [well for well, _ in found] == [True, True]
 
     def a_friend_sits_too(tx: Tx) -> None:
@@ -215,7 +215,7 @@ async def test_every_draw_of_a_database_is_made_again_and_one_that_was_written_o
         tx.add(extra)
 
     await trade.market.store.write(a_friend_sits_too)
-    found = await trade.market.store.look(lambda tx: findings(tx, court.dispute_id))
+    found = await trade.market.store.read(lambda tx: findings(tx, court.dispute_id))
     assert [well for well, _ in found] == [False, True]
 
 
@@ -252,7 +252,7 @@ async def test_a_case_from_before_there_were_panels_gets_one_at_the_next_sweep(t
         tx.change(row, status="panel", escalation_reason=None, **early)
 
     await trade.market.store.write(undrawn)
-    await trade.market.workers.judge()
+    await trade.market.workers.resolve_disputes()
     assert [one.id for one in await court.panel()] == [judge.id]
     seen = await court.seen(judge)
     assert (seen["reason"], seen["case"]["job"]["title"]) == (court.job["dispute_reason"], court.job["title"])

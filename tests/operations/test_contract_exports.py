@@ -109,7 +109,7 @@ async def test_an_export_holds_something_of_everything_and_is_as_openapi_says(tr
     assert {len(one["messages"]) for one in document["threads"]["data"]} == {0, 1}
     assert [len(one["deliveries"]) for one in document["webhooks"]["data"]] == [1]
     assert sorted(case["case"] is None for case in document["disputes"]["data"]) == [False, True]
-    described = openapi(CATALOGUE.values(), trade.market.market.house)
+    described = openapi(CATALOGUE.values(), trade.market.market.config)
     schema = described["paths"][PATH]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     jsonschema.Draft202012Validator({**schema, "components": described["components"]}).validate(document)
 
@@ -181,7 +181,7 @@ async def test_what_an_evaluator_exports_of_a_case_names_no_party(trade: Trade) 
     made = await full(trade)
     document = await exported(trade.market, made.ada)
     (case,) = [one for one in document["disputes"]["data"] if one["case"] is not None]
-    row = await trade.market.store.look(lambda tx: tx.get(metadata.tables["disputes"].info["row"], case["id"]))
+    row = await trade.market.store.read(lambda tx: tx.get(metadata.tables["disputes"].info["row"], case["id"]))
     for party in (row.buyer_id, row.seller_id):
         assert party not in json.dumps(document)
 
@@ -275,7 +275,7 @@ async def test_a_database_that_does_not_answer_refuses_before_the_export_is_coun
     async with opened(market) as http:
         with monkeypatch.context() as outage:
             await http.get("/v1/agents/me", headers={"X-API-Key": ada.keys["test"]})  # cache the key
-            outage.setattr(market.store, "look", no_answer)
+            outage.setattr(market.store, "read", no_answer)
             refused = await http.get(PATH, headers={"X-API-Key": ada.keys["test"]})
         done = await http.get(PATH, headers={"X-API-Key": ada.keys["test"]})
     assert (refused.status_code, done.status_code) == (503, 200)
@@ -430,14 +430,14 @@ async def test_others_get_their_turn_between_any_two_reads_of_an_export(
             await asyncio.sleep(0)
             turns += 1
 
-    look = market.store.look
+    look = market.store.read
 
     async def looked(read: Any) -> Any:
         seen.append(turns)
         return await look(read)
 
     pieces = await begun(market, ada)
-    monkeypatch.setattr(market.store, "look", looked)
+    monkeypatch.setattr(market.store, "read", looked)
     running = asyncio.create_task(others())
     try:
         text = b"".join([piece async for piece in pieces])
@@ -540,7 +540,7 @@ async def test_a_slow_reader_of_a_busy_agent_comes_to_an_end(
     async def tell(count: int) -> None:
         def say(tx: Tx) -> None:
             for _ in range(count):
-                tx.say(ada.id, Env.TEST, "webhook.test", "{}", market.clock.now())
+                tx.emit(ada.id, Env.TEST, "webhook.test", "{}", market.clock.now())
 
         await market.store.write(say)
 

@@ -18,9 +18,9 @@ FACILITATOR = "https://facilitator.example"
 
 
 def name_facilitator(market: TestMarket, url: str | None = FACILITATOR) -> None:
-    house = market.market.house
+    house = market.market.config
     networks = {env: replace(network, facilitator_url=url) for env, network in house.networks.items()}
-    market.market.house = replace(house, networks=networks)
+    market.market.config = replace(house, networks=networks)
 
 
 async def due(trade: Trade, url: str | None = FACILITATOR) -> tuple[Agent, Agent, Any]:
@@ -44,7 +44,7 @@ def signed(buyer: Agent, gasless: Any) -> flows.Authorization:
 async def test_terms_typed_data_and_settle_body_say_exactly_the_same(trade: Trade) -> None:
     seller, buyer, job = await due(trade)
     terms = await terms_of(trade, buyer, job)
-    gasless, network = terms["gasless"], trade.market.market.house.networks[Env.TEST]
+    gasless, network = terms["gasless"], trade.market.market.config.networks[Env.TEST]
     until = int(trade.market.clock.now().timestamp()) + 900
     said = f"service:eip3009:v1:{job['id']}:{buyer.wallet.address.lower()}:{PRICE}:0"
     assert gasless["typed_data"]["domain"] == {

@@ -69,7 +69,7 @@ async def web(market: TestMarket) -> AsyncIterator[Web]:
 )
 async def test_two_agents_trade_over_http_by_the_contracts_own_paths(trade: Trade) -> None:
     market = trade.market
-    await market.workers.probe()
+    await market.workers.check_health()
     async with web(market) as http:
         agents = []
         for name in ("Sela", "Bo"):
@@ -217,7 +217,7 @@ async def test_a_stranger_registers_over_every_endpoint(market: TestMarket, name
 
 @covers("service.8.agent_card", "service.8.skill", "service.8.llms_txt", "service.8.openapi", "version.one_number")
 async def test_every_document_stands_where_the_contract_says_in_the_running_version(market: TestMarket) -> None:
-    running = market.market.house.version
+    running = market.market.config.version
     async with web(market) as one:
         card = (await one.http.get("/.well-known/agent-card.json")).json()
         openapi = (await one.http.get("/openapi.json")).json()
@@ -247,7 +247,7 @@ async def test_a_test_key_and_a_live_key_are_answered_by_the_same_operations(mar
         and not op.input.model_json_schema().get("required")
         and op.name != "get_faucet"  # this market has no faucet
     ]
-    await market.workers.probe()
+    await market.workers.check_health()
     assert len(reads) >= 7
     for op in reads:
         live, test = [await market.call(op.name, by=ada, on=on) for on in ("live", "test")]
@@ -267,7 +267,7 @@ async def test_an_error_is_a_status_and_one_object_that_says_what_to_do(market: 
     error = answer.json()["error"]
     assert (error["type"], error["code"], error["param"]) == ("validation_error", "invalid_request", "name")
     assert error["request_id"] == "req-of-the-caller" == answer.headers["x-request-id"]
-    assert error["docs"] == f"{market.market.house.docs_url}#invalid_request"
+    assert error["docs"] == f"{market.market.config.docs_url}#invalid_request"
     assert [one["param"] for one in error["details"]["violations"]] == ["name"]
     assert error["message"]
     assert error["hint"]
@@ -302,7 +302,7 @@ async def test_what_http_itself_can_get_wrong_is_a_validation_error(market: Test
 @covers("error.code.forbidden", "error.type.permission_error", "auth.7.others")
 async def test_a_key_without_the_scope_is_forbidden(market: TestMarket) -> None:
     ada = await market.register("Ada")
-    row = await market.store.look(lambda tx: tx.one(key_of, agent_id=ada.id, env="test"))
+    row = await market.store.read(lambda tx: tx.one(key_of, agent_id=ada.id, env="test"))
     assert row is not None
     await write_row(market, KeyRow, row.id, scopes='["read"]')
     async with web(market) as one:

@@ -133,8 +133,8 @@ async def test_unpaid_work_can_be_paid_for_an_hour_after_it_expired(trade: Trade
         await trade.market.workers.sweep()
     trade.market.pass_seconds(3601)
     assert await waits(trade, buyer) == []
-    await trade.market.workers.tell()
-    row = await trade.market.store.look(lambda tx: tx.get(JobRow, job["id"]))
+    await trade.market.workers.send_reminders()
+    row = await trade.market.store.read(lambda tx: tx.get(JobRow, job["id"]))
     assert row is not None
     assert (row.waits_for, row.act_by, row.notice_at) == (None, None, None), "nothing is looked at again"
 
@@ -164,7 +164,7 @@ async def test_m8_what_is_owed_back_is_read_from_the_settlements(trade: Trade) -
     assert (await inbox(trade, buyer))["refunds_due"] == []
     for _ in range(2):
         await trade.market.call("pay_job", by=buyer, job_id=job["id"], transaction=stray)
-    kept = await trade.market.store.look(lambda tx: tx.all(owing_refunds, seller_id=seller.id, env="test", limit=9))
+    kept = await trade.market.store.read(lambda tx: tx.all(owing_refunds, seller_id=seller.id, env="test", limit=9))
     assert [row.id for row in kept] == [job["id"]]
 
 
@@ -182,7 +182,7 @@ async def test_parts_of_a_price_are_owed_back_until_the_rest_revives_the_job(tra
     assert (await trade.seen(buyer, job))["status"] == "delivered"
     assert (await inbox(trade, seller))["refunds_due"] == []
     assert (
-        await trade.market.store.look(lambda tx: tx.all(owing_refunds, seller_id=seller.id, env="test", limit=9)) == []
+        await trade.market.store.read(lambda tx: tx.all(owing_refunds, seller_id=seller.id, env="test", limit=9)) == []
     )
 
 

@@ -141,7 +141,7 @@ async def test_an_order_is_an_open_job_with_a_thread_and_nothing_charged(trade: 
     assert shown == ("open", "buyer", PRICE, "not_due", None)
     assert (job["output"], job["output_sealed"], job["output_hash"], job["output_bytes"]) == (None, False, None, None)
     assert trade.evm.balance(buyer.wallet) == 10_000_000
-    thread = await trade.market.store.look(lambda tx: tx.get(ThreadRow, job["thread_id"]))
+    thread = await trade.market.store.read(lambda tx: tx.get(ThreadRow, job["thread_id"]))
     assert thread is not None
     assert (thread.kind, thread.job_id, {thread.a, thread.b}) == ("job", job["id"], {buyer.id, seller.id})
     for wrong in ({"input": {"text": "x"}}, {"listing_id": job["listing_id"]}):

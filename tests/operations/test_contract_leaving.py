@@ -51,7 +51,7 @@ async def test_who_leaves_is_gone_at_once_and_its_handle_and_key_stay_its_own(ma
     assert (await market.refusal("update_me", by=bo, handle="ada"))["code"] == "handle_taken"
     again = await market.refusal("register_agent", name="Ada", public_key=public_key)
     assert again["code"] == "public_key_in_use"
-    row = await market.store.look(lambda tx: tx.get(AgentRow, agent.id))
+    row = await market.store.read(lambda tx: tx.get(AgentRow, agent.id))
     assert row is not None
     assert (row.status, row.auth_epoch) == (AgentStatus.DELETED, 8)
     assert (row.verified_domain, row.evaluator) == (None, False), "domain and seat are free again"
@@ -211,8 +211,8 @@ async def plenty(trade: Trade) -> tuple[Agent, Agent]:
 
 async def standing(store: Store, seller: Agent) -> tuple[dict[str, int], dict[str, int]]:
     """Count the jobs and listings of the seller by status."""
-    jobs = await store.look(lambda tx: [row.status for row in tx.all(jobs_of_seller, seller_id=seller.id)])
-    listings = await store.look(lambda tx: [str(row.status) for row in tx.all(listings_of_seller, seller_id=seller.id)])
+    jobs = await store.read(lambda tx: [row.status for row in tx.all(jobs_of_seller, seller_id=seller.id)])
+    listings = await store.read(lambda tx: [str(row.status) for row in tx.all(listings_of_seller, seller_id=seller.id)])
     return {one: jobs.count(one) for one in set(jobs)}, {one: listings.count(one) for one in set(listings)}
 
 
@@ -221,7 +221,7 @@ async def close_all(market: TestMarket) -> None:
     await market.workers.close_deleted_accounts()
     market.pass_seconds(61)
     await market.workers.close_deleted_accounts()
-    assert await market.store.look(lambda tx: tx.all(all_departures)) == []
+    assert await market.store.read(lambda tx: tx.all(all_departures)) == []
 
 
 async def test_one_call_closes_a_bounded_part_and_the_workers_the_rest(trade: Trade) -> None:
@@ -243,7 +243,7 @@ async def test_killed_around_any_commit_the_closing_goes_on_where_it_was(trade: 
     await delete(trade.market, seller)
     await die_at_each_commit(trade, when)
     assert await standing(store, seller) == ({"declined": MANY}, {"archived": MANY})
-    told = await store.look(lambda tx: tx.all(moves_told, type="declined"))
+    told = await store.read(lambda tx: tx.all(moves_told, type="declined"))
     assert len(told) == len({one.job_id for one in told}) == MANY, "each was declined once"
     await close_all(trade.market)
 
@@ -266,13 +266,13 @@ async def dies(store: Store, workers: Workers, when: str, at: int) -> bool:
         if commits == at and point == when:
             raise ConnectionError("killed")
 
-    store.probe = probe
+    store.fault_hook = probe
     try:
         await workers.close_deleted_accounts()
     except StorageError:
         return True
     finally:
-        store.probe = None
+        store.fault_hook = None
     return False
 
 

@@ -21,7 +21,7 @@ from tools.kernel.records import stamp
 @covers("auth.1.health", "endpoint.auth.none", "health.sanctions.screening", "health.sanctions.updated_at")
 async def test_health_tells_anybody_how_the_market_is(market: TestMarket) -> None:
     as_deployed(market)
-    await market.workers.probe()
+    await market.workers.check_health()
     assert await market.call("get_health") == {
         "object": "health",
         "status": "ok",

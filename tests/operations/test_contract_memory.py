@@ -138,7 +138,7 @@ async def test_what_has_expired_is_gone_at_once_and_swept_later(market: TestMark
     await put(market, ada, "lease", 2, ttl_seconds=10)
     market.pass_seconds(10.001)
     await market.workers.purge_old()
-    assert await market.store.look(lambda tx: tx.one(every_memory)) == 1
+    assert await market.store.read(lambda tx: tx.one(every_memory)) == 1
     last = await put(market, ada, "lease", 3, if_version=0)
     assert (last["created_at"], last["version"] > first["version"]) == (stamp(market.clock.now()), True)
 

@@ -29,7 +29,7 @@ async def tick(trade: Trade, seconds: float) -> int:
     """Let this much time pass and run the workers once; return the number of notices."""
     trade.market.pass_seconds(seconds)
     await trade.market.workers.sweep()
-    return await trade.market.workers.tell()
+    return await trade.market.workers.send_reminders()
 
 
 async def until_soon(trade: Trade, whose: Agent, seconds: float, job: Any, action: str, deadline: str) -> None:
@@ -84,7 +84,7 @@ async def test_a_deadline_that_passed_unannounced_is_not_announced_any_more(trad
     seller, buyer = await trade.parties()
     await trade.order(buyer, await trade.listing(seller))
     trade.market.pass_seconds(601)
-    assert await trade.market.workers.tell() == 0
+    assert await trade.market.workers.send_reminders() == 0
     told = await trade.market.call("list_events", by=seller, types=["job.*"])
     assert [one["type"] for one in told["data"]] == ["job.created", "job.expired"], "the clock's move comes first"
 
@@ -130,8 +130,8 @@ async def test_m11_a_job_of_which_nothing_can_be_said_does_not_stop_the_rest(tra
     jobs = [await trade.order(buyer, listing) for _ in range(55)]
     await write_row(trade.market, JobRow, jobs[5]["id"], payment="nonsense")
     trade.market.pass_seconds(545)
-    assert await trade.market.workers.tell() == 54
-    assert await trade.market.workers.tell() == 0
+    assert await trade.market.workers.send_reminders() == 54
+    assert await trade.market.workers.send_reminders() == 0
     told = [one["job_id"] for one in await heard(trade, seller, SOON)]
     assert sorted(told) == sorted(job["id"] for job in jobs if job["id"] != jobs[5]["id"])
 
@@ -143,10 +143,10 @@ async def test_looking_for_notices_reads_only_those_that_are_due(trade: Trade) -
         await trade.order(buyer, listing)
     count = statements(trade.market.store)
     before = next(count)
-    assert await trade.market.workers.tell() == 0
+    assert await trade.market.workers.send_reminders() == 0
     assert next(count) - before == 1
     trade.market.pass_seconds(545)
-    await trade.market.workers.tell()
+    await trade.market.workers.send_reminders()
     due = {"since": EPOCH, "after": "", "until": trade.market.clock.now() + timedelta(days=30), "limit": 99}
 
     def read(tx: Tx) -> list[JobRow]:
@@ -160,7 +160,7 @@ async def test_the_columns_of_a_job_say_whom_it_waits_for(trade: Trade, seconds:
     seller, buyer = await trade.parties()
 
     async def columns(job: Any) -> tuple[str | None, str | None, float | None]:
-        row = await trade.market.store.look(lambda tx: tx.get(JobRow, job["id"]))
+        row = await trade.market.store.read(lambda tx: tx.get(JobRow, job["id"]))
         assert row is not None
         lead = row.act_by and row.notice_at and (row.act_by - row.notice_at).total_seconds()
         return row.waits_for, row.act_by and stamp(row.act_by), lead

@@ -158,7 +158,7 @@ async def test_an_unlinked_profile_shows_no_token(trade: Trade, registry: Regist
     assert await trade.market.call("unlink_erc8004", by=ada) == me
     await linked(trade, registry, ada)
     await trade.market.call("delete_me", by=ada, confirm=ada.handle)
-    assert await trade.market.store.look(lambda tx: tx.get(IdentityRow, ada.id)) is None
+    assert await trade.market.store.read(lambda tx: tx.get(IdentityRow, ada.id)) is None
 
 
 async def test_a_linked_token_is_read_again_every_day(
@@ -246,9 +246,9 @@ async def test_a_test_key_touches_no_live_link_and_a_live_key_replaces_a_test_li
 ) -> None:
     """The test chain also serves as the live chain here, with the same registry address."""
     market = trade.market
-    networks = market.market.house.networks
+    networks = market.market.config.networks
     same = replace(networks[Env.LIVE], identity_registry=networks[Env.TEST].identity_registry)
-    market.market.house = replace(market.market.house, networks={**networks, Env.LIVE: same})
+    market.market.config = replace(market.market.config, networks={**networks, Env.LIVE: same})
     chain = market.market.world.chains[Env.TEST]
     ada = await market.register("Ada")
     ada.wallet = trade.evm.person()

@@ -36,9 +36,9 @@ async def refused(trade: Trade, buyer: Agent, job: Any, transaction: str) -> Any
 
 
 def confirmations(trade: Trade, count: int) -> None:
-    house = trade.market.market.house
+    house = trade.market.market.config
     networks = {**house.networks, Env.TEST: replace(house.networks[Env.TEST], confirmations=count)}
-    trade.market.market.house = replace(house, networks=networks)
+    trade.market.market.config = replace(house, networks=networks)
 
 
 @covers("settlement.field.*", "id.stl", "state.settlement.settled", "record.money", "record.timestamps")

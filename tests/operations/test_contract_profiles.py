@@ -12,7 +12,7 @@ from tests.market import Agent, TestMarket
 from tests.operations.test_contract_agents import ENDPOINTS, EVERYTHING, REFUSED, TAKEN
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 
 CHANGES: dict[str, Any] = {
     "name": "Ada King",
@@ -232,12 +232,12 @@ async def test_a_handle_that_is_given_up_while_others_want_it_stays_with_its_age
         gave, *wanted = await asyncio.gather(*calls)
         assert (gave.status, {answer.status for answer in wanted}) == (200, {409})
         assert (await market.call("update_me", by=owner, handle="owner"))["id"] == owner.id
-    held = await market.store.look(lambda tx: tx.get(HandleRow, "owner"))
+    held = await market.store.read(lambda tx: tx.get(HandleRow, "owner"))
     assert held is not None
     assert held.agent_id == owner.id
 
 
-def winner(answer: Answer) -> str:
+def winner(answer: Response) -> str:
     said = orjson.loads(answer.body)
     found: str = said["agent"]["id"] if said["object"] == "agent.created" else said["id"]
     return found

@@ -18,7 +18,7 @@ from tests.requirements.probes import stored, write_row
 from tests.signing import approach
 from tests.trading import binding
 from tools.catalogue import CATALOGUE
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.kernel.keys import did_of, key_hash, public_key_of, rotation_message
 
 NEW = SigningKey(b"\x21" * 32)
@@ -26,10 +26,10 @@ REPEAT = "one-idempotency-key-for-this"
 SIGNED = ("recover_agent", "rotate_key")
 
 
-async def sign(market: TestMarket, agent: Agent, operation: str, repeat: str | None = None, **given: Any) -> Answer:
+async def sign(market: TestMarket, agent: Agent, operation: str, repeat: str | None = None, **given: Any) -> Response:
     """Make a signed call with a nonce of its own."""
     op, now = CATALOGUE[operation], market.clock.now().timestamp()
-    came = approach(agent, op, given, now, nonce=market.dice.roll(8).hex())
+    came = approach(agent, op, given, now, nonce=market.dice.random_bytes(8).hex())
     return await market.market.call(op, dict(given), came, repeat)
 
 
@@ -40,12 +40,12 @@ def rotation(agent: Agent, new: SigningKey = NEW, old: str = "", by: SigningKey 
     return {"new_public_key": told, "proof": (by or new).sign(text.encode()).signature.hex()}
 
 
-def record(answer: Answer) -> Any:
+def record(answer: Response) -> Any:
     assert not answer.refused, answer.body
     return orjson.loads(answer.body)
 
 
-def error(answer: Answer) -> Any:
+def error(answer: Response) -> Any:
     assert answer.refused, answer.body
     return orjson.loads(answer.body)["error"]
 
@@ -93,7 +93,7 @@ async def test_with_revoke_existing_every_key_from_before_ends_at_once(market: T
 
 
 async def epoch_of(market: TestMarket, agent: Agent) -> int:
-    row = await market.store.look(lambda tx: tx.get(AgentRow, agent.id))
+    row = await market.store.read(lambda tx: tx.get(AgentRow, agent.id))
     assert row is not None
     return row.auth_epoch
 

@@ -38,7 +38,7 @@ async def later(market: TestMarket, seconds: float) -> None:
 
 
 async def all_that_stays(market: TestMarket) -> dict[str, list[str]]:
-    return await market.store.look(lambda tx: {name: sorted(map(repr, tx.all(one))) for name, one in STAYS.items()})
+    return await market.store.read(lambda tx: {name: sorted(map(repr, tx.all(one))) for name, one in STAYS.items()})
 
 
 async def test_an_event_is_kept_ninety_days_and_an_attempt_to_post_it_thirty(store: Store) -> None:
@@ -79,7 +79,7 @@ async def test_the_answer_to_an_idempotency_key_is_kept_a_day(market: TestMarket
 
     async def again_after(seconds: float) -> tuple[int, bool, int]:
         await later(market, seconds)
-        kept = await market.store.look(lambda tx: len(tx.all(ANSWERS)))
+        kept = await market.store.read(lambda tx: len(tx.all(ANSWERS)))
         answer = await market.answer("put_memory", given, key=ada.keys["test"], repeat="one-key-of-an-agent-0001")
         return kept, answer.replayed, orjson.loads(answer.body)["version"]
 
@@ -116,9 +116,9 @@ async def test_everything_else_stays_whatever_its_age(trade: Trade) -> None:
         "bounty_alerts", "departures", "domains_held", "faucet_claims", "house", "identities", "listing_promises", "open_refunds",
         "purchases", "retired_keys", "unindexed_agents", "unmarked_jobs", "webhook_fanout", "x402_accounts",
     }  # fmt: skip
-    assert await market.store.look(lambda tx: tx.all(EVENTS))
+    assert await market.store.read(lambda tx: tx.all(EVENTS))
     await later(market, 10 * 365 * DAY)
     assert await all_that_stays(market) == before
-    assert await market.store.look(lambda tx: tx.all(EVENTS)) == []
+    assert await market.store.read(lambda tx: tx.all(EVENTS)) == []
     again = (await market.call("get_receipt", by=buyer, **ref))["receipt"]
     assert again == receipt["receipt"] | {"issued_at": again["issued_at"]}

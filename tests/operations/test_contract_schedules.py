@@ -33,7 +33,7 @@ async def told(market: TestMarket, agent: Agent, on: str = "test") -> list[Any]:
 
 async def fire_after(market: TestMarket, seconds: float) -> int:
     market.pass_seconds(seconds)
-    return await market.workers.fire()
+    return await market.workers.fire_schedules()
 
 
 def later(market: TestMarket, seconds: float) -> str:
@@ -166,7 +166,7 @@ async def test_all_that_is_wrong_with_a_schedule_is_said_at_once(
 async def test_any_json_of_16_kilobytes_comes_back(market: TestMarket, payload: Any) -> None:
     ada = await market.register()
     await make(market, ada, in_seconds=0, payload=payload)
-    await market.workers.fire()
+    await market.workers.fire_schedules()
     assert [one["payload"] for one in await told(market, ada)] == [payload]
 
 
@@ -176,7 +176,7 @@ async def test_schedules_are_listed_newest_first_and_by_status_and_may_be_delete
     for number in range(4):
         made.append((await make(market, ada, in_seconds=60 * number))["id"])
         market.pass_seconds(0.002)
-    await market.workers.fire()
+    await market.workers.fire_schedules()
     await market.call("update_schedule", by=ada, schedule_id=made[1], status="paused")
 
     async def listed(**asked: Any) -> list[str]:
@@ -212,7 +212,7 @@ async def test_the_schedules_of_a_deleted_agent_end(market: TestMarket) -> None:
     await make(market, bo, in_seconds=1)
     await write_row(market, AgentRow, ada.id, status="deleted")
     assert await fire_after(market, 1) == 1
-    row = await market.store.look(lambda tx: tx.get(ScheduleRow, made["id"]))
+    row = await market.store.read(lambda tx: tx.get(ScheduleRow, made["id"]))
     assert row is not None
     assert (row.status, row.next_at, row.run_count) == ("done", None, 0)
 
@@ -222,7 +222,7 @@ async def test_two_workers_of_one_market_fire_each_schedule_once(market: TestMar
     for number in range(80):
         await make(market, ada, in_seconds=number % 5, payload=number)
     market.pass_seconds(5)
-    fired = await asyncio.gather(*(market.workers.fire() for _ in range(4)))
+    fired = await asyncio.gather(*(market.workers.fire_schedules() for _ in range(4)))
     assert sum(fired) == 80
     assert sorted(one["payload"] for one in await told(market, ada)) == list(range(80))
 

@@ -41,7 +41,7 @@ async def everything_shown(trade: Trade, agent: Agent, job: Any) -> dict[str, An
 async def test_nothing_that_a_buyer_can_read_tells_a_sealed_output(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("delivered", seller, buyer)
-    row = await trade.market.store.look(lambda tx: tx.get(JobDeliveryRow, job["id"], 0))
+    row = await trade.market.store.read(lambda tx: tx.get(JobDeliveryRow, job["id"], 0))
     assert (len(bytes.fromhex(row.output_salt)), row.output) == (32, HASH)
     told = await everything_shown(trade, buyer, job)
     text = json.dumps(told)

@@ -181,7 +181,7 @@ async def test_a_signature_for_another_host_is_refused_with_that_host_and_with_a
 
 async def test_a_signature_for_another_spelling_the_operator_names_is_taken(signed: Signed) -> None:
     door = signed.market.market
-    door.house = replace(door.house, other_urls=("http://localhost:8000", "https://market.test"))
+    door.config = replace(door.config, other_urls=("http://localhost:8000", "https://market.test"))
     for url in ("http://localhost:8000", "https://market.test", BASE_URL):
         made = signed.of("get_me", url=f"{url}/v1/agents/me")
         answer = await signed.forward("GET", f"{BASE_URL}/v1/agents/me", b"", made.headers(signed.agent.seed))
@@ -234,7 +234,7 @@ async def test_a2_a_signature_stays_used_after_a_restart(
 async def test_a_used_signature_is_kept_until_it_could_not_be_sent_any_more(signed: Signed) -> None:
     async def kept() -> bool:
         await signed.market.workers.purge_old()
-        return bool(await signed.market.store.look(lambda tx: tx.all(USES)))
+        return bool(await signed.market.store.read(lambda tx: tx.all(USES)))
 
     ahead = signed.put(created=int(signed.market.clock.now().timestamp()) + 300, nonce="once")
     assert (await signed.send(ahead)).status_code == 200
@@ -279,13 +279,13 @@ async def test_a_refused_call_has_used_its_signature_and_one_to_be_sent_again_ha
         assert (await signed.send(made)).status_code == status
         assert refused(await signed.send(made), "replay")
     door = signed.market.market
-    limited = replace(door.house, limits=replace(door.house.limits, enforced=True))
-    usual, door.house = door.house, limited
+    limited = replace(door.config, limits=replace(door.config.limits, enforced=True))
+    usual, door.config = door.config, limited
     for number in range(121):
         made = signed.put(nonce=f"n{number}")
         last = await door.call(CATALOGUE["put_memory"], dict(GIVEN), approach(signed.agent, CATALOGUE["put_memory"], GIVEN, made.created, nonce=made.nonce))  # fmt: skip
     assert last.status == 429
-    door.house = usual
+    door.config = usual
     assert (await signed.send(signed.put(nonce="n120"))).status_code == 200
 
 
@@ -379,7 +379,7 @@ async def test_a_signed_caller_was_seen_and_has_a_window_of_its_own(store: Store
     assert [(await left(ada)).quota.remaining for _ in range(3)] == [599, 598, 597]
     assert (await left(bo)).quota.remaining == 599, "though from the same address"
     await market.workers.write_touches()
-    row = await market.store.look(lambda tx: tx.get(AgentRow, ada.id))
+    row = await market.store.read(lambda tx: tx.get(AgentRow, ada.id))
     assert row is not None
     assert row.last_seen_at == market.clock.now()
-    assert await market.store.look(lambda tx: tx.get(KeyRow, "")) is None
+    assert await market.store.read(lambda tx: tx.get(KeyRow, "")) is None

@@ -143,7 +143,7 @@ async def test_a_listed_wallet_is_not_bound_and_named(market: TestMarket) -> Non
 @covers("invariant.7.fail_open", "invariant.7.in_health", "health.sanctions.screening", "health.sanctions.addresses")
 @covers("health.sanctions.updated_at")
 async def test_without_a_list_nobody_is_refused_and_health_says_so(market: TestMarket, tmp_path: Path) -> None:
-    await market.workers.probe()
+    await market.workers.check_health()
     world = market.market.world
     market.market.world = replace(world, sanctions=SanctionsLists((), (), tmp_path))
     unscreened = await market.call("get_health")

@@ -16,19 +16,19 @@ from tests.judging import Court, evaluator
 from tests.market import OPERATOR_SECRET
 from tests.operations.test_races import PLACE, together
 from tests.trading import Trade
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.jobs.lifecycle import MOVES
 
 pytestmark = pytest.mark.both_databases
 
-Step = Callable[[Court], Awaitable[Answer]]
+Step = Callable[[Court], Awaitable[Response]]
 Outcome = tuple[Any, ...]
 RUNS = 4
 LOST = {"dispute_closed", "invalid_transition", "already_voted", "deadline_missed"}
 
 
 def voting(seat: int, outcome: str) -> Step:
-    async def cast(court: Court) -> Answer:
+    async def cast(court: Court) -> Response:
         voter = court.offered[(await court.seats())[seat].agent_id]
         given = {"dispute_id": court.dispute_id, "outcome": outcome, "rationale": "I read it."}
         return await court.trade.market.answer("submit_verdict", given, key=voter.keys["test"])
@@ -36,13 +36,13 @@ def voting(seat: int, outcome: str) -> Step:
     return cast
 
 
-async def withdraw(court: Court) -> Answer:
+async def withdraw(court: Court) -> Response:
     given = {"dispute_id": court.dispute_id}
     return await court.trade.market.answer("withdraw_dispute", given, key=court.buyer.keys["test"])
 
 
 def ruling(outcome: str) -> Step:
-    async def rule(court: Court) -> Answer:
+    async def rule(court: Court) -> Response:
         given = {"job_id": court.job["id"], "verdict": outcome}
         return await court.trade.market.answer("resolve_job", given, admin_token=OPERATOR_SECRET)
 
@@ -82,7 +82,7 @@ async def court_at(trade: Trade, state: str, court: Court | None) -> Court:
     return court
 
 
-async def ended(court: Court, answers: tuple[Answer, Answer]) -> Outcome:
+async def ended(court: Court, answers: tuple[Response, Response]) -> Outcome:
     job = await court.job_seen()
     events = await court.trade.market.call("list_job_events", by=court.buyer, job_id=job["id"], limit=100)
     happened = tuple(event["type"] for event in events["data"])
@@ -101,7 +101,7 @@ async def test_m12_two_steps_in_a_case_end_as_one_after_the_other_would(
     expected, court = set[Outcome](), None
     for first in range(2):
         court = await court_at(trade, state, court)
-        answers: list[Answer] = [Answer(0, b"")] * 2
+        answers: list[Response] = [Response(0, b"")] * 2
         for place in (first, 1 - first):
             answers[place] = await steps[place](court)
         expected.add(await ended(court, (answers[0], answers[1])))
@@ -113,8 +113,8 @@ async def test_m12_two_steps_in_a_case_end_as_one_after_the_other_would(
     assert met
 
 
-async def raced(trade: Trade, court: Court, steps: tuple[Step, Step], first: int) -> tuple[Answer, Answer]:
-    async def at(place: int) -> Answer:
+async def raced(trade: Trade, court: Court, steps: tuple[Step, Step], first: int) -> tuple[Response, Response]:
+    async def at(place: int) -> Response:
         PLACE.set(abs(place - first))
         return await steps[place](court)
 
@@ -127,9 +127,9 @@ async def raced(trade: Trade, court: Court, steps: tuple[Step, Step], first: int
 async def test_a_vote_and_the_sweep_at_its_deadline_draw_the_missed_seats_again_once(trade: Trade, first: str) -> None:
     court = await Court.opened(trade, evaluators=6)
     await court.window_passes(swept=False)
-    steps = [partial(voting(0, "buyer"), court), trade.market.workers.judge]
+    steps = [partial(voting(0, "buyer"), court), trade.market.workers.resolve_disputes]
     found = await asyncio.gather(*(step() for step in (steps if first == "vote" else steps[::-1])))
-    (answer,) = [one for one in found if isinstance(one, Answer)]
+    (answer,) = [one for one in found if isinstance(one, Response)]
     assert answer.error is not None
     assert answer.error["code"] == "deadline_missed"
     assert [draw.round for draw in await court.draws()] == [1, 2]
@@ -149,5 +149,5 @@ async def test_one_bad_case_stops_no_other(trade: Trade) -> None:
     )
     other.offered[judge.id] = judge
     trade.market.pass_seconds(600)
-    await trade.market.workers.judge()
+    await trade.market.workers.resolve_disputes()
     assert [one.id for one in await other.panel()] == [judge.id]

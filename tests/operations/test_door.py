@@ -29,7 +29,7 @@ async def test_a_revoked_key_stops_at_once_although_it_was_cached(market: TestMa
         row = tx.one(key_of, agent_id=agent.id, env="test")
         assert row is not None
         tx.change(row, status=KeyStatus.REVOKED)
-        tx.forget(f"key:{row.hash}")
+        tx.invalidate(f"key:{row.hash}")
 
     await market.store.write(revoke)
     assert (await market.refusal("get_me", by=agent))["code"] == "unauthenticated"
@@ -133,7 +133,7 @@ async def test_bad_idempotency_keys_are_refused(market: TestMarket, key: str) ->
 async def test_kept_answers_hold_no_secret_in_the_clear(market: TestMarket, store: Store) -> None:
     answer = await market.answer("register_agent", {"name": "Ada"}, repeat=LONG_KEY)
     made = orjson.loads(answer.body)
-    kept = await store.look(lambda tx: tx.all(all_answers))
+    kept = await store.read(lambda tx: tx.all(all_answers))
     assert len(kept) == 1
     for secret in (made["api_keys"]["live"], made["keypair"]["secret_key"], LONG_KEY):
         assert secret.encode() not in repr(kept[0]).encode()

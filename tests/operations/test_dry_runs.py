@@ -121,7 +121,7 @@ async def test_its_idempotency_key_is_not_used_up(trade: Trade) -> None:
 
 async def test_over_each_surface_it_is_asked_for_and_marked(trade: Trade) -> None:
     seller = await trade.agent("Sela")
-    key, brand = seller.keys["test"], trade.market.market.house.brand
+    key, brand = seller.keys["test"], trade.market.market.config.brand
     async with served(trade.market) as url:
         async with Client(f"{url}/mcp") as client:
             direct = await client.call_tool("create_listing", OFFER | {"dry_run": True, "api_key": key})

@@ -61,7 +61,7 @@ async def test_shares_are_taken_of_all_windows_or_of_none(store: Store, market: 
     now = market.clock.now()
     assert await store.write(lambda tx: take_shares(tx, [small, large], now)) is None
     assert await store.write(lambda tx: take_shares(tx, [small, large], now)) == 60
-    rows = [await store.look(lambda tx, n=name: tx.get(RateWindowRow, n)) for name in ("small", "large")]  # type: ignore[misc]
+    rows = [await store.read(lambda tx, n=name: tx.get(RateWindowRow, n)) for name in ("small", "large")]  # type: ignore[misc]
     assert [row and row.count for row in rows] == [6, 6]
 
 

@@ -19,7 +19,7 @@ async def test_an_expired_job_says_if_it_was_unpaid(trade: Trade, status: str, u
     seller, buyer = await trade.parties()
     job = await trade.job_at(status, seller, buyer)
     trade.market.pass_seconds(8 * 86_400)
-    await trade.market.workers.turn()
+    await trade.market.workers.run_due()
     for party in (seller, buyer):
         assert (await last(trade, party, "job.expired"))["unpaid"] is unpaid
     assert (await trade.seen(buyer, job))["unpaid"] is unpaid
@@ -46,7 +46,7 @@ async def test_work_that_never_came_is_cancelled_by_the_clock_and_nobody_walked_
     seller, buyer = await trade.parties()
     await trade.job_at("in_progress", seller, buyer)
     trade.market.pass_seconds(86_400)
-    await trade.market.workers.turn()
+    await trade.market.workers.run_due()
     told = await last(trade, seller, "job.cancelled")
     assert (told["by"], told["walk_away"]) == ("clock", False)
 

@@ -30,7 +30,7 @@ async def test_a_record_is_what_the_seats_say_and_a_deadline_holds_without_a_swe
     await market.store.write(lambda tx: sit(tx, now))
     seen = EvaluatorRecord(verdicts=5, missed=2, pending=1, agreement_rate=0.75)
     for agent, env, record in (("a", Env.TEST, seen), ("a", Env.LIVE, NOBODY), ("b", Env.TEST, NOBODY)):
-        found = await market.store.look(lambda tx, agent=agent, env=env: evaluator_record(tx, agent, env, now))
+        found = await market.store.read(lambda tx, agent=agent, env=env: evaluator_record(tx, agent, env, now))
         assert found == record
 
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from server.adapters.faucet import MAX_ANSWER_BYTES, RpcFaucet
-from server.settings import BadSettings, house_of, read_settings
+from server.settings import BadSettings, config_of, read_settings
 from storage.tables import FaucetClaimRow
 from storage.vocabulary import Env
 from tests.funding import open_faucet
@@ -98,14 +98,14 @@ async def test_a_dry_run_sends_nothing_and_a_repeat_is_answered_alike(trade: Tra
     faucet, ada = open_faucet(trade.market), await trade.agent("Ada")
     assert (await claim(trade, ada, dry_run=True))["transaction"] is None
     assert faucet.given == []
-    assert await trade.market.store.look(lambda tx: tx.get(FaucetClaimRow, ada.id)) is None
+    assert await trade.market.store.read(lambda tx: tx.get(FaucetClaimRow, ada.id)) is None
     first, again = [await claim(trade, ada, repeat="c" * 22) for _ in range(2)]
     assert (first, len(faucet.given)) == (again, 1)
 
 
 def test_the_market_names_its_own_faucet_where_it_has_one() -> None:
     def faucet(sandbox: str | None = None, **given: Any) -> tuple[str | None, str | None]:
-        house = house_of(read_settings(_env_file=None, **given), bytes(32), sandbox)
+        house = config_of(read_settings(_env_file=None, **given), bytes(32), sandbox)
         return house.networks[Env.TEST].faucet, house.networks[Env.LIVE].faucet
 
     assert faucet() == ("https://faucet.circle.com", None)

@@ -20,9 +20,17 @@ from tests.market import TestMarket
 from tests.storage.orders import NOW, job
 from tests.trading import OFFER, binding
 from tools.jobs.recount_queue import count_waiting
-from tools.jobs.snapshot import see
+from tools.jobs.snapshot import load
 from tools.listings.stats import drifted_listings, has_drifted, recount, result_in
-from tools.listings.stats_rules import Result, Tally, apply_change, buyers_by, tallied, wallet_moves, wallet_of_most
+from tools.listings.stats_rules import (
+    ListingTotals,
+    Result,
+    apply_change,
+    buyers_by,
+    tallied,
+    wallet_moves,
+    wallet_of_most,
+)
 
 pytestmark = pytest.mark.both_databases
 
@@ -73,13 +81,13 @@ def close(tx: Tx, listing_id: str, number: int, dice: random.Random) -> JobRow:
         status = dice.choice(["settled", "settled", "settled", "partial", "orphaned"])
         wallet = dice.choice(["0xA", "0xb", "0xC", "0xd"])
         tx.add(transfer(row.id, part, "payment", status, dice.choice([4_000, 9_999, 10_000, 250_000]), wallet))
-    recount(tx, row, see(tx, row).settlements)
+    recount(tx, row, load(tx, row).settlements)
     return row
 
 
 def refund(tx: Tx, row: JobRow, dice: random.Random) -> None:
     tx.add(transfer(row.id, 9, "refund", "settled", dice.choice([1, 9_999, 250_000]), "0xseller"))
-    recount(tx, row, see(tx, row).settlements)
+    recount(tx, row, load(tx, row).settlements)
 
 
 def rate(tx: Tx, row: JobRow, dice: random.Random) -> None:
@@ -88,7 +96,7 @@ def rate(tx: Tx, row: JobRow, dice: random.Random) -> None:
     for role in ("buyer", "seller"):  # the seller's rating is of the buyer
         tx.add(ReviewRow(job_id=row.id, reviewer_id=role, id=f"rev_{row.id}_{role}", subject_id="agt_s", role=role,
                          rating=rating, content_warnings="[]", created_at=NOW, **common))  # fmt: skip
-    recount(tx, row, see(tx, row).settlements)
+    recount(tx, row, load(tx, row).settlements)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -112,7 +120,7 @@ async def test_r8_the_sums_are_always_what_the_rows_come_to(store: Store, seed: 
         for number in range(40):
             row = tx.get(JobRow, f"job_{number}")
             assert row is not None
-            recount(tx, row, see(tx, row).settlements)
+            recount(tx, row, load(tx, row).settlements)
         return before == tx.get(ListingRow, listing_id)
 
     assert await store.write(counted_again), "counting a job twice changes nothing"
@@ -141,7 +149,7 @@ async def test_what_it_costs_to_count_does_not_grow(store: Store) -> None:
                                 "delivered_at": NOW + timedelta(seconds=number), **ENDS[0]}))  # fmt: skip
             tx.add(transfer(row.id, 1, "payment", "settled", 20_000, dice.choice(["0xa", "0xb"])))
             before = tx.statements
-            recount(tx, row, see(tx, row).settlements)
+            recount(tx, row, load(tx, row).settlements)
             return tx.statements - before
 
         costs[number] = await store.write(happens)
@@ -197,12 +205,12 @@ async def test_the_migrations_count_what_is_there_already(store: Store) -> None:
         show_what_was_counted(tx, listing_id)
 
     await store.write(happens)
-    before = await store.look(kept)
+    before = await store.read(kept)
     await store.write(count_anew)
-    assert await store.look(kept) != before
+    assert await store.read(kept) != before
     while await store.write(lambda tx: count_waiting(tx, NOW)):
         pass
-    assert await store.look(kept) == before
+    assert await store.read(kept) == before
     assert await drifted_listings(store) == []
 
 
@@ -222,7 +230,7 @@ def test_a_wallet_counts_while_its_net_payments_reach_the_least_amount() -> None
     old, new = Result(True, paid_minor=5, payer="a"), Result(True, paid_minor=7, payer="b")
     assert wallet_moves(old, new) == [("a", -5), ("b", 7)]
     assert wallet_moves(new, new) == []
-    assert apply_change(tallied([old]), old, Result(), 0) == Tally()
+    assert apply_change(tallied([old]), old, Result(), 0) == ListingTotals()
 
 
 @pytest.mark.parametrize(

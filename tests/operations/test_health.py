@@ -17,7 +17,7 @@ async def state(market: TestMarket) -> tuple[int, Any, Any]:
 
 async def turn(market: TestMarket, after_seconds: float = 0) -> None:
     market.pass_seconds(after_seconds)
-    await market.workers.turn()
+    await market.workers.run_due()
 
 
 async def test_o1_health_is_503_while_the_database_does_not_answer(

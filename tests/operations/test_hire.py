@@ -110,8 +110,8 @@ async def test_a_repeated_hire_is_the_same_job_as_it_then_stands(trade: Trade) -
 
 async def test_where_no_place_to_wait_is_left_the_order_stands_and_is_answered_as_it_was_made(trade: Trade) -> None:
     seller, buyer, order = await hired(trade)
-    house = trade.market.market.house
-    trade.market.market.house = replace(house, limits=replace(house.limits, streams_per_key=0))
+    house = trade.market.market.config
+    trade.market.market.config = replace(house, limits=replace(house.limits, streams_per_key=0))
     made = await trade.market.call("hire", by=buyer, **order, wait_seconds=55)
     assert [one["id"] for one in await jobs_of(trade, seller)] == [made["job"]["id"]]
 

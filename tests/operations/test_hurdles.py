@@ -91,11 +91,11 @@ async def test_of_what_is_not_ones_own_nothing_more_is_told(trade: Trade) -> Non
 
 def test_faults_are_raised_together_the_first_in_front() -> None:
     faults = ErrorCollector()
-    faults.refuse()
+    faults.raise_all()
     for kind in (InvalidRequest, JobLimit, NotFound):
-        with faults.noted():
+        with faults.catch():
             raise kind(kind.code)
     with pytest.raises(InvalidRequest) as raised:
-        faults.refuse()
+        faults.raise_all()
     record = raised.value.record("req_1", "docs")
     assert [one["code"] for one in record["details"]["failing"]] == ["invalid_request", "job_limit", "not_found"]

@@ -20,7 +20,7 @@ BEGAN = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
 
 async def row_of(trade: Trade, job: Any) -> JobRow:
-    row = await trade.market.store.look(lambda tx: tx.get(JobRow, job["id"]))
+    row = await trade.market.store.read(lambda tx: tx.get(JobRow, job["id"]))
     assert row is not None
     return row
 

@@ -18,7 +18,7 @@ from tests.requirements import covers
 from tests.storage.earlier import at_revision
 from tests.storage.test_reputation_migration import job, paid
 from tests.trading import Trade
-from tools.jobs.snapshot import see
+from tools.jobs.snapshot import load
 from tools.listings.stats import drifted_listings, recount
 from tools.reputation.records import EXPLAIN
 
@@ -43,7 +43,7 @@ async def sold(store: Store, *jobs: Ended, rating: int | None = 5, refund: int =
         if refund:
             one.refund(tx, refund)
         row = one.row()
-        recount(tx, row, see(tx, row).settlements)
+        recount(tx, row, load(tx, row).settlements)
         count(tx, one.id)
 
     for one in jobs:
@@ -136,7 +136,7 @@ async def test_reviews_of_free_jobs_give_a_listing_nothing_to_be_sorted_by(trade
     seller = await trade.agent("Sela")
     listing = await live_listing(trade, seller)
     await sold(trade.market.store, *(ended(seller, n, 0, listing) for n in range(10)))
-    row = await trade.market.store.look(lambda tx: tx.get(ListingRow, listing["id"]))
+    row = await trade.market.store.read(lambda tx: tx.get(ListingRow, listing["id"]))
     assert row is not None
     assert (row.rating_sum, row.graduated) == (0, False)
 

@@ -15,7 +15,7 @@ from server.export import MANIFEST, agent_document, export_agent, export_market,
 from server.settings import BadSettings, Settings, read_settings
 from storage.migrate import newest
 from storage.rows import metadata
-from storage.snapshot_store import Moment, open_moment
+from storage.snapshot_store import SnapshotStore, open_moment
 from storage.store import Store
 from storage.table_dump import KEPT_BACK, LEFT_OUT, PAGE
 from storage.tables import AgentRow, MemoryRow
@@ -50,8 +50,8 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-async def documents(market: TestMarket, moment: Moment, *of: tuple[str, Env]) -> list[Any]:
-    there = Market(moment, market.market.world, market.market.house)
+async def documents(market: TestMarket, moment: SnapshotStore, *of: tuple[str, Env]) -> list[Any]:
+    there = Market(moment, market.market.world, market.market.config)
     return [orjson.loads(b"".join([piece async for piece in agent_document(there, *one)])) for one in of]
 
 
@@ -89,7 +89,7 @@ async def test_a_moment_lost_with_its_connection_is_not_another(
     postgres_database.server.disconnect_all(postgres_database.name)
     for _ in range(2):
         with pytest.raises(Unavailable, match="the moment that was being read"):
-            await moment.look(lambda tx: tx.get(AgentRow, "agt_0"))
+            await moment.read(lambda tx: tx.get(AgentRow, "agt_0"))
     await close(moment)
 
 
@@ -145,7 +145,7 @@ async def test_sealed_words_are_left_out_until_they_are_paid_for(
 async def test_pages_hold_every_row_once(store: Store, settings: Settings, tmp_path: Path) -> None:
     def fill(tx: Tx) -> None:
         for number in range(2 * PAGE + 1):
-            tx.say(f"agt_{number % 7}", "test", "x", "{}", START)
+            tx.emit(f"agt_{number % 7}", "test", "x", "{}", START)
             row = MemoryRow(
                 agent_id=f"agt_{number % 7}", env="test", key=f"k/{number}", version=1, size=1, expires_at=None,
                 created_at=START, updated_at=START, value="1",

@@ -32,7 +32,7 @@ async def ordered(trade: Trade, seller: Agent, buyer: Agent) -> JobRow:
     """Return a job that can be disputed, ordered after the wallets were bound."""
     trade.market.pass_seconds(1)
     job = await trade.job_at("revealed", seller, buyer, price=0)
-    row = await trade.market.store.look(lambda tx: tx.get(JobRow, job["id"]))
+    row = await trade.market.store.read(lambda tx: tx.get(JobRow, job["id"]))
     assert row is not None
     return row
 

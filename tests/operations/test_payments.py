@@ -21,7 +21,7 @@ settlements = Query(select(SettlementRow).order_by(SettlementRow.id))
 
 
 async def rows(trade: Trade) -> list[tuple[str, int]]:
-    found = await trade.market.store.look(lambda tx: tx.all(settlements))
+    found = await trade.market.store.read(lambda tx: tx.all(settlements))
     return [(row.status.value, row.amount) for row in sorted(found, key=lambda row: row.block_number)]
 
 
@@ -165,7 +165,7 @@ async def test_m1_a_strangers_transfer_pays_nobodys_job(trade: Trade) -> None:
 async def test_a_transfer_made_before_the_order_pays_nothing(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     sent = trade.evm.transfer(buyer.wallet, seller.wallet, PRICE)
-    await trade.market.workers.probe()  # the head is known before the order
+    await trade.market.workers.check_health()  # the head is known before the order
     job = await trade.job_at("delivered", seller, buyer)
     status, body = await prove(trade, buyer, job, sent)
     assert (status, body["error"]["details"]["reason"]) == (402, "too_old")

@@ -67,7 +67,7 @@ async def test_what_others_are_to_call_is_published_and_never_called(market: Tes
     else:
         refused = await market.refusal("register_agent", name="Ada", endpoints=named)
         assert (refused["code"], refused["param"]) == ("invalid_request", "endpoints")
-    await market.workers.turn()
+    await market.workers.run_due()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.requirements import covers
 from tests.signing import approach
 from tests.trading import Trade
 from tools.catalogue import CATALOGUE
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.kernel.keys import did_of
 
 KEY = SigningKey(b"\x07" * 32)
@@ -35,9 +35,9 @@ async def refused(market: TestMarket, **given: Any) -> Any:
     return await market.refusal("register_agent", name="Late", **({"public_key": PUBLIC} | given))
 
 
-async def signed(market: TestMarket, agent: Agent, operation: str, **given: Any) -> Answer:
+async def signed(market: TestMarket, agent: Agent, operation: str, **given: Any) -> Response:
     came = approach(
-        agent, CATALOGUE[operation], given, market.clock.now().timestamp(), nonce=str(market.dice.roll(8)[0])
+        agent, CATALOGUE[operation], given, market.clock.now().timestamp(), nonce=str(market.dice.random_bytes(8)[0])
     )
     return await market.market.call(CATALOGUE[operation], given, came)
 
@@ -128,7 +128,7 @@ async def test_tokens_that_the_lost_key_logged_in_with_end(market: TestMarket) -
     for given in ({}, proof(market)):
         if given:
             await bring(market, "Owner", **given)
-        row = await market.store.look(lambda tx: tx.get(AgentRow, squatter.id))
+        row = await market.store.read(lambda tx: tx.get(AgentRow, squatter.id))
         assert row is not None
         epochs.append(row.auth_epoch)
     assert epochs[1] == epochs[0] + 1

@@ -17,7 +17,7 @@ import pytest
 from tests.market import Agent
 from tests.operations.races import RACES, TWICE, Move, Race, prepared, ready, two
 from tests.trading import Trade
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.repeated(50, 10)]
 
@@ -51,14 +51,14 @@ def together(trade: Trade) -> Iterator[None]:
         store.write = write  # type: ignore[method-assign]
 
 
-async def at_place(place: int, trade: Trade, operation: str, given: dict[str, Any], key: str) -> Answer:
+async def at_place(place: int, trade: Trade, operation: str, given: dict[str, Any], key: str) -> Response:
     PLACE.set(place)
     return await trade.market.answer(operation, given, key=key)
 
 
 async def race(
     trade: Trade, parties: dict[str, Agent], job: Any, moves: tuple[Move, Move], first: int
-) -> tuple[Answer, Answer]:
+) -> tuple[Response, Response]:
     """Make both moves at once and return both answers; the one at `first` writes first."""
     given = await prepared(trade, parties, job, moves)
     keys = [parties[one.by].keys["test"] for one in moves]
@@ -71,9 +71,9 @@ async def race(
 
 async def one_after_the_other(
     trade: Trade, parties: dict[str, Agent], job: Any, moves: tuple[Move, Move], first: int
-) -> tuple[Answer, Answer]:
+) -> tuple[Response, Response]:
     given = await prepared(trade, parties, job, moves)
-    answers = [Answer(0, b""), Answer(0, b"")]
+    answers = [Response(0, b""), Response(0, b"")]
     for n in (first, 1 - first):
         answers[n] = await trade.market.answer(moves[n].operation, given[n], key=parties[moves[n].by].keys["test"])
     return answers[0], answers[1]

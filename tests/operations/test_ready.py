@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from server import readiness as ready
-from server.healthcheck import ask
+from server.healthcheck import check
 from server.readiness import Readiness
 from storage.store import Store
 from storage.transaction import Tx, Unavailable
@@ -45,7 +45,7 @@ async def market(store: Store, node: Node) -> TestMarket:
     made = TestMarket(store, {Env.TEST: node})  # type: ignore[dict-item]
     made.workers.steps.clear()  # the rounds do nothing
     node.last_head = (7, 0.0)
-    await made.workers.turn()
+    await made.workers.run_due()
     return made
 
 
@@ -104,7 +104,7 @@ async def test_a_hundred_who_ask_cost_one_write_a_second(market: TestMarket, rea
 async def test_a_database_that_only_reads_is_not_ready(sqlite_url: str, opening: Callable[[str], Store]) -> None:
     store = opening(sqlite_url)
     market = TestMarket(store)
-    await market.workers.turn()
+    await market.workers.run_due()
     served: Any = SimpleNamespace(served=SimpleNamespace(market=market))
     readiness = Readiness(market.market, None, 1)
     async with connected_with(served, "PRAGMA query_only = ON", "PRAGMA query_only = OFF"):
@@ -162,15 +162,15 @@ async def test_a_database_that_stands_is_asked_once_and_not_waited_for(
 async def test_the_workers_are_ready_after_a_round_and_not_when_rounds_stop(
     market: TestMarket, readiness: Readiness, node: Node
 ) -> None:
-    market.market.pulse.round_ended = None
+    market.market.health.round_ended = None
     assert await wrong(readiness) == {"workers": "they have made no round yet"}
     market.pass_seconds(2)
-    await market.workers.turn()
+    await market.workers.run_due()
     assert await wrong(readiness) == {}
     market.pass_seconds(31)
     node.last_head = (8, market.clock.monotonic())
     assert await wrong(readiness) == {"workers": "their last round ended 31 s ago"}
-    await market.workers.turn()
+    await market.workers.run_due()
     market.pass_seconds(2)
     assert await wrong(readiness) == {}
 
@@ -181,7 +181,7 @@ async def test_a_chain_is_ready_while_its_head_is_known_and_fresh(
     node.last_head = None
     assert await wrong(readiness) == {"chain_test": "its head was never read"}
     market.pass_seconds(40)
-    await market.workers.turn()
+    await market.workers.run_due()
     node.last_head = (7, 9.0)
     assert await wrong(readiness) == {"chain_test": "its head was read 31 s ago"}
     market.pass_seconds(1)
@@ -211,9 +211,9 @@ async def test_ready_is_served_beside_health_and_a_command_asks_it(tmp_path: Pat
         refused = await http.post("/ready")
         assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
         assert (await http.get("/ready", headers={"Host": "evil.example"})).status_code == 421
-        well, said = await asyncio.to_thread(ask, found)
+        well, said = await asyncio.to_thread(check, found)
         assert (well, orjson.loads(said)["status"]) == (True, "ready")
         assert "/ready" not in (await http.get("/openapi.json")).json()["paths"]
-    well, said = await asyncio.to_thread(ask, found)
+    well, said = await asyncio.to_thread(check, found)
     assert not well
     assert "does not answer" in said

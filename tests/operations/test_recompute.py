@@ -205,7 +205,7 @@ def table_of(aggregate: Aggregate) -> Any:
 
 async def rows_of(store: Store, aggregate: Aggregate) -> Sequence[Row]:
     """Return the rows of an aggregate's table: those with the most values first, refunds last."""
-    found: list[Row] = await store.look(lambda tx: tx.all(Query(select(table_of(aggregate)))))
+    found: list[Row] = await store.read(lambda tx: tx.all(Query(select(table_of(aggregate)))))
 
     def fullness(row: Row) -> tuple[bool, int]:
         values = row.__dict__
@@ -287,7 +287,7 @@ async def test_a_transfer_that_is_older_than_what_it_pays_is_named(trade: Trade)
     payment, refund = rows[paid["id"], "payment"], rows[given_back["id"], "refund"]
     refunded = rows[given_back["id"], "payment"]
     assert await differing(store) == {}
-    job = await store.look(lambda tx: tx.get(JobRow, paid["id"]))
+    job = await store.read(lambda tx: tx.get(JobRow, paid["id"]))
     assert job.block_time_at_order is not None
     early = job.block_time_at_order - timedelta(seconds=3)
     wrong = (
@@ -303,4 +303,4 @@ async def test_a_transfer_that_is_older_than_what_it_pays_is_named(trade: Trade)
 
 
 async def settlements_in(store: Store) -> Sequence[SettlementRow]:
-    return await store.look(lambda tx: tx.all(Query(select(SettlementRow))))
+    return await store.read(lambda tx: tx.all(Query(select(SettlementRow))))

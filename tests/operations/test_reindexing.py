@@ -33,7 +33,7 @@ def upgrade(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def waiting(trade: Trade) -> int | None:
-    return await trade.market.store.look(lambda tx: tx.one(stale_listings_counted, version=NEXT))
+    return await trade.market.store.read(lambda tx: tx.one(stale_listings_counted, version=NEXT))
 
 
 @covers("second.reindex")
@@ -50,7 +50,7 @@ async def test_a_worker_indexes_listings_again_batch_by_batch(trade: Trade, monk
     assert await waiting(trade) == 0
     assert len((await trade.market.call("search_listings", **asked))["data"]) == 4
     assert len((await trade.market.call("search_listings", env="test", q="translate"))["data"]) == 4
-    assert await trade.market.store.look(lambda tx: tx.all(INDEXED)) in ([(NEXT, 4), (None, 1)], [(None, 1), (NEXT, 4)])
+    assert await trade.market.store.read(lambda tx: tx.all(INDEXED)) in ([(NEXT, 4), (None, 1)], [(None, 1), (NEXT, 4)])
 
 
 async def test_a_listing_it_fails_on_keeps_no_other_waiting(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:

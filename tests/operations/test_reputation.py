@@ -79,9 +79,9 @@ async def test_counting_a_job_again_changes_nothing(store: Store) -> None:
     market = TestMarket(store)
     seller, buyer = await market.register("Sela"), await market.register("Bo")
     await write(store, Ended("job_1", seller.id, buyer.id, USDC))
-    before = await store.look(lambda tx: tx.get(ReputationRow, seller.id, "live"))
+    before = await store.read(lambda tx: tx.get(ReputationRow, seller.id, "live"))
     await store.write(lambda tx: count(tx, "job_1"))
-    assert await store.look(lambda tx: tx.get(ReputationRow, seller.id, "live")) == before
+    assert await store.read(lambda tx: tx.get(ReputationRow, seller.id, "live")) == before
 
 
 async def test_what_it_costs_to_count_does_not_grow(store: Store) -> None:
@@ -250,7 +250,7 @@ async def test_o6_the_leaderboard_reads_its_own_length_whatever_there_is(store: 
         for n in range(size):
             agent = await market.register(f"A{size}-{n}")
             await write(store, Ended(f"job_{size}_{n}", agent.id, "agt_b", USDC + n, "0xA"))
-        plan = await store.look(_plan) if store.database.dialect.name == "sqlite" else []
+        plan = await store.read(_plan) if store.database.dialect.name == "sqlite" else []
         assert not [step for step in plan if "SCAN reputations" in step and "INDEX" not in step]
         seen.append(len((await market.call("get_leaderboard", env="live", limit=3))["data"]))
     assert seen == [3, 3]
@@ -303,9 +303,9 @@ async def test_r9_what_an_older_market_left_uncounted_is_counted_once_by_a_step(
         expected[env].pop("updated_at")
     assert after == expected
     assert await drift(store) == {}
-    kept = await store.look(lambda tx: tx.get(ReputationRow, seller.id, "live"))
+    kept = await store.read(lambda tx: tx.get(ReputationRow, seller.id, "live"))
     await market.workers.recount_jobs()
-    assert await store.look(lambda tx: tx.get(ReputationRow, seller.id, "live")) == kept, "nothing is left to count"
+    assert await store.read(lambda tx: tx.get(ReputationRow, seller.id, "live")) == kept, "nothing is left to count"
     assert kept is not None
     assert tally_in(kept.as_seller).jobs_completed == BATCH + 3
 
@@ -322,5 +322,5 @@ async def test_m11_a_job_that_cannot_be_counted_holds_up_no_other(store: Store) 
     await store.write(leave)
     await market.workers.recount_jobs()
     assert (await figures(market, seller.id))["jobs_completed_unpaid"] == 1
-    waiting = [await store.look(lambda tx, n=n: tx.get(PendingContributionRow, f"job_{n}")) for n in range(2)]  # type: ignore[misc]
+    waiting = [await store.read(lambda tx, n=n: tx.get(PendingContributionRow, f"job_{n}")) for n in range(2)]  # type: ignore[misc]
     assert waiting == [None, None], "it is not tried for ever"

@@ -49,7 +49,7 @@ async def test_a_restart_does_what_came_due_meanwhile_once(database_url: str, op
 
         scene = started(opening(database_url), before.web, "another process")
         for _ in range(2):
-            await scene.market.workers.turn()
+            await scene.market.workers.run_due()
             await scene.sender.step()
         fired = [one["data"] for one in await scene.events(ada, "schedule.fired")]
         assert sorted((one["payload"], one["run_count"]) for one in fired) == [("often", 1), ("once", 1)]

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from server.adapters.signer import SeedSigner
-from server.keys import turn
+from server.keys import switch_keys
 from server.secrets import Secrets, check_secrets
 from server.verify import Unreadable, verify
 from tests.market import PEPPER, TestMarket
@@ -24,7 +24,7 @@ NEW = Secrets(b"\1" * 32, PEPPER)
 async def turned(market: TestMarket) -> None:
     """Replace the key as another process does; this process keeps the old one."""
     await check_secrets(market.store, OLD)
-    await market.store.write(lambda tx: turn(tx, OLD, NEW, market.clock.now()))
+    await market.store.write(lambda tx: switch_keys(tx, OLD, NEW, market.clock.now()))
 
 
 def begin_again(market: TestMarket) -> None:

@@ -69,7 +69,7 @@ async def test_memory_schedules_bounties_and_proposals_count_and_what_is_deleted
     made = await trade.market.call("create_schedule", by=buyer, in_seconds=60, payload="y" * 98)
     assert await used(trade, buyer) == 3 + 100
     trade.market.clock.pass_seconds(61)
-    await trade.market.workers.fire()
+    await trade.market.workers.fire_schedules()
     fired = await used(trade, buyer) - 103
     assert fired > 98, "the event of the schedule"
     await trade.market.workers.purge_old()
@@ -140,7 +140,7 @@ async def test_a_schedule_that_no_longer_fits_is_paused_with_an_event(trade: Tra
     made = await trade.market.call("create_schedule", by=ada, in_seconds=60, interval_seconds=60, payload="x" * 1_000)
     limit = await fill(trade, ada, left=1_100)
     trade.market.clock.pass_seconds(61)
-    await trade.market.workers.fire()
+    await trade.market.workers.fire_schedules()
     assert await used(trade, ada) == limit - 1_100
     page = await trade.market.call("list_events", by=ada, types=["schedule.*"])
     (event,) = page["data"]
@@ -155,7 +155,7 @@ async def test_schedules_that_are_due_together_fire_only_as_far_as_there_is_room
         await trade.market.call("create_schedule", by=ada, in_seconds=60, payload="x" * 1_000)
     limit = await fill(trade, ada, left=3_000)
     trade.market.clock.pass_seconds(61)
-    await trade.market.workers.fire()
+    await trade.market.workers.fire_schedules()
     assert limit - 1_000 < await used(trade, ada) <= limit
     page = await trade.market.call("list_events", by=ada, types=["schedule.*"])
     assert sorted(one["type"] for one in page["data"]) == ["schedule.fired"] * 2 + ["schedule.paused"] * 2
@@ -273,7 +273,7 @@ async def test_a_nearly_full_disk_takes_small_bodies_only(
     thread = (await trade.market.call("start_thread", by=ada, to=bo.id, body="Hello."))["thread"]["id"]
     given = {"put_memory": {"key": "a", "value": 1}, "post_message": {"thread_id": thread, "body": "x"}, "get_me": {}}
     trade.market.workers.disk_is_low = lambda: True
-    await trade.market.workers.probe()
+    await trade.market.workers.check_health()
     answer = await trade.market.answer(operation, given[operation], key=ada.keys["test"], body_bytes=bytes_)
     assert (answer.status == 503) is refused, answer.body
 

@@ -217,7 +217,7 @@ async def test_a_wallet_that_a_fetched_list_names_is_not_bound(market: TestMarke
         web.body = wallet.address.encode()
         lists = SanctionsLists((), (web.url,), tmp_path)
         await lists.refresh()
-    await market.workers.probe()
+    await market.workers.check_health()
     market.market.world = replace(market.market.world, sanctions=lists)
     text = f"service:wallet:{ada.id}:{wallet.address.lower()}"
     error = await market.refusal("set_wallet_address", by=ada, address=wallet.address, signature=signed(wallet, text))

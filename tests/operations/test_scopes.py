@@ -9,7 +9,7 @@ from tests.market import Agent, TestMarket
 from tests.trading import Trade
 from tools.catalogue import CATALOGUE
 from tools.engine.context import CallRequest, Surface
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.scopes import EVERYTHING, SCOPES, beyond, opens
 
 KEYED = [op for op in CATALOGUE.values() if op.auth == "key"]
@@ -30,7 +30,7 @@ async def said(market: TestMarket, op: Any, key: str | None) -> Any:
     else:
         approach = CallRequest(Surface.REST, "203.0.113.9", "req_test", credential=key)
         opened = await market.market.stream(op, {"nonsense": 1}, approach)
-        assert isinstance(opened, Answer)
+        assert isinstance(opened, Response)
         answer = opened
     return orjson.loads(answer.body)["error"]
 

@@ -182,7 +182,7 @@ async def test_the_first_call_on_live_is_written_once(market: TestMarket) -> Non
     for _ in range(3):
         await market.call("get_me", by=agent, on="live")
         market.pass_seconds(1)
-    row = await market.store.look(lambda tx: tx.get(AgentRow, agent.id))
+    row = await market.store.read(lambda tx: tx.get(AgentRow, agent.id))
     assert row is not None
     assert row.live_since == began
 

@@ -11,11 +11,11 @@ import pytest
 from tests.market import Agent
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 
 
 @asynccontextmanager
-async def waiting(trade: Trade, operation: str, by: Agent, **given: Any) -> AsyncIterator["asyncio.Task[Answer]"]:
+async def waiting(trade: Trade, operation: str, by: Agent, **given: Any) -> AsyncIterator["asyncio.Task[Response]"]:
     """Start a waiting call; yield its task once it waits."""
     notifier = trade.market.market.notifier
     task = asyncio.create_task(trade.market.answer(operation, {"wait_seconds": 55} | given, key=by.keys["test"]))
@@ -26,7 +26,7 @@ async def waiting(trade: Trade, operation: str, by: Agent, **given: Any) -> Asyn
     task.cancel()
 
 
-async def answered(task: "asyncio.Task[Answer]") -> Any:
+async def answered(task: "asyncio.Task[Response]") -> Any:
     async with asyncio.timeout(5):
         return orjson.loads((await task).body)
 
@@ -181,7 +181,7 @@ async def test_a_key_that_is_revoked_while_it_waits_hears_nothing_more(trade: Tr
 
 async def test_waiting_takes_one_of_the_keys_places_for_streams(trade: Trade) -> None:
     seller = await trade.agent("Sela")
-    most = trade.market.market.house.limits.streams_per_key
+    most = trade.market.market.config.limits.streams_per_key
     given = {"wait_seconds": 55, "since": await next_since(trade, seller)}
     tasks = [asyncio.create_task(trade.market.answer("get_inbox", given, key=seller.keys["test"])) for _ in range(most)]
     while len(trade.market.market.notifier.ears[seller.id]) < most:  # noqa: ASYNC110

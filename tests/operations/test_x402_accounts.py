@@ -274,9 +274,9 @@ async def test_the_sellers_own_wallet_buys_nothing_of_it(shop: Shop) -> None:
 @covers("second.account.rate")
 async def test_claims_are_counted_by_address_whatever_key_comes_with_them(trade: Trade) -> None:
     shop = await opened_shop(trade)
-    account, house = (await shop.bought())[1]["account"], trade.market.market.house
+    account, house = (await shop.bought())[1]["account"], trade.market.market.config
     agents = [await trade.market.register(f"Agent {one}") for one in range(2)]
-    trade.market.market.house = replace(house, limits=replace(house.limits, enforced=True))
+    trade.market.market.config = replace(house, limits=replace(house.limits, enforced=True))
     given = shop.claim(account, signer=Account.create())
     keys = [None, *(one.keys["test"] for one in agents)]
     codes = [(await claim(shop, given, key=keys[one % 3]))["error"]["code"] for one in range(21)]
@@ -305,7 +305,7 @@ async def test_claims_are_counted_by_address_whatever_key_comes_with_them(trade:
 )
 async def test_a_payment_made_for_another_site_is_refused(shop: Shop, url: str | None, taken: bool) -> None:
     market = shop.trade.market.market
-    market.house = replace(market.house, other_urls=("http://elsewhere.test/v1",))
+    market.config = replace(market.config, other_urls=("http://elsewhere.test/v1",))
     payload = shop.payload(await shop.terms())
     payload["resource"] = None if url is None else {"url": url}
     async with shop.open():

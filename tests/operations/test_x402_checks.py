@@ -24,7 +24,7 @@ async def shop(trade: Trade) -> Shop:
 
 
 async def rows(shop: Shop, table: str) -> list[Any]:
-    return list(await shop.trade.market.store.look(lambda tx: tx.all(Query(select(metadata.tables[table])))))
+    return list(await shop.trade.market.store.read(lambda tx: tx.all(Query(select(metadata.tables[table])))))
 
 
 async def buying(shop: Shop, paid: str, given: Any = None) -> tuple[int, Any]:
@@ -88,7 +88,7 @@ async def test_what_was_never_paid_is_deleted_with_its_buyer_after_a_day(shop: S
     await until_over(shop)
     assert len(await rows(shop, "purchases")) == 1
     shop.trade.market.pass_seconds(DAY)
-    await shop.trade.market.workers.settle()
+    await shop.trade.market.workers.follow_up_purchases()
     tables = ("purchases", "x402_accounts", "settlements")
     assert ({one: await rows(shop, one) for one in tables}, len(await rows(shop, "agents"))) == (
         {one: [] for one in tables}, agents,
@@ -110,7 +110,7 @@ async def test_a_wallet_that_has_paid_keeps_its_account_and_a_check_without_an_o
     assert sorted(one.status for one in await rows(shop, "purchases")) == ["checking", "paid", "working"]
     await until_over(shop)
     shop.trade.market.pass_seconds(DAY)
-    await shop.trade.market.workers.settle()
+    await shop.trade.market.workers.follow_up_purchases()
     assert [one.status for one in await rows(shop, "purchases")] == ["paid"]
     assert (await shop.claimed(bought["account"])).id == bought["account"]["agent_id"]
 
@@ -121,7 +121,7 @@ async def test_an_order_whose_client_has_gone_is_cancelled_after_a_minute(shop: 
     job = await left_behind(shop, paid)
     for seconds, status in ((59, "open"), (2, "cancelled")):
         shop.trade.market.pass_seconds(seconds)
-        await shop.trade.market.workers.settle()
+        await shop.trade.market.workers.follow_up_purchases()
         assert (await shop.orders())[0]["status"] == status
     refused = await shop.trade.market.refusal("accept_job", by=shop.seller, job_id=job["id"])
     assert refused["code"] == "invalid_transition"
@@ -136,7 +136,7 @@ async def test_the_same_payment_again_keeps_an_order_open(shop: Shop) -> None:
     shop.trade.market.pass_seconds(50)
     assert (await shop.ask(pay=paid, gone=lambda: True)).status == 409
     shop.trade.market.pass_seconds(30)
-    await shop.trade.market.workers.settle()
+    await shop.trade.market.workers.follow_up_purchases()
     assert (await shop.orders())[0]["status"] == "open"
     assert (await buying(shop, paid))[1]["output"] == WORK
 
@@ -148,7 +148,7 @@ async def test_a_client_that_waits_keeps_its_order_open(shop: Shop) -> None:
     for _ in range(4):
         shop.trade.market.pass_seconds(20)
         await asyncio.sleep(1.2)  # two polls of the waiting call
-        await shop.trade.market.workers.settle()
+        await shop.trade.market.workers.follow_up_purchases()
     assert (await shop.orders())[0]["status"] == "open"
     async with shop.open():
         assert (await call).status == 200

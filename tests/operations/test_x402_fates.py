@@ -39,7 +39,7 @@ async def until_over(shop: Shop) -> None:
     """Pass the expiry of every authorization and run the workers."""
     shop.trade.market.pass_seconds(SIGNED_FOR + 61)
     shop.trade.evm.warp(SIGNED_FOR + 61)
-    await shop.trade.market.workers.settle()
+    await shop.trade.market.workers.follow_up_purchases()
 
 
 async def marks(shop: Shop) -> Any:
@@ -92,7 +92,7 @@ async def test_who_signs_anew_after_a_refusal_pays_once(shop: Shop) -> None:
     assert (await paying(shop, shop.sign(await shop.terms())))[0] == 200
     for seconds in (11, 60, 300, 400):
         shop.trade.market.pass_seconds(seconds)
-        await shop.trade.market.workers.settle()
+        await shop.trade.market.workers.follow_up_purchases()
     assert (shop.income - income, len(shop.relay.bodies)) == (PRICE, 3), "what was refused is not handed over by itself"
 
 
@@ -109,10 +109,10 @@ async def test_a_payment_that_was_forgotten_is_handed_over_again(shop: Shop) -> 
     status, refused = await paying(shop, paid)
     assert (status, refused["error"]["code"]) == (409, "x402_settle_failed")
     assert "sign no other" in refused["error"]["hint"]
-    await shop.trade.market.workers.settle()
+    await shop.trade.market.workers.follow_up_purchases()
     assert len(shop.relay.bodies) == 1, "it was tried a moment ago"
     shop.trade.market.pass_seconds(11)
-    await shop.trade.market.workers.settle()
+    await shop.trade.market.workers.follow_up_purchases()
     assert (shop.income - income, len(shop.relay.bodies)) == (PRICE, 2)
     assert (await paying(shop, paid))[1]["output"] == WORK
     assert len(shop.relay.bodies) == 2
@@ -163,7 +163,7 @@ async def test_a_refused_payment_ends_with_its_authorization_and_leaves_no_mark(
     status, refused = await paying(shop, paid)
     assert (status, refused["error"]["code"]) == (409, "x402_authorization_used")
     assert "nothing was charged" in refused["error"]["message"]
-    assert (await shop.trade.market.workers.settle(), shop.income) == (0, income)
+    assert (await shop.trade.market.workers.follow_up_purchases(), shop.income) == (0, income)
 
 
 async def test_a_client_that_has_gone_is_not_charged_until_it_comes_back(shop: Shop) -> None:
@@ -173,7 +173,7 @@ async def test_a_client_that_has_gone_is_not_charged_until_it_comes_back(shop: S
         await shop.ordered("delivered")
     assert (shop.income, shop.relay.bodies) == (income, [])
     shop.trade.market.pass_seconds(91)
-    await shop.trade.market.workers.settle()
+    await shop.trade.market.workers.follow_up_purchases()
     assert ((await shop.orders())[0]["status"], shop.relay.bodies) == ("delivered", [])
     assert (await paying(shop, paid))[1]["output"] == WORK
     assert shop.income - income == PRICE
@@ -186,7 +186,7 @@ async def test_a_client_that_never_comes_back_is_never_charged(shop: Shop) -> No
         await shop.ordered("delivered")
     for seconds in (91, SIGNED_FOR - 101):
         shop.trade.market.pass_seconds(seconds)
-        await shop.trade.market.workers.settle()
+        await shop.trade.market.workers.follow_up_purchases()
     (job,) = await shop.orders()
     assert (job["status"], shop.income, shop.relay.bodies) == ("cancelled", income, [])
     assert await marks(shop) == UNMARKED
@@ -214,10 +214,10 @@ async def test_a_process_that_dies_while_the_facilitator_works_is_followed_by_th
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
     other = Workers(shop.trade.market.market)
-    await other.settle()
+    await other.follow_up_purchases()
     assert len(shop.relay.bodies) == 1, "for a moment it is the other's"
     shop.trade.market.pass_seconds(16)
-    await other.settle()
+    await other.follow_up_purchases()
     assert (shop.income - income, len(shop.relay.bodies)) == (PRICE, 2)
     (job,) = await shop.orders()
     assert job["status"] == "completed"
@@ -280,6 +280,6 @@ async def test_on_a_chain_that_stands_still_a_payment_is_waited_for_an_hour(shop
     for seconds, status in ((SIGNED_FOR + 61, "delivered"), (3540, "cancelled")):
         shop.trade.market.pass_seconds(seconds)
         await shop.trade.market.workers.sweep()
-        await shop.trade.market.workers.settle()
+        await shop.trade.market.workers.follow_up_purchases()
         assert (await shop.orders())[0]["status"] == status
     assert await marks(shop) == UNMARKED

@@ -47,7 +47,7 @@ async def comes(met: Callable[[], bool]) -> None:
 
 
 async def test_deadlines_do_not_wait_for_a_slow_facilitator(trade: Trade) -> None:
-    shop, pulse = await opened_shop(trade), trade.market.market.pulse
+    shop, pulse = await opened_shop(trade), trade.market.market.health
     await left(shop, "forgets", "waits")
     running = asyncio.create_task(trade.market.workers.run())
     await shop.relay.at_it.wait()
@@ -77,7 +77,7 @@ async def test_a_payment_that_goes_wrong_keeps_no_other_waiting(trade: Trade) ->
     shop.relay = Broken(trade.evm, shop.relay.gas)
     market = trade.market.market
     market.world = replace(market.world, facilitators={Env.TEST: shop.relay})
-    fault = (await asyncio.gather(trade.market.workers.settle(), return_exceptions=True))[0]
+    fault = (await asyncio.gather(trade.market.workers.follow_up_purchases(), return_exceptions=True))[0]
     assert isinstance(fault, AssertionError)
     assert shop.income == 2 * PRICE
     assert [(await shop.ask(pay=one)).status for one in paid[1:]] == [200, 200]
@@ -91,7 +91,7 @@ async def test_where_the_facilitator_was_taken_away_what_it_had_sent_is_found_an
     sent, unsent = await left(shop, "forgets"), await left(shop, "down")
     await asyncio.to_thread(shop.relay.send, shop.relay.bodies[0])
     market.world = replace(market.world, facilitators={})
-    await trade.market.workers.settle()
+    await trade.market.workers.follow_up_purchases()
     assert (await shop.ask(pay=sent)).status == 200
     refused = await shop.ask(pay=unsent)
     assert refused.error is not None
@@ -115,7 +115,7 @@ async def test_who_hears_late_that_it_was_not_sent_takes_back_nothing_that_anoth
         await slow.at_it.wait()
     trade.market.pass_seconds(LEASE.total_seconds() + 1)
     slow.told, shop.node.down = ["lost"], True
-    await trade.market.workers.settle()
+    await trade.market.workers.follow_up_purchases()
     assert shop.income == PRICE
     slow.go_on.set()
     refused = await call
@@ -123,7 +123,7 @@ async def test_who_hears_late_that_it_was_not_sent_takes_back_nothing_that_anoth
     assert (refused.error["code"], refused.error["retryable"]) == ("chain_unavailable", True)
     shop.node.down = False
     trade.market.pass_seconds(900)
-    await trade.market.workers.settle()
+    await trade.market.workers.follow_up_purchases()
     answer = await shop.ask(pay=paid)
     assert (answer.status, shop.income) == (200, PRICE)
 
@@ -164,7 +164,7 @@ async def test_of_two_payments_taken_in_one_transaction_one_is_recorded_and_the_
     )
     assert (ended["status"], ended["output_sealed"]) == ("cancelled", True)
     trade.market.pass_seconds(3600)
-    assert await trade.market.workers.settle() == 0
+    assert await trade.market.workers.follow_up_purchases() == 0
 
 
 def together(evm: Evm, bodies: list[Any]) -> str:

@@ -12,7 +12,7 @@ from tests.chain.evm import Evm
 from tests.requirements import covers
 from tests.shopping import WORK, Shop, opened_shop
 from tests.trading import PRICE, Trade
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.purchases.quotes import header
 
 YES = "7f1626ba7e" + 28 * "00" + "60005260206000f3"  # returns EIP-1271's success value for every call
@@ -33,13 +33,13 @@ def deployed(evm: Evm, runtime: str) -> str:
     return to_checksum_address(evm.receipt(sent)["contractAddress"])
 
 
-async def bought_by(shop: Shop, payer: str, **beside: Any) -> Answer:
+async def bought_by(shop: Shop, payer: str, **beside: Any) -> Response:
     paid = shop.sign(await shop.terms(), **beside, **{"from": payer})
     async with shop.open():
         return await shop.ask(pay=paid)
 
 
-def told(answer: Answer) -> Any:
+def told(answer: Response) -> Any:
     return orjson.loads(answer.body)
 
 

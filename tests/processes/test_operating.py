@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from server.app import Service
-from server.operator_client import Refused, ask
+from server.operator_client import Refused, call_operation
 from server.settings import BadSettings, read_settings
 from tests.processes.test_demo import ROOT, environment
 from tests.serving import serving
@@ -33,7 +33,7 @@ async def registered(service: Service, name: str) -> Any:
 
 
 async def asked(service: Service, name: str, **given: Any) -> Any:
-    return json.loads(await asyncio.to_thread(ask, service.settings, None, name, **given))
+    return json.loads(await asyncio.to_thread(call_operation, service.settings, None, name, **given))
 
 
 async def command(service: Service, *words: str, secret: str | None = SECRET) -> tuple[int, str, str]:
@@ -75,7 +75,7 @@ async def test_what_the_market_refuses_is_said_in_a_sentence(service: Service) -
 async def test_others_text_cannot_speak_to_the_terminal(service: Service) -> None:
     async with httpx.AsyncClient(base_url=service.settings.url, trust_env=False) as http:
         await http.post("/v1/support/reports", json={"message": "cleared \x9b2J\u202e and \u001b[31m painted"})
-    printed = await asyncio.to_thread(ask, service.settings, None, "get_overview")
+    printed = await asyncio.to_thread(call_operation, service.settings, None, "get_overview")
     assert printed.isascii()
     assert json.loads(printed)["reports"][0]["message"].startswith("cleared ")
     assert all(one.isprintable() or one == "\n" for one in printed)
@@ -86,9 +86,9 @@ async def test_others_text_cannot_speak_to_the_terminal(service: Service) -> Non
 )
 def test_the_secret_is_sent_encrypted_or_to_this_machine(url: str) -> None:
     with pytest.raises(BadSettings, match="--url"):
-        ask(read_settings(_env_file=None, operator_secret=SECRET), url, "get_overview")
+        call_operation(read_settings(_env_file=None, operator_secret=SECRET), url, "get_overview")
 
 
 def test_where_nothing_is_served_that_is_said(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="Is it served there"):
-        ask(read_settings(_env_file=None, operator_secret=SECRET), "http://127.0.0.1:9", "get_overview")
+        call_operation(read_settings(_env_file=None, operator_secret=SECRET), "http://127.0.0.1:9", "get_overview")

@@ -5,7 +5,7 @@ from typing import Any
 from eth_account.signers.local import LocalAccount
 from sqlalchemy import bindparam, delete, select
 
-from server.settings import Settings, house_of
+from server.settings import Settings, config_of
 from storage.query import Query
 from storage.rows import metadata
 from storage.store import Store
@@ -22,8 +22,8 @@ EVERY_TABLE: list[Query[Any]] = [Query(select(table)) for table in metadata.sort
 def as_deployed(market: TestMarket) -> MarketConfig:
     """Give the market the default settings, without rate limits."""
     settings = Settings(_env_file=None, base_url=BASE_URL, rate_limits=False)
-    market.market.house = house_of(settings, market.market.house.pepper)
-    return market.market.house
+    market.market.config = config_of(settings, market.market.config.pepper)
+    return market.market.config
 
 
 async def stored(store: Store) -> str:
@@ -32,7 +32,7 @@ async def stored(store: Store) -> str:
     def read(tx: Tx) -> list[Any]:
         return [row for query in EVERY_TABLE for row in tx.all(query)]
 
-    return "\n".join(map(repr, await store.look(read)))
+    return "\n".join(map(repr, await store.read(read)))
 
 
 async def write_row(market: TestMarket, kind: Any, *key: str, **values: Any) -> None:

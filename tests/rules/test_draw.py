@@ -5,7 +5,16 @@ from hashlib import sha256
 
 import pytest
 
-from tools.jobs.disputes.draw_rules import PANEL_SEATS, VERSION, Made, drawn, faults, hash_of, list_text, ticket
+from tools.jobs.disputes.draw_rules import (
+    PANEL_SEATS,
+    VERSION,
+    Made,
+    draw_seats,
+    hash_of,
+    list_text,
+    ticket,
+    verify_draw,
+)
 
 SEED = bytes(range(32))
 IDS = [f"agt_{letter}" for letter in "abcdefgh"]
@@ -30,13 +39,13 @@ def test_a_ticket_is_an_hmac_of_round_and_id_under_the_seed() -> None:
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("seats", [1, 3, 8, 20])
 def test_the_lowest_tickets_sit_in_the_order_they_were_drawn(number: int, seats: int) -> None:
-    assert drawn(SEED, number, reversed(IDS), seats) == by_hand(SEED, number)[:seats]
+    assert draw_seats(SEED, number, reversed(IDS), seats) == by_hand(SEED, number)[:seats]
     assert by_hand(SEED, number)[:3] != IDS[:3]
 
 
 def test_no_seats_draw_no_one_and_a_name_given_twice_has_one_ticket() -> None:
-    assert drawn(SEED, 1, IDS, 0) == drawn(SEED, 1, IDS, -1) == drawn(SEED, 1, [], 3) == []
-    assert drawn(SEED, 1, [*IDS, *IDS], 16) == by_hand(SEED, 1)
+    assert draw_seats(SEED, 1, IDS, 0) == draw_seats(SEED, 1, IDS, -1) == draw_seats(SEED, 1, [], 3) == []
+    assert draw_seats(SEED, 1, [*IDS, *IDS], 16) == by_hand(SEED, 1)
 
 
 def test_the_list_is_hashed_as_sorted_json_without_spaces() -> None:
@@ -48,7 +57,7 @@ def test_the_list_is_hashed_as_sorted_json_without_spaces() -> None:
 def check(seed: bytes, number: int, text: str, printed: str, seats: int, sitting: list[str]) -> list[str]:
     """Return the faults of a draw of version 1."""
     made = Made(version=1, round=number, wanted=0, seats=seats, eligible=text, eligible_hash=printed)
-    return faults(seed, made, sitting)
+    return verify_draw(seed, made, sitting)
 
 
 def test_a_check_says_each_thing_that_does_not_hold_of_a_draw() -> None:

@@ -13,8 +13,8 @@ from tools.chain.erc8004 import (
     Identity,
     NoIdentity,
     Unreadable,
-    ask,
     caip10,
+    call_data,
     identity,
     registration_url,
 )
@@ -28,8 +28,8 @@ def text(said: str | bytes) -> str:
 
 
 def test_the_number_is_asked_for_as_one_word() -> None:
-    assert ask(OWNER_OF, "0") == "0x6352211e" + "0" * 64
-    assert ask(TOKEN_URI, str(MAX_TOKEN_ID)) == "0xc87b56dd" + "f" * 64
+    assert call_data(OWNER_OF, "0") == "0x6352211e" + "0" * 64
+    assert call_data(TOKEN_URI, str(MAX_TOKEN_ID)) == "0xc87b56dd" + "f" * 64
 
 
 def test_owner_and_uri_are_read() -> None:

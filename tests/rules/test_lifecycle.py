@@ -12,7 +12,7 @@ from storage.vocabulary import FINAL, Actor, ClosedAs, JobStatus, ListingStatus,
 from tests.requirements import covers
 from tools.jobs import lifecycle
 from tools.jobs.facts import JobFacts
-from tools.jobs.lifecycle import MOVES, ExpiryQuery, Waiter, Waiting
+from tools.jobs.lifecycle import MOVES, ExpiryQuery, PendingAction, Waiter
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
@@ -331,13 +331,13 @@ def test_only_the_clocks_moves_can_be_swept() -> None:
 @pytest.mark.parametrize(
     "name, expected",
     [
-        ("open", Waiting(Waiter.SELLER, "accept", SOON, "The job expires and nothing is owed.")),
-        ("disputed, escalated", Waiting(Waiter.OPERATOR, "resolve", None, ESCALATED)),
-        ("unpaid delivery, in grace", Waiting(Waiter.BUYER, "pay", NOW, "The job stays expired.")),
-        ("revealed", Waiting(Waiter.BUYER, "accept", SOON, "The job completes.")),
+        ("open", PendingAction(Waiter.SELLER, "accept", SOON, "The job expires and nothing is owed.")),
+        ("disputed, escalated", PendingAction(Waiter.OPERATOR, "resolve", None, ESCALATED)),
+        ("unpaid delivery, in grace", PendingAction(Waiter.BUYER, "pay", NOW, "The job stays expired.")),
+        ("revealed", PendingAction(Waiter.BUYER, "accept", SOON, "The job completes.")),
         (
             "awaiting payment",
-            Waiting(
+            PendingAction(
                 Waiter.BUYER,
                 "pay",
                 SOON,
@@ -346,7 +346,7 @@ def test_only_the_clocks_moves_can_be_swept() -> None:
         ),
     ],
 )
-def test_waiting_says_by_when_and_what_happens_by_itself(name: str, expected: Waiting) -> None:
+def test_waiting_says_by_when_and_what_happens_by_itself(name: str, expected: PendingAction) -> None:
     assert lifecycle.waiting_on(CASES[name].facts, NOW) == expected
 
 

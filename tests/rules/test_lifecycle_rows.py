@@ -9,7 +9,7 @@ from storage.vocabulary import Actor, JobStatus, PricingModel, Timing
 from tests.rules.test_lifecycle import AGO, BUYER, CASES, NOW, SELLER, SOON, TICK
 from tools.jobs import lifecycle
 from tools.jobs.facts import JobFacts
-from tools.jobs.lifecycle import OPENINGS, Move, Waiter, Waiting
+from tools.jobs.lifecycle import OPENINGS, Move, PendingAction, Waiter
 
 OPERATOR, PANEL, CLOCK = Actor.OPERATOR, Actor.PANEL, Actor.CLOCK
 CALLED_OFF = {
@@ -82,7 +82,7 @@ def test_the_smallest_refund_is_offered_and_waited_for() -> None:
     owed = [replace(owing, orphaned_minor=amount) for amount in (0, 1, 2)]
     offered = ["refund" in lifecycle.available_actions(facts, SELLER, NOW) for facts in owed]
     assert offered == [False, True, True]
-    assert lifecycle.waiting_on(owing, NOW) == Waiting(
+    assert lifecycle.waiting_on(owing, NOW) == PendingAction(
         Waiter.SELLER,
         "refund",
         None,

@@ -10,9 +10,9 @@ from storage.vocabulary import ClosedAs, JobStatus, PurchaseStatus
 from tools.jobs.facts import JobFacts
 from tools.purchases.rules import (
     UNDER_WAY,
-    Next,
+    NextAction,
     Outcome,
-    Standing,
+    PurchaseState,
     end_of,
     ends_at,
     gone_at,
@@ -40,7 +40,7 @@ WORKING = JobFacts(status=JobStatus.IN_PROGRESS, price_minor=10_000)
 DELIVERED = replace(WORKING, status=JobStatus.DELIVERED, delivered=True)
 FAILED = replace(WORKING, status=JobStatus.CANCELLED, closed_as=ClosedAs.SELLER_FAILED)
 PAID = replace(DELIVERED, paid_at=BEGAN, paid_minor=10_000)
-ONE = Standing(PurchaseStatus.WORKING, WORKING, BEGAN, UNIX + 300, held=False)
+ONE = PurchaseState(PurchaseStatus.WORKING, WORKING, BEGAN, UNIX + 300, held=False)
 
 
 def test_the_moment_is_the_one_its_seconds_name() -> None:
@@ -78,25 +78,25 @@ def test_a_short_authorization_ends_the_wait_for_the_work() -> None:
 @pytest.mark.parametrize(
     ("stage", "job", "held", "seconds", "wanted"),
     [
-        (PurchaseStatus.WORKING, WORKING, False, 0, Next.WAIT),
-        (PurchaseStatus.WORKING, WORKING, True, 0, Next.WAIT),
-        (PurchaseStatus.WORKING, DELIVERED, False, 0, Next.SETTLE),
-        (PurchaseStatus.WORKING, WORKING, False, 90, Next.CLOSE),
-        (PurchaseStatus.WORKING, FAILED, False, 0, Next.CLOSE),
-        (PurchaseStatus.WORKING, DELIVERED, False, 290, Next.CLOSE),
-        (PurchaseStatus.SETTLING, DELIVERED, True, 0, Next.WAIT),
-        (PurchaseStatus.SETTLING, DELIVERED, False, 0, Next.FOLLOW),
-        (PurchaseStatus.REFUSED, DELIVERED, False, 0, Next.FOLLOW),
-        (PurchaseStatus.SENT, DELIVERED, False, 900, Next.FOLLOW),
-        (PurchaseStatus.SENT, DELIVERED, True, 900, Next.WAIT),
-        (PurchaseStatus.PAID, PAID, False, 0, Next.TELL),
-        (PurchaseStatus.CLOSED, FAILED, True, 0, Next.TELL),
+        (PurchaseStatus.WORKING, WORKING, False, 0, NextAction.WAIT),
+        (PurchaseStatus.WORKING, WORKING, True, 0, NextAction.WAIT),
+        (PurchaseStatus.WORKING, DELIVERED, False, 0, NextAction.SETTLE),
+        (PurchaseStatus.WORKING, WORKING, False, 90, NextAction.CLOSE),
+        (PurchaseStatus.WORKING, FAILED, False, 0, NextAction.CLOSE),
+        (PurchaseStatus.WORKING, DELIVERED, False, 290, NextAction.CLOSE),
+        (PurchaseStatus.SETTLING, DELIVERED, True, 0, NextAction.WAIT),
+        (PurchaseStatus.SETTLING, DELIVERED, False, 0, NextAction.FOLLOW),
+        (PurchaseStatus.REFUSED, DELIVERED, False, 0, NextAction.FOLLOW),
+        (PurchaseStatus.SENT, DELIVERED, False, 900, NextAction.FOLLOW),
+        (PurchaseStatus.SENT, DELIVERED, True, 900, NextAction.WAIT),
+        (PurchaseStatus.PAID, PAID, False, 0, NextAction.TELL),
+        (PurchaseStatus.CLOSED, FAILED, True, 0, NextAction.TELL),
     ],
 )
 def test_what_is_to_be_done_with_a_purchase_now(
-    stage: PurchaseStatus, job: JobFacts, held: bool, seconds: float, wanted: Next
+    stage: PurchaseStatus, job: JobFacts, held: bool, seconds: float, wanted: NextAction
 ) -> None:
-    assert next_of(Standing(stage, job, BEGAN, UNIX + 300, held), after(seconds)) is wanted
+    assert next_of(PurchaseState(stage, job, BEGAN, UNIX + 300, held), after(seconds)) is wanted
 
 
 def test_one_that_is_worked_on_is_looked_at_when_patience_ends_and_then_at_its_last_moment() -> None:
@@ -174,10 +174,10 @@ LEFT = replace(ONE, job=OPEN, asked_at=BEGAN)
     ],
 )
 def test_an_order_nobody_accepted_ends_a_minute_after_its_client_was_there_last(
-    one: Standing, seconds: float, end: Outcome | None
+    one: PurchaseState, seconds: float, end: Outcome | None
 ) -> None:
     assert end_of(one, after(seconds)) is end
-    assert Standing(PurchaseStatus.WORKING, OPEN, BEGAN, UNIX, held=False).asked_at is None
+    assert PurchaseState(PurchaseStatus.WORKING, OPEN, BEGAN, UNIX, held=False).asked_at is None
 
 
 def test_it_is_looked_at_again_when_its_client_counts_as_gone() -> None:

@@ -12,11 +12,11 @@ from tools.engine.rate_limits import (
     ALLOWANCES,
     KEYS_OF_AN_AGENT,
     MAX_BUCKETS,
+    FixedWindowCounter,
     Rate,
     RateLimit,
     RateLimitStatus,
     Share,
-    Windows,
     bare_address,
     bucket_of,
     exceeded_error,
@@ -80,7 +80,7 @@ def test_all_keys_of_an_agent_share_three_times_the_window_of_one() -> None:
 
 
 def test_a_window_takes_its_calls_and_begins_again_when_it_has_ended() -> None:
-    windows = Windows()
+    windows = FixedWindowCounter()
 
     def take(at: float) -> tuple[int, int]:
         quota = windows.take(Rate.PAY, TWO, "a", at)
@@ -94,7 +94,7 @@ def test_a_window_takes_its_calls_and_begins_again_when_it_has_ended() -> None:
 
 
 def test_asking_whether_a_window_is_used_up_counts_nothing() -> None:
-    windows = Windows()
+    windows = FixedWindowCounter()
     used = [windows.is_used_up(Rate.PAY, TWO, "a", 100.0)]
     for _ in range(2):
         windows.take(Rate.PAY, TWO, "a", 100.0)
@@ -109,7 +109,7 @@ def test_asking_whether_a_window_is_used_up_counts_nothing() -> None:
 
 
 def test_windows_that_have_ended_make_room_and_then_the_oldest_do() -> None:
-    windows = Windows()
+    windows = FixedWindowCounter()
     windows.counts = {f"pay:{n}": (0.0, 2) for n in range(49_999)} | {"pay:late": (50.0, 2)}
     assert windows.take(Rate.PAY, TWO, "late", 100.0).remaining == -1, "known windows are kept"
     assert len(windows.counts) == 50_000

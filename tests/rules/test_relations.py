@@ -12,15 +12,15 @@ from tests.requirements import covers
 from tools.agents.relation_rules import Traces, are_linked, are_related, pays_much_of, registrable, share_payers
 from tools.jobs.disputes.draw_rules import (
     Made,
-    drawn,
+    draw_seats,
     drawn_again,
-    faults,
     has_bought,
     hash_of,
     in_order,
     list_text,
     pairs_text,
     seat_unrelated,
+    verify_draw,
 )
 
 SEED = b"s" * 32
@@ -137,7 +137,7 @@ def test_the_walk_seats_all_who_are_unrelated_and_its_lists_give_the_same_seats(
 ) -> None:
     ids, related, paid, seats = drawn_from
     order = in_order(SEED, 1, ids)
-    assert order == drawn(SEED, 1, ids, len(ids)), "the order of version 1"
+    assert order == draw_seats(SEED, 1, ids, len(ids)), "the order of version 1"
     seated, pairs = seat_unrelated(
         order, seats, ["outside"], lambda one, other: frozenset((one, other)) in related, paid.__contains__
     )
@@ -153,7 +153,7 @@ def test_the_walk_seats_all_who_are_unrelated_and_its_lists_give_the_same_seats(
     assert has_bought(pairs) == (stopped is not None)
     kept = orjson.loads(pairs_text(pairs))
     assert drawn_again(SEED, 1, ids, kept, seats) == seated
-    assert faults(SEED, made(ids, kept, seats, len(seated)), seated) == []
+    assert verify_draw(SEED, made(ids, kept, seats, len(seated)), seated) == []
 
 
 def made(ids: list[str], pairs: list[Any], wanted: int, seats: int, **more: Any) -> Made:
@@ -166,22 +166,24 @@ def test_a_draw_of_version_two_that_was_tampered_with_is_told() -> None:
     ids = ["a", "b", "c", "d"]
     first, second, third, fourth = in_order(SEED, 1, ids)
     draw = made(ids, [(first, second)], 2, 2)
-    assert faults(SEED, draw, [first, third]) == []
-    assert faults(SEED, draw, [first, second]) == [
+    assert verify_draw(SEED, draw, [first, third]) == []
+    assert verify_draw(SEED, draw, [first, second]) == [
         "two who sat are related",
         "the seed draws others than those who sat",
     ]
-    assert faults(SEED, draw._replace(related="[]"), [first, third]) != []
-    assert faults(SEED, draw._replace(related_hash="0"), [first, third]) == [
+    assert verify_draw(SEED, draw._replace(related="[]"), [first, third]) != []
+    assert verify_draw(SEED, draw._replace(related_hash="0"), [first, third]) == [
         "the list of related pairs is not the one that was hashed"
     ]
     swapped = f'[["{max(first, second)}","{min(first, second)}"]]'
     unsorted = draw._replace(related=swapped, related_hash=hash_of(swapped))
-    assert faults(SEED, unsorted, [first, third]) == ["the list of related pairs is not sorted, or names one twice"]
+    assert verify_draw(SEED, unsorted, [first, third]) == [
+        "the list of related pairs is not sorted, or names one twice"
+    ]
     whole = made(ids, [(first, second)], 2, 0, whole_or_none=True)
-    assert faults(SEED, whole, []) == ["the seed draws others than those who sat"], "two could be seated"
+    assert verify_draw(SEED, whole, []) == ["the seed draws others than those who sat"], "two could be seated"
     three = made(ids, [(first, one) for one in (second, third, fourth)], 3, 0, whole_or_none=True)
-    assert faults(SEED, three, []) == [], "on live fewer than three are none"
+    assert verify_draw(SEED, three, []) == [], "on live fewer than three are none"
 
 
 @covers("second.panels.bought")
@@ -196,10 +198,12 @@ def test_a_draw_that_ends_at_an_evaluator_whom_a_party_paid_seats_nobody() -> No
         assert (seated, has_bought(pairs)) == ([] if stops else [first, second, third], stops)
         assert drawn_again(SEED, 1, ids, pairs, 3) == seated
     draw = made(ids, [(second, second)], 3, 0)._replace(version=3)
-    assert faults(SEED, draw, []) == []
-    assert faults(SEED, draw._replace(seats=3), [first, third, fourth]) == ["the seed draws others than those who sat"]
+    assert verify_draw(SEED, draw, []) == []
+    assert verify_draw(SEED, draw._replace(seats=3), [first, third, fourth]) == [
+        "the seed draws others than those who sat"
+    ]
     late = made(ids, [(fourth, fourth)], 3, 0)._replace(version=3)
-    assert faults(SEED, late, []) == ["the seed draws others than those who sat"], "it would not have sat"
+    assert verify_draw(SEED, late, []) == ["the seed draws others than those who sat"], "it would not have sat"
 
 
 @covers("second.panels.bought")

@@ -12,25 +12,25 @@ from hypothesis import strategies as st
 from storage.vocabulary import Actor, ClosedAs, JobStatus, Outcome
 from tests.requirements import covers
 from tools.agents.trust_tiers import earns_tier_one, trust_tier
-from tools.jobs.contribution_rules import Beside, mark_of
+from tools.jobs.contribution_rules import ContributionInputs, mark_of
 from tools.jobs.facts import JobFacts
 from tools.reputation.counterparty import check
 from tools.reputation.rules import (
     DUST_MINOR,
     EMPTY,
     CounterpartyTotals,
-    Mark,
-    Tally,
+    Figures,
+    JobContribution,
     add,
     add_dealing,
     contribution,
+    counterparty_figures,
     dealings_of,
     on_time_rate,
     rank_value,
     rating_avg,
     rating_weighted,
     score,
-    standing,
     subtract,
     unpaid_rating,
     weight_of,
@@ -40,7 +40,7 @@ NOW = datetime(2026, 11, 21, 4, tzinfo=UTC)
 USDC = 1_000_000
 
 
-def side(*jobs: tuple[str, Mark], role: Actor = Actor.SELLER, first_party: bool = False) -> Tally:
+def side(*jobs: tuple[str, JobContribution], role: Actor = Actor.SELLER, first_party: bool = False) -> Figures:
     """Return the figures of one side after these jobs, each with a different agent."""
     total, dealings = EMPTY, dict[str, CounterpartyTotals]()
     for other, mark in jobs:
@@ -48,12 +48,12 @@ def side(*jobs: tuple[str, Mark], role: Actor = Actor.SELLER, first_party: bool 
         key, change = dealings_of(mark, role, other, first_party=first_party)
         before = dealings.get(key, CounterpartyTotals())
         dealings[key] = add_dealing(before, change)
-        total = add(total, subtract(standing(dealings[key]), standing(before)))
+        total = add(total, subtract(counterparty_figures(dealings[key]), counterparty_figures(before)))
     return total
 
 
-def sold(paid_minor: int, wallet: str | None = "0xa", rating: int | None = None, **more: Any) -> Mark:
-    return Mark(
+def sold(paid_minor: int, wallet: str | None = "0xa", rating: int | None = None, **more: Any) -> JobContribution:
+    return JobContribution(
         completed=True, on_time=True, paid=paid_minor > 0, answered=True, paid_minor=paid_minor, payer=wallet,
         payee="0xs", seller_rating=rating, **more,
     )  # fmt: skip
@@ -112,7 +112,7 @@ def test_the_score_by_hand() -> None:
     ],
 )
 @covers("score.formula.bad")
-def test_what_counts_against_a_seller(bad: Tally, seen: bool) -> None:
+def test_what_counts_against_a_seller(bad: Figures, seen: bool) -> None:
     done = replace(EMPTY, jobs_completed=1, timed=1, on_time=1)
     assert score(add(done, bad), EMPTY) == (40 if seen else 50)  # 20 · 1/2 or 20 · 1/1
 
@@ -126,7 +126,7 @@ def test_what_counts_against_a_seller(bad: Tally, seen: bool) -> None:
     ],
 )
 @covers("score.formula.bad")
-def test_what_counts_against_a_buyer(bad: Tally, seen: bool) -> None:
+def test_what_counts_against_a_buyer(bad: Figures, seen: bool) -> None:
     assert score(EMPTY, add(replace(EMPTY, jobs_completed=1), bad)) == (40 if seen else 50)
 
 
@@ -136,13 +136,17 @@ def facts(status: JobStatus, closed_as: ClosedAs | None = None, **more: Any) -> 
 
 PAID = {"paid_minor": 250_000, "paid_at": NOW, "delivered": True}
 DONE = facts(JobStatus.COMPLETED, ClosedAs.BUYER_ACCEPTED, **PAID)
-ENDS: list[tuple[JobFacts, Beside, Mark]] = [
-    (facts(JobStatus.OPEN), Beside(), Mark()),
-    (facts(JobStatus.IN_PROGRESS, paid_minor=250_000, paid_at=NOW), Beside(answered=True, payer="0xa"), Mark()),
+ENDS: list[tuple[JobFacts, ContributionInputs, JobContribution]] = [
+    (facts(JobStatus.OPEN), ContributionInputs(), JobContribution()),
+    (
+        facts(JobStatus.IN_PROGRESS, paid_minor=250_000, paid_at=NOW),
+        ContributionInputs(answered=True, payer="0xa"),
+        JobContribution(),
+    ),
     (
         DONE,
-        Beside(answered=True, payer="0xa", payee="0xs", seller_rating=4),
-        Mark(
+        ContributionInputs(answered=True, payer="0xa", payee="0xs", seller_rating=4),
+        JobContribution(
             completed=True,
             paid=True,
             answered=True,
@@ -155,85 +159,101 @@ ENDS: list[tuple[JobFacts, Beside, Mark]] = [
     ),
     (
         replace(DONE, refunded_minor=250_000),
-        Beside(payer="0xa"),
-        Mark(completed=True, paid=True, on_time=True, refund_made=True, gross_minor=250_000, payer="0xa"),
+        ContributionInputs(payer="0xa"),
+        JobContribution(completed=True, paid=True, on_time=True, refund_made=True, gross_minor=250_000, payer="0xa"),
     ),
-    (facts(JobStatus.DISPUTED, **PAID), Beside(), Mark()),
+    (facts(JobStatus.DISPUTED, **PAID), ContributionInputs(), JobContribution()),
     (
         facts(JobStatus.COMPLETED, ClosedAs.DISPUTE_WITHDRAWN, **PAID),
-        Beside(),
-        Mark(completed=True, paid=True, on_time=True, paid_minor=250_000),
+        ContributionInputs(),
+        JobContribution(completed=True, paid=True, on_time=True, paid_minor=250_000),
     ),
     (
         facts(JobStatus.RESOLVED, ClosedAs.VERDICT, outcome=Outcome.BUYER, **PAID),
-        Beside(),
-        Mark(failed=True, disputed=True, paid=True, refund_due=True, on_time=True),
+        ContributionInputs(),
+        JobContribution(failed=True, disputed=True, paid=True, refund_due=True, on_time=True),
     ),
     (
         facts(JobStatus.RESOLVED, ClosedAs.VERDICT, outcome=Outcome.SPLIT, **PAID),
-        Beside(),
-        Mark(completed=True, disputed=True, paid=True, refund_due=True, on_time=True, paid_minor=250_000),
+        ContributionInputs(),
+        JobContribution(completed=True, disputed=True, paid=True, refund_due=True, on_time=True, paid_minor=250_000),
     ),
     (
         facts(JobStatus.RESOLVED, ClosedAs.VERDICT, outcome=Outcome.SELLER, **PAID),
-        Beside(),
-        Mark(completed=True, disputed=True, paid=True, on_time=True, paid_minor=250_000),
+        ContributionInputs(),
+        JobContribution(completed=True, disputed=True, paid=True, on_time=True, paid_minor=250_000),
     ),
     (
         facts(JobStatus.CANCELLED, ClosedAs.SELLER_FAILED),
-        Beside(answered=True),
-        Mark(failed=True, seller_cancelled=True, answered=True, on_time=False),
+        ContributionInputs(answered=True),
+        JobContribution(failed=True, seller_cancelled=True, answered=True, on_time=False),
     ),
     (
         facts(JobStatus.CANCELLED, ClosedAs.BUYER_LEFT_AFTER_DEADLINE),
-        Beside(answered=True),
-        Mark(failed=True, answered=True, on_time=False),
+        ContributionInputs(answered=True),
+        JobContribution(failed=True, answered=True, on_time=False),
     ),
-    (facts(JobStatus.CANCELLED, ClosedAs.BUYER_WITHDREW), Beside(), Mark(buyer_cancelled=True)),
+    (facts(JobStatus.CANCELLED, ClosedAs.BUYER_WITHDREW), ContributionInputs(), JobContribution(buyer_cancelled=True)),
     (
         facts(JobStatus.CANCELLED, ClosedAs.BUYER_WALKED_AWAY, delivered=True),
-        Beside(answered=True),
-        Mark(delivery_unpaid=True, answered=True),
+        ContributionInputs(answered=True),
+        JobContribution(delivery_unpaid=True, answered=True),
     ),
     (
         facts(JobStatus.EXPIRED, ClosedAs.PAYMENT_TIMEOUT, delivered=True),
-        Beside(answered=True),
-        Mark(unpaid=True, delivery_unpaid=True, answered=True),
+        ContributionInputs(answered=True),
+        JobContribution(unpaid=True, delivery_unpaid=True, answered=True),
     ),
-    (facts(JobStatus.EXPIRED, ClosedAs.PAYMENT_TIMEOUT), Beside(answered=True), Mark(unpaid=True, answered=True)),
-    (facts(JobStatus.EXPIRED, ClosedAs.ACCEPT_TIMEOUT), Beside(), Mark(ignored=True)),
-    (facts(JobStatus.EXPIRED, ClosedAs.ACCEPT_TIMEOUT), Beside(quoted=True), Mark(answered=True)),
-    (facts(JobStatus.DECLINED, ClosedAs.SELLER_DECLINED), Beside(), Mark(answered=True)),
-    (facts(JobStatus.IN_PROGRESS, orphaned_minor=10_000, **PAID), Beside(), Mark(refund_due=True)),
-    (facts(JobStatus.IN_PROGRESS, orphaned_minor=9_999, **PAID), Beside(), Mark()),
-    (facts(JobStatus.EXPIRED, ClosedAs.ACCEPT_TIMEOUT, partial_minor=9_999), Beside(), Mark(ignored=True)),
+    (
+        facts(JobStatus.EXPIRED, ClosedAs.PAYMENT_TIMEOUT),
+        ContributionInputs(answered=True),
+        JobContribution(unpaid=True, answered=True),
+    ),
+    (facts(JobStatus.EXPIRED, ClosedAs.ACCEPT_TIMEOUT), ContributionInputs(), JobContribution(ignored=True)),
+    (
+        facts(JobStatus.EXPIRED, ClosedAs.ACCEPT_TIMEOUT),
+        ContributionInputs(quoted=True),
+        JobContribution(answered=True),
+    ),
+    (facts(JobStatus.DECLINED, ClosedAs.SELLER_DECLINED), ContributionInputs(), JobContribution(answered=True)),
+    (
+        facts(JobStatus.IN_PROGRESS, orphaned_minor=10_000, **PAID),
+        ContributionInputs(),
+        JobContribution(refund_due=True),
+    ),
+    (facts(JobStatus.IN_PROGRESS, orphaned_minor=9_999, **PAID), ContributionInputs(), JobContribution()),
+    (
+        facts(JobStatus.EXPIRED, ClosedAs.ACCEPT_TIMEOUT, partial_minor=9_999),
+        ContributionInputs(),
+        JobContribution(ignored=True),
+    ),
     (
         facts(JobStatus.EXPIRED, ClosedAs.ACCEPT_TIMEOUT, partial_minor=9_999, orphaned_minor=1),
-        Beside(),
-        Mark(ignored=True, refund_due=True),
+        ContributionInputs(),
+        JobContribution(ignored=True, refund_due=True),
     ),
     (
         facts(JobStatus.CANCELLED, ClosedAs.SELLER_FAILED, orphaned_minor=9, refunded_minor=250_000, **PAID),
-        Beside(),
-        Mark(failed=True, seller_cancelled=True, paid=True, refund_made=True, on_time=False),
+        ContributionInputs(),
+        JobContribution(failed=True, seller_cancelled=True, paid=True, refund_made=True, on_time=False),
     ),
     (
         facts(JobStatus.CANCELLED, ClosedAs.SELLER_FAILED, orphaned_minor=9, refunded_minor=249_999, **PAID),
-        Beside(),
-        Mark(failed=True, seller_cancelled=True, paid=True, refund_due=True, on_time=False),
+        ContributionInputs(),
+        JobContribution(failed=True, seller_cancelled=True, paid=True, refund_due=True, on_time=False),
     ),
 ]
 
 
 @pytest.mark.parametrize(("seen", "beside", "mark"), ENDS)
-def test_what_each_end_of_a_job_comes_to(seen: JobFacts, beside: Beside, mark: Mark) -> None:
+def test_what_each_end_of_a_job_comes_to(seen: JobFacts, beside: ContributionInputs, mark: JobContribution) -> None:
     assert mark_of(seen, beside) == mark
 
 
 def test_r5_an_abandoned_revision_is_late_and_so_is_one_that_came_late() -> None:
     abandoned = facts(JobStatus.CANCELLED, ClosedAs.BUYER_LEFT_AFTER_DEADLINE, revision_count=1, **PAID)
-    assert mark_of(abandoned, Beside(late=False)).on_time is False, "whatever its first delivery was"
-    assert mark_of(replace(DONE, revision_count=1), Beside(late=True)).on_time is False
+    assert mark_of(abandoned, ContributionInputs(late=False)).on_time is False, "whatever its first delivery was"
+    assert mark_of(replace(DONE, revision_count=1), ContributionInputs(late=True)).on_time is False
     late, timely = sold(0, None), replace(sold(0, None), on_time=False)
     assert on_time_rate(side(("b", late), ("b", timely), ("b", timely))) == 0.3333
 
@@ -311,7 +331,7 @@ def test_what_is_known_of_a_counterparty_is_told_in_the_singular_where_it_is_one
 
 
 marks = st.builds(
-    Mark,
+    JobContribution,
     completed=st.booleans(), failed=st.booleans(), disputed=st.booleans(), seller_cancelled=st.booleans(),
     buyer_cancelled=st.booleans(), unpaid=st.booleans(), delivery_unpaid=st.booleans(), paid=st.booleans(),
     answered=st.booleans(), ignored=st.booleans(), refund_due=st.booleans(), refund_made=st.booleans(),
@@ -324,28 +344,28 @@ counted = st.tuples(st.sampled_from(["agt_1", "agt_2", "agt_3"]), st.booleans(),
 
 @given(st.lists(counted, max_size=12), st.lists(counted, max_size=12), st.sampled_from([Actor.SELLER, Actor.BUYER]))
 def test_r8_moved_by_one_job_at_a_time_the_sums_are_what_a_naive_count_comes_to(
-    first: list[tuple[str, bool, Mark]], then: list[tuple[str, bool, Mark]], role: Actor
+    first: list[tuple[str, bool, JobContribution]], then: list[tuple[str, bool, JobContribution]], role: Actor
 ) -> None:
     """Each job is counted, then counted again with its new facts (nothing if not in `then`)."""
     total, dealings = EMPTY, dict[str, CounterpartyTotals]()
     for number, (other, first_party, old) in enumerate(first):
-        new = then[number][2] if number < len(then) else Mark()
+        new = then[number][2] if number < len(then) else JobContribution()
         for mark, sign in ((old, 1), (old, -1), (new, 1)):
             part = contribution(mark, role, first_party=first_party)
             total = add(total, part) if sign > 0 else subtract(total, part)
             key, change = dealings_of(mark, role, other, first_party=first_party)
             before = dealings.get(key, CounterpartyTotals())
             dealings[key] = add_dealing(before, change, sign)
-            total = add(total, subtract(standing(dealings[key]), standing(before)))
-    now = [(o, f, then[n][2] if n < len(then) else Mark()) for n, (o, f, _) in enumerate(first)]
+            total = add(total, subtract(counterparty_figures(dealings[key]), counterparty_figures(before)))
+    now = [(o, f, then[n][2] if n < len(then) else JobContribution()) for n, (o, f, _) in enumerate(first)]
     naive = naively(now, role)
     assert {name: getattr(total, name) for name in naive["sums"]} == naive["sums"]
     assert rating_weighted(total) == pytest.approx(naive["weighted"], abs=0.011)
     assert rating_avg(total) == naive["avg"]
-    assert min(getattr(total, name) for name in Tally.__slots__) >= 0
+    assert min(getattr(total, name) for name in Figures.__slots__) >= 0
 
 
-def naively(jobs: list[tuple[str, bool, Mark]], role: Actor) -> dict[str, Any]:
+def naively(jobs: list[tuple[str, bool, JobContribution]], role: Actor) -> dict[str, Any]:
     """Compute the same sums over all jobs at once, directly from the words of the contract."""
     selling = role is Actor.SELLER
     wallets, third, votes, free = dict[str, int](), dict[str, int](), dict[str, list[int]](), set[str]()
@@ -390,7 +410,7 @@ def naively(jobs: list[tuple[str, bool, Mark]], role: Actor) -> dict[str, Any]:
     }
 
 
-LIVE = Beside(answered=True, payer="0xa", payee="0xs", seller_rating=5, buyer_rating=5, live=True)
+LIVE = ContributionInputs(answered=True, payer="0xa", payee="0xs", seller_rating=5, buyer_rating=5, live=True)
 
 
 @covers("second.nothing.completed", "second.nothing.reviews")
@@ -407,7 +427,7 @@ def test_a_live_job_completed_for_nothing_adds_nothing_favourable(paid: int, out
             dealings_of(mark, role, "agt_o", first_party=False),
         )
         disputed = int(outcome is not None)
-        apart = Tally(
+        apart = Figures(
             jobs_disputed=disputed,
             unpaid_completed=1,
             unpaid_disputed=disputed,
@@ -415,7 +435,7 @@ def test_a_live_job_completed_for_nothing_adds_nothing_favourable(paid: int, out
             unpaid_rating_sum=5,
         )
         assert part == replace(apart, refunds_due=part.refunds_due)
-        assert standing(dealings) == EMPTY
+        assert counterparty_figures(dealings) == EMPTY
         assert score(part, EMPTY) == score(EMPTY, part) == 20, "as an agent that has done nothing"
     assert unpaid_rating(add(part, replace(part, unpaid_rating_sum=2))) == 3.5
 
@@ -446,7 +466,7 @@ def test_no_refund_buys_back_a_rating_under_the_prior(rating: int, gross: int, n
         assert (part.rating_sum, part.rating_count, part.unpaid_reviews) == kept
         assert part.unpaid_rating_sum == (0 if counts else rating)
         assert (part.jobs_completed, part.volume_minor) == (0, 0)
-        heads = [standing(dealings_of(one, role, "agt_o", first_party=False)[1]) for one in (before, after)]
+        heads = [counterparty_figures(dealings_of(one, role, "agt_o", first_party=False)[1]) for one in (before, after)]
         assert heads[1].wallets == 0
         if counts:
             assert (heads[1].weight_micro, heads[1].vote_micro) == (heads[0].weight_micro, heads[0].vote_micro)
@@ -457,7 +477,7 @@ def test_no_refund_buys_back_a_rating_under_the_prior(rating: int, gross: int, n
 def test_a_refund_lowers_the_weight_of_a_good_rating_alone() -> None:
     done = replace(DONE, paid_minor=990_000, price_minor=990_000, refunded_minor=900_000, voluntary_minor=900_000)
     heads = {
-        rating: standing(dealings_of(mark_of(done, replace(LIVE, seller_rating=rating)), Actor.SELLER, "o", first_party=False)[1])
+        rating: counterparty_figures(dealings_of(mark_of(done, replace(LIVE, seller_rating=rating)), Actor.SELLER, "o", first_party=False)[1])
         for rating in (3, 4)
     }  # fmt: skip
     assert {rating: head.weight_micro for rating, head in heads.items()} == {3: 3_000_000, 4: 2_000_000}

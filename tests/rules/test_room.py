@@ -59,7 +59,7 @@ class Unit:
 
 def context(unit: Unit) -> Any:
     house = SimpleNamespace(limits=SimpleNamespace(storage_bytes=LIMIT))
-    return SimpleNamespace(tx=unit, agent="agt_a", env="test", now=NOW, house=house)
+    return SimpleNamespace(tx=unit, agent="agt_a", env="test", now=NOW, config=house)
 
 
 def using(used: int, *, first_party: bool = False) -> Unit:
@@ -84,7 +84,7 @@ def test_sizes_are_bytes() -> None:
 
 def test_what_a_caller_takes_may_be_refused() -> None:
     unit = Unit()
-    room.take(context(unit), 7)
+    room.count_bytes(context(unit), 7)
     assert unit.counted == [("agt_a", "test", 7, True)]
 
 

@@ -18,9 +18,9 @@ from tools.kernel.json_schema import (
     SchemaRefused,
     Validator,
     Violation,
-    admit,
     checker_for,
     is_expensive,
+    validate_schema,
 )
 from tools.kernel.schema_patterns import MAX_READING, TOO_LONG
 
@@ -35,7 +35,7 @@ def with_a(schema: Any, **more: Any) -> dict[str, Any]:
 
 def refusal(schema: Any) -> tuple[str, str] | None:
     try:
-        admit(schema)
+        validate_schema(schema)
     except SchemaRefused as refused:
         return refused.message, refused.path
     return None
@@ -275,7 +275,7 @@ SCHEMAS = st.recursive(st.booleans() | st.fixed_dictionaries({"type": TYPES}), s
 @given(SCHEMAS, TYPES, DOCUMENTS, DOCUMENTS)
 def test_the_engine_and_the_reference_implementation_agree(schema: Any, shared: str, first: Any, second: Any) -> None:
     whole = with_a(schema, **{"$defs": {"shared": {"type": shared, "maxItems": 1}}})
-    admit(whole)
+    validate_schema(whole)
     checker, reference = Validator(whole), jsonschema.Draft202012Validator(whole)
     for document in ({"a": first}, {"a": second}):
         violations = checker.violations(document)
@@ -406,7 +406,7 @@ SLOWLY_READ = {"properties": {f"p{n}": {"pattern": r"\d" * 25 + "a" * n} for n i
 def test_a13_what_is_admitted_takes_long_to_read_at_most_once_and_then_not_beside_others() -> None:
     """Compiling rewrites each character class of a pattern and rereads the pattern each time."""
     text = orjson.dumps(with_a(SLOWLY_READ)).decode()
-    assert 0.8 * MAX_READING < rules.reading(text) <= MAX_READING
+    assert 0.8 * MAX_READING < rules.pattern_cost(text) <= MAX_READING
     assert refusal(with_a(SLOWLY_READ)) is None
     assert is_expensive(text, 2)
     assert not is_expensive(orjson.dumps(with_a({"pattern": MOMENT})).decode(), 200)
@@ -414,7 +414,7 @@ def test_a13_what_is_admitted_takes_long_to_read_at_most_once_and_then_not_besid
 
 def test_a13_to_explain_a_document_patterns_are_not_read_again_at_every_level(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = with_a(reduce(lambda inner, _: {"allOf": [inner]}, range(28), SLOWLY_READ))
-    admit(schema)
+    validate_schema(schema)
     checker, compile_, read = Validator(schema), rules._compile, list[float]()
     monkeypatch.setattr(rules, "_compile", lambda part: read.append(rules.reading_of(part)) or compile_(part))
     assert checker.violations({"a": dict.fromkeys(SLOWLY_READ["properties"], "zz")}) != []
@@ -453,7 +453,7 @@ ROW = {
     ],
 )
 def test_a13_what_may_take_long_is_known_before_it_is_tried(schema: Any, light_bytes: int) -> None:
-    admit(schema)
+    validate_schema(schema)
     text = orjson.dumps(schema).decode()
     assert not is_expensive(text, int(light_bytes * 0.9))
     assert is_expensive(text, int(light_bytes * 1.1) + 1)

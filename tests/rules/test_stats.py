@@ -7,8 +7,8 @@ import pytest
 
 from tools.listings.stats_rules import (
     ClosedJob,
+    ListingTotals,
     Result,
-    Tally,
     Transfer,
     apply_change,
     buyers_by,
@@ -28,7 +28,7 @@ def paid(amount: int, wallet: str = "0xA", kind: str = "payment", status: str = 
 
 
 def test_a_tally_and_a_result_begin_at_nothing() -> None:
-    assert Tally() == Tally(0, 0, 0, 0, 0, 0, 0, 0)
+    assert ListingTotals() == ListingTotals(0, 0, 0, 0, 0, 0, 0, 0)
     assert Result() == Result(False, False, 0, None, None, None)
 
 
@@ -114,12 +114,14 @@ def test_a_wallet_begins_and_ceases_to_count_at_ten_thousand() -> None:
 
 
 def test_the_sums_move_by_what_a_job_was_and_now_is() -> None:
-    before = Tally(completed=5, failed=3, paid=4, buyers=2, volume_minor=90_000, timed=4, ratings=2, rating_sum=7)
+    before = ListingTotals(
+        completed=5, failed=3, paid=4, buyers=2, volume_minor=90_000, timed=4, ratings=2, rating_sum=7
+    )
     good, bad = Result(True, False, 30_000, "0xa", 0), Result(False, True)
-    assert apply_change(before, Result(), good, 1) == Tally(6, 3, 5, 3, 120_000, 5, 2, 7)
-    assert apply_change(before, good, bad, -1) == Tally(4, 4, 3, 1, 60_000, 3, 2, 7)
-    assert apply_change(before, bad, Result(), 0) == Tally(5, 2, 4, 2, 90_000, 4, 2, 7)
-    assert apply_change(before, good, replace(good, paid_minor=9_999), 0) == Tally(5, 3, 3, 2, 69_999, 4, 2, 7)
+    assert apply_change(before, Result(), good, 1) == ListingTotals(6, 3, 5, 3, 120_000, 5, 2, 7)
+    assert apply_change(before, good, bad, -1) == ListingTotals(4, 4, 3, 1, 60_000, 3, 2, 7)
+    assert apply_change(before, bad, Result(), 0) == ListingTotals(5, 2, 4, 2, 90_000, 4, 2, 7)
+    assert apply_change(before, good, replace(good, paid_minor=9_999), 0) == ListingTotals(5, 3, 3, 2, 69_999, 4, 2, 7)
 
 
 def test_each_wallet_moves_by_what_it_paid_less_and_more() -> None:
@@ -132,16 +134,18 @@ def test_each_wallet_moves_by_what_it_paid_less_and_more() -> None:
 
 
 def test_a_rating_adds_itself_and_the_average_has_two_decimals() -> None:
-    assert Tally().rating is None
+    assert ListingTotals().rating is None
     two = tallied([Result(True, rating=4), Result(failed=True, rating=5)])
-    assert two == Tally(completed=1, failed=1, ratings=2, rating_sum=9)
+    assert two == ListingTotals(completed=1, failed=1, ratings=2, rating_sum=9)
     assert (two.rating, apply_change(two, Result(), Result(True, rating=1), 0).rating) == (4.5, 3.33)
 
 
 def test_a_rating_of_a_job_that_came_to_nothing_stands_apart() -> None:
     paid, refunded = Result(True, paid_minor=10_000, payer="0xa", seconds=5, rating=5), Result(rating=5)
-    assert tallied([refunded, Result()]) == Tally(unpaid_reviews=1)
-    assert apply_change(tallied([paid]), paid, refunded, -1) == Tally(unpaid_reviews=1), "a refund takes all back"
+    assert tallied([refunded, Result()]) == ListingTotals(unpaid_reviews=1)
+    assert apply_change(tallied([paid]), paid, refunded, -1) == ListingTotals(unpaid_reviews=1), (
+        "a refund takes all back"
+    )
 
 
 @pytest.mark.parametrize("net", [0, 1, 9_999, 10_000])
@@ -161,14 +165,14 @@ def test_no_refund_buys_back_a_rating_under_the_prior(rating: int, gross: int, c
     job = replace(DONE, live=True, rating=rating)
     transfers = [Transfer("payment", "settled", gross, "0xA"), Transfer("refund", "settled", gross, "0xs")]
     assert result_of(job, transfers) == Result(rating=rating, against=counts)
-    kept = Tally(ratings=1, rating_sum=rating) if counts else Tally(unpaid_reviews=1)
+    kept = ListingTotals(ratings=1, rating_sum=rating) if counts else ListingTotals(unpaid_reviews=1)
     assert tallied([result_of(job, transfers)]) == kept
 
 
 def test_a_live_job_that_failed_counts_whatever_was_paid() -> None:
     lost = replace(DONE, status="resolved", outcome="buyer", live=True, rating=1)
     assert result_of(lost, []) == Result(failed=True, rating=1)
-    assert tallied([result_of(lost, [])]) == Tally(failed=1, ratings=1, rating_sum=1)
+    assert tallied([result_of(lost, [])]) == ListingTotals(failed=1, ratings=1, rating_sum=1)
     assert result_of(replace(lost, status="cancelled", outcome=None), []).rating is None, "no review is of it"
 
 
@@ -188,7 +192,7 @@ def test_a_live_job_that_failed_counts_whatever_was_paid() -> None:
 def test_a_listing_graduates_with_five_paid_jobs_of_three_buyers_and_three_and_a_half_stars(
     paid_jobs: int, buyers: int, ratings: int, rating_sum: int, graduated: bool
 ) -> None:
-    tally = Tally(completed=99, paid=paid_jobs, buyers=buyers, ratings=ratings, rating_sum=rating_sum)
+    tally = ListingTotals(completed=99, paid=paid_jobs, buyers=buyers, ratings=ratings, rating_sum=rating_sum)
     assert tally.graduated is graduated
 
 
@@ -200,8 +204,8 @@ def test_all_is_counted_from_nothing() -> None:
         Result(True, False, 10_000, "0xc", 0),
         Result(False, True),
     ]
-    assert tallied(jobs) == Tally(4, 1, 1, 2, 29_999, 3), "two parts of one wallet make a buyer"
-    assert tallied([]) == Tally()
+    assert tallied(jobs) == ListingTotals(4, 1, 1, 2, 29_999, 3), "two parts of one wallet make a buyer"
+    assert tallied([]) == ListingTotals()
 
 
 def test_the_median_is_the_upper_middle() -> None:

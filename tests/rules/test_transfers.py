@@ -12,16 +12,16 @@ from tools.chain.transfer_verification import (
     MAX_BLOCK_NUMBER,
     MAX_BLOCK_TIME,
     BadHash,
+    ChainAnswers,
     InvalidNodeAnswer,
-    Kind,
-    Reason,
-    Seen,
+    InvalidReason,
     Terms,
-    Verdict,
-    judge,
+    TransferStatus,
+    Verification,
     mined_in,
     normalise_hash,
     quantity,
+    verify,
 )
 
 ASSET = "0x036cbd53842c5426634e7929541ec2318f3dcf7e"
@@ -108,8 +108,8 @@ def total(moves: list[tuple[str, str, int]], givers: tuple[str, ...], takers: tu
 
 
 def test_an_honest_answer_is_the_payment_it_shows() -> None:
-    assert judge(TRANSACTION, Seen(**answers(PLAIN)), TERMS) == Verdict(
-        kind=Kind.PAID,
+    assert verify(TRANSACTION, ChainAnswers(**answers(PLAIN)), TERMS) == Verification(
+        kind=TransferStatus.PAID,
         required=3,
         amount_minor=PRICE,
         payer=BUYER,
@@ -124,19 +124,19 @@ def test_an_honest_answer_is_the_payment_it_shows() -> None:
 @given(receipt=JSON, head=JSON, block=JSON)
 def test_m6_arbitrary_answers_are_nonsense_or_unknown_but_never_paid(receipt: Any, head: Any, block: Any) -> None:
     try:
-        verdict = judge(TRANSACTION, Seen(receipt, head, block), TERMS)
+        verdict = verify(TRANSACTION, ChainAnswers(receipt, head, block), TERMS)
     except InvalidNodeAnswer:
         return
-    assert verdict.kind in {Kind.NOT_FOUND, Kind.PENDING}
+    assert verdict.kind in {TransferStatus.NOT_FOUND, TransferStatus.PENDING}
 
 
 @given(path=st.sampled_from(LEAVES), value=JSON)
 def test_m6_an_answer_with_one_field_replaced_never_crashes_and_never_raises_the_payment(path: Any, value: Any) -> None:
     try:
-        verdict = judge(TRANSACTION, Seen(**put(answers(PLAIN), path, value)), TERMS)
+        verdict = verify(TRANSACTION, ChainAnswers(**put(answers(PLAIN), path, value)), TERMS)
     except InvalidNodeAnswer:
         return
-    if verdict.kind is Kind.PAID:
+    if verdict.kind is TransferStatus.PAID:
         assert path in {("head",), ("block", "timestamp"), ("receipt", "logs", 0, "logIndex")} or value is False
         assert verdict.amount_minor == PRICE
 
@@ -149,7 +149,7 @@ def test_m6_an_answer_with_a_field_missing_is_nonsense(path: tuple[Any, ...]) ->
         place = place[step]
     del place[path[-1]]
     with pytest.raises(InvalidNodeAnswer):
-        judge(TRANSACTION, Seen(**changed), TERMS)
+        verify(TRANSACTION, ChainAnswers(**changed), TERMS)
 
 
 WRONG_KINDS = (7, True, 1.5, "", "0x", "0xzz", "latest", " 0x1", "0x1\n", [], {}, ["0x1"])
@@ -160,7 +160,7 @@ FORMS = [path for path in LEAVES if path[-1] not in ("receipt", "block", "remove
 @pytest.mark.parametrize("value", WRONG_KINDS, ids=repr)
 def test_m6_a_field_of_another_form_is_nonsense(path: tuple[Any, ...], value: object) -> None:
     with pytest.raises(InvalidNodeAnswer):
-        judge(TRANSACTION, Seen(**put(answers(PLAIN), path, value)), TERMS)
+        verify(TRANSACTION, ChainAnswers(**put(answers(PLAIN), path, value)), TERMS)
 
 
 @pytest.mark.parametrize(
@@ -203,40 +203,40 @@ def test_m6_a_field_of_another_form_is_nonsense(path: tuple[Any, ...], value: ob
 )
 def test_m6_a_value_that_cannot_be_is_nonsense(path: tuple[Any, ...], value: object) -> None:
     with pytest.raises(InvalidNodeAnswer):
-        judge(TRANSACTION, Seen(**put(answers(PLAIN), path, value)), TERMS)
+        verify(TRANSACTION, ChainAnswers(**put(answers(PLAIN), path, value)), TERMS)
 
 
 @pytest.mark.parametrize("beside", [(BUYER, SELLER, MAX_AMOUNT_MINOR), (STRANGER, LENDER, MAX_AMOUNT_MINOR + 1)])
 def test_amounts_that_only_add_up_to_the_impossible_or_are_anothers_are_nonsense(beside: tuple[str, str, int]) -> None:
     with pytest.raises(InvalidNodeAnswer):
-        judge(TRANSACTION, Seen(**answers(PLAIN, beside)), TERMS)
+        verify(TRANSACTION, ChainAnswers(**answers(PLAIN, beside)), TERMS)
 
 
 def test_the_order_of_transfers_is_that_of_their_log_indices() -> None:
     seen = answers(PLAIN, (STRANGER, BUYER, PRICE), PLAIN)
-    expected = judge(TRANSACTION, Seen(**seen), TERMS)
+    expected = verify(TRANSACTION, ChainAnswers(**seen), TERMS)
     seen["receipt"]["logs"].reverse()
     assert expected.amount_minor == PRICE
-    assert judge(TRANSACTION, Seen(**seen), TERMS) == expected
+    assert verify(TRANSACTION, ChainAnswers(**seen), TERMS) == expected
 
 
 @pytest.mark.parametrize(
     "topics", [[], [TRANSFER], [TRANSFER, word(BUYER)], [TRANSFER, word(BUYER), word(SELLER), BLOCK]]
 )
 def test_an_event_of_the_asset_with_other_topics_is_no_transfer(topics: list[str]) -> None:
-    verdict = judge(TRANSACTION, Seen(**put(answers(PLAIN), ("receipt", "logs", 0, "topics"), topics)), TERMS)
-    assert (verdict.kind, verdict.reason) == (Kind.INVALID, Reason.WRONG_ASSET)
+    verdict = verify(TRANSACTION, ChainAnswers(**put(answers(PLAIN), ("receipt", "logs", 0, "topics"), topics)), TERMS)
+    assert (verdict.kind, verdict.reason) == (TransferStatus.INVALID, InvalidReason.WRONG_ASSET)
 
 
 @given(moves=MOVES)
 def test_m4_never_more_is_paid_than_the_sellers_side_kept_and_the_buyers_side_gave(moves: Any) -> None:
     try:
-        verdict = judge(TRANSACTION, Seen(**answers(*moves)), BOTH)
+        verdict = verify(TRANSACTION, ChainAnswers(**answers(*moves)), BOTH)
     except InvalidNodeAnswer:
         assert total(moves, BOTH.payers, BOTH.payees) > MAX_AMOUNT_MINOR
         return
-    if verdict.kind is not Kind.PAID:
-        assert (verdict.kind, verdict.amount_minor) == (Kind.INVALID, 0)
+    if verdict.kind is not TransferStatus.PAID:
+        assert (verdict.kind, verdict.amount_minor) == (TransferStatus.INVALID, 0)
         return
     outside = (STRANGER, LENDER)
     gave = total(moves, BOTH.payers, BOTH.payees) - total(moves, BOTH.payees, BOTH.payers)
@@ -263,9 +263,9 @@ def test_m4_never_more_is_paid_than_the_sellers_side_kept_and_the_buyers_side_ga
 def test_the_wallets_of_one_side_count_together_and_the_pair_that_moved_most_is_named(
     moves: list[tuple[str, str, int]], expected: tuple[int, str, str] | None
 ) -> None:
-    verdict = judge(TRANSACTION, Seen(**answers(*moves)), BOTH)
+    verdict = verify(TRANSACTION, ChainAnswers(**answers(*moves)), BOTH)
     if expected is None:
-        assert (verdict.kind, verdict.reason) == (Kind.INVALID, Reason.AMOUNT_TOO_LOW)
+        assert (verdict.kind, verdict.reason) == (TransferStatus.INVALID, InvalidReason.AMOUNT_TOO_LOW)
     else:
         assert (verdict.amount_minor, verdict.payer, verdict.payee) == expected
 
@@ -274,31 +274,31 @@ def test_the_wallets_of_one_side_count_together_and_the_pair_that_moved_most_is_
 def test_a_wallet_that_both_sides_call_theirs_proves_no_payment(move: tuple[str, str, int]) -> None:
     """A transfer to or from a wallet that both sides registered is a self payment."""
     terms = Terms(ASSET, (BUYER, BUYERS_OTHER), (SELLER, BUYER.upper().replace("X", "x")), TIME, None, 3)
-    verdict = judge(TRANSACTION, Seen(**answers(move)), terms)
-    assert (verdict.kind, verdict.reason) == (Kind.INVALID, Reason.SELF_PAYMENT)
+    verdict = verify(TRANSACTION, ChainAnswers(**answers(move)), terms)
+    assert (verdict.kind, verdict.reason) == (TransferStatus.INVALID, InvalidReason.SELF_PAYMENT)
 
 
 @pytest.mark.parametrize(
     ("moves", "reason", "strangers"),
     [
-        ([(STRANGER, SELLER, 5)], Reason.WRONG_SENDER, (STRANGER,)),
-        ([(SELLER, SELLERS_OTHER, 5)], Reason.WRONG_SENDER, (SELLER,)),
-        ([(SELLER, SELLER, 5), (LENDER, STRANGER, 5)], Reason.WRONG_SENDER, (SELLER,)),
-        ([(BUYER, STRANGER, 5), (SELLER, SELLERS_OTHER, 5)], Reason.WRONG_RECIPIENT, (STRANGER,)),
-        ([(BUYER, STRANGER, 5), (LENDER, BUYERS_OTHER, 5)], Reason.WRONG_RECIPIENT, (STRANGER,)),
-        ([(LENDER, STRANGER, 5), (LENDER, STRANGER, 5)], Reason.WRONG_RECIPIENT, (STRANGER,)),
+        ([(STRANGER, SELLER, 5)], InvalidReason.WRONG_SENDER, (STRANGER,)),
+        ([(SELLER, SELLERS_OTHER, 5)], InvalidReason.WRONG_SENDER, (SELLER,)),
+        ([(SELLER, SELLER, 5), (LENDER, STRANGER, 5)], InvalidReason.WRONG_SENDER, (SELLER,)),
+        ([(BUYER, STRANGER, 5), (SELLER, SELLERS_OTHER, 5)], InvalidReason.WRONG_RECIPIENT, (STRANGER,)),
+        ([(BUYER, STRANGER, 5), (LENDER, BUYERS_OTHER, 5)], InvalidReason.WRONG_RECIPIENT, (STRANGER,)),
+        ([(LENDER, STRANGER, 5), (LENDER, STRANGER, 5)], InvalidReason.WRONG_RECIPIENT, (STRANGER,)),
         (
             [(BUYER, f"0x{n:040x}", 5) for n in range(20)],
-            Reason.WRONG_RECIPIENT,
+            InvalidReason.WRONG_RECIPIENT,
             tuple(f"0x{n:040x}" for n in range(8)),
         ),
-        ([], Reason.WRONG_ASSET, ()),
+        ([], InvalidReason.WRONG_ASSET, ()),
     ],
 )
 def test_who_stood_in_a_partys_place_is_named(
-    moves: list[tuple[str, str, int]], reason: Reason, strangers: tuple[str, ...]
+    moves: list[tuple[str, str, int]], reason: InvalidReason, strangers: tuple[str, ...]
 ) -> None:
-    verdict = judge(TRANSACTION, Seen(**answers(*moves)), BOTH)
+    verdict = verify(TRANSACTION, ChainAnswers(**answers(*moves)), BOTH)
     assert (verdict.reason, verdict.strangers) == (reason, strangers)
 
 
@@ -368,4 +368,6 @@ def test_what_json_rpc_does_not_call_a_quantity_is_nonsense(value: object) -> No
 )
 def test_a_receipt_without_its_block_is_in_no_block_yet(fields: dict[str, Any]) -> None:
     assert mined_in(fields) is None
-    assert judge(TRANSACTION, Seen(fields, None, None), TERMS) == Verdict(Kind.PENDING, required=3)
+    assert verify(TRANSACTION, ChainAnswers(fields, None, None), TERMS) == Verification(
+        TransferStatus.PENDING, required=3
+    )

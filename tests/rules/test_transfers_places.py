@@ -27,23 +27,25 @@ from tools.chain.transfer_verification import (
     MAX_BLOCK_NUMBER,
     MAX_BLOCK_TIME,
     Began,
+    ChainAnswers,
     InvalidNodeAnswer,
-    Kind,
-    Reason,
-    Seen,
-    Verdict,
+    InvalidReason,
+    TransferStatus,
+    Verification,
     block_time_in,
     is_too_old,
-    judge,
     mined_in,
+    verify,
 )
 
 OTHER_BLOCK = "0x" + "ef" * 32
-PLACED = Verdict(Kind.PENDING, required=3, block_number=100, block_hash=BLOCK, block_time=TIME, confirmations=3)
+PLACED = Verification(
+    TransferStatus.PENDING, required=3, block_number=100, block_hash=BLOCK, block_time=TIME, confirmations=3
+)
 
 
-def seen(**changes: Any) -> Seen:
-    return replace(Seen(**answers(PLAIN)), **changes)
+def seen(**changes: Any) -> ChainAnswers:
+    return replace(ChainAnswers(**answers(PLAIN)), **changes)
 
 
 def test_the_bounds_are_those_decided() -> None:
@@ -52,51 +54,59 @@ def test_the_bounds_are_those_decided() -> None:
 
 
 def test_a_verdict_knows_nothing_until_it_is_told() -> None:
-    nothing = Verdict(Kind.NOT_FOUND, 3)
+    nothing = Verification(TransferStatus.NOT_FOUND, 3)
     assert (nothing.amount_minor, nothing.confirmations, nothing.strangers) == (0, 0, ())
     assert (nothing.reason, nothing.payer, nothing.payee) == (None, None, None)
-    assert judge(TRANSACTION, seen(receipt=None), TERMS) == nothing
+    assert verify(TRANSACTION, seen(receipt=None), TERMS) == nothing
 
 
 @pytest.mark.parametrize(
     ("amount", "paid"), [(1, 1), (PRICE, PRICE), (10**15, 10**15), (0, None), (10**15 + 1, "nonsense")]
 )
 def test_amounts_from_one_unit_to_the_most_are_payments(amount: int, paid: object) -> None:
-    given = Seen(**answers((BUYER, SELLER, amount)))
+    given = ChainAnswers(**answers((BUYER, SELLER, amount)))
     if paid == "nonsense":
         with pytest.raises(InvalidNodeAnswer):
-            judge(TRANSACTION, given, TERMS)
+            verify(TRANSACTION, given, TERMS)
         return
-    verdict = judge(TRANSACTION, given, TERMS)
-    assert (verdict.kind, verdict.amount_minor) == ((Kind.PAID, paid) if paid else (Kind.INVALID, 0))
-    assert verdict.reason is (None if paid else Reason.AMOUNT_TOO_LOW)
+    verdict = verify(TRANSACTION, given, TERMS)
+    assert (verdict.kind, verdict.amount_minor) == (
+        (TransferStatus.PAID, paid) if paid else (TransferStatus.INVALID, 0)
+    )
+    assert verdict.reason is (None if paid else InvalidReason.AMOUNT_TOO_LOW)
 
 
 def test_two_halves_of_the_most_are_a_payment_and_a_unit_more_is_nonsense() -> None:
     half = (BUYER, SELLER, 5 * 10**14)
-    assert judge(TRANSACTION, Seen(**answers(half, half)), TERMS).amount_minor == 10**15
+    assert verify(TRANSACTION, ChainAnswers(**answers(half, half)), TERMS).amount_minor == 10**15
     with pytest.raises(InvalidNodeAnswer, match="add up"):
-        judge(TRANSACTION, Seen(**answers(half, half, (BUYER, SELLER, 1))), TERMS)
+        verify(TRANSACTION, ChainAnswers(**answers(half, half, (BUYER, SELLER, 1))), TERMS)
 
 
 @pytest.mark.parametrize(
     ("head", "confirmations", "kind"),
-    [(99, 0, Kind.PENDING), (0, 0, Kind.PENDING), (100, 1, Kind.PENDING), (101, 2, Kind.PENDING), (102, 3, Kind.PAID)],
+    [
+        (99, 0, TransferStatus.PENDING),
+        (0, 0, TransferStatus.PENDING),
+        (100, 1, TransferStatus.PENDING),
+        (101, 2, TransferStatus.PENDING),
+        (102, 3, TransferStatus.PAID),
+    ],
 )
 def test_confirmations_count_the_payments_own_block_and_never_fall_below_none(
-    head: int, confirmations: int, kind: Kind
+    head: int, confirmations: int, kind: TransferStatus
 ) -> None:
-    verdict = judge(TRANSACTION, seen(head=head), TERMS)
+    verdict = verify(TRANSACTION, seen(head=head), TERMS)
     assert (verdict.kind, verdict.confirmations) == (kind, confirmations)
     assert (verdict.block_number, verdict.block_time) == (NUMBER, TIME)
-    if kind is Kind.PENDING:
+    if kind is TransferStatus.PENDING:
         assert verdict == replace(PLACED, confirmations=confirmations)
 
 
 def test_a_head_at_the_largest_number_is_a_head() -> None:
-    assert judge(TRANSACTION, seen(head=9_007_199_254_740_991), TERMS).kind is Kind.PAID
+    assert verify(TRANSACTION, seen(head=9_007_199_254_740_991), TERMS).kind is TransferStatus.PAID
     with pytest.raises(InvalidNodeAnswer, match="head"):
-        judge(TRANSACTION, seen(head=9_007_199_254_740_992), TERMS)
+        verify(TRANSACTION, seen(head=9_007_199_254_740_992), TERMS)
 
 
 @pytest.mark.parametrize(
@@ -109,72 +119,82 @@ def test_a_head_at_the_largest_number_is_a_head() -> None:
     ],
 )
 def test_a_block_that_is_gone_or_not_sealed_leaves_the_payment_pending(block: object) -> None:
-    assert judge(TRANSACTION, seen(block=block), TERMS) == Verdict(
-        Kind.PENDING, required=3, block_number=NUMBER, block_hash=BLOCK
+    assert verify(TRANSACTION, seen(block=block), TERMS) == Verification(
+        TransferStatus.PENDING, required=3, block_number=NUMBER, block_hash=BLOCK
     )
 
 
 def test_a_log_that_a_node_calls_removed_leaves_the_payment_pending() -> None:
     removed = put(answers(PLAIN), ("receipt", "logs", 0, "removed"), True)
-    assert judge(TRANSACTION, Seen(**removed), TERMS).kind is Kind.PENDING
+    assert verify(TRANSACTION, ChainAnswers(**removed), TERMS).kind is TransferStatus.PENDING
     silent = answers(PLAIN)
     del silent["receipt"]["logs"][0]["removed"]
-    assert judge(TRANSACTION, Seen(**silent), TERMS).kind is Kind.PAID, "not every node writes it"
+    assert verify(TRANSACTION, ChainAnswers(**silent), TERMS).kind is TransferStatus.PAID, "not every node writes it"
     two = put(answers(PLAIN, (STRANGER, SELLER, 1)), ("receipt", "logs", 1, "removed"), True)
-    assert judge(TRANSACTION, Seen(**two), TERMS).kind is Kind.PENDING, "one of two is enough"
+    assert verify(TRANSACTION, ChainAnswers(**two), TERMS).kind is TransferStatus.PENDING, "one of two is enough"
 
 
 @pytest.mark.parametrize(
-    ("after_block", "kind"), [(98, Kind.PAID), (99, Kind.PAID), (100, Kind.INVALID), (101, Kind.INVALID)]
+    ("after_block", "kind"),
+    [
+        (98, TransferStatus.PAID),
+        (99, TransferStatus.PAID),
+        (100, TransferStatus.INVALID),
+        (101, TransferStatus.INVALID),
+    ],
 )
-def test_a_payment_stands_in_a_later_block_than_the_head_at_the_order(after_block: int, kind: Kind) -> None:
-    verdict = judge(TRANSACTION, seen(), replace(TERMS, after_block=after_block))
-    assert (verdict.kind, verdict.reason) == (kind, None if kind is Kind.PAID else Reason.TOO_OLD)
+def test_a_payment_stands_in_a_later_block_than_the_head_at_the_order(after_block: int, kind: TransferStatus) -> None:
+    verdict = verify(TRANSACTION, seen(), replace(TERMS, after_block=after_block))
+    assert (verdict.kind, verdict.reason) == (kind, None if kind is TransferStatus.PAID else InvalidReason.TOO_OLD)
 
 
-@pytest.mark.parametrize(("not_before", "kind"), [(TIME - 1, Kind.PAID), (TIME, Kind.PAID), (TIME + 1, Kind.INVALID)])
-def test_where_no_head_was_known_the_time_of_the_block_decides(not_before: int, kind: Kind) -> None:
-    verdict = judge(TRANSACTION, seen(), replace(TERMS, not_before=not_before))
-    assert (verdict.kind, verdict.reason) == (kind, None if kind is Kind.PAID else Reason.TOO_OLD)
+@pytest.mark.parametrize(
+    ("not_before", "kind"),
+    [(TIME - 1, TransferStatus.PAID), (TIME, TransferStatus.PAID), (TIME + 1, TransferStatus.INVALID)],
+)
+def test_where_no_head_was_known_the_time_of_the_block_decides(not_before: int, kind: TransferStatus) -> None:
+    verdict = verify(TRANSACTION, seen(), replace(TERMS, not_before=not_before))
+    assert (verdict.kind, verdict.reason) == (kind, None if kind is TransferStatus.PAID else InvalidReason.TOO_OLD)
 
 
 @covers("second.old_transfer.time")
-@pytest.mark.parametrize(("newest_time", "kind"), [(TIME + 2, Kind.PAID), (TIME + 3, Kind.INVALID)])
+@pytest.mark.parametrize(("newest_time", "kind"), [(TIME + 2, TransferStatus.PAID), (TIME + 3, TransferStatus.INVALID)])
 def test_a_block_two_seconds_older_than_the_time_known_at_the_order_is_good_and_three_too_old(
-    newest_time: int, kind: Kind
+    newest_time: int, kind: TransferStatus
 ) -> None:
     """This holds in any later block too, because the known head may be a few seconds old."""
     for after_block in (98, None):
         terms = replace(TERMS, after_block=after_block, newest_time=newest_time)
-        verdict = judge(TRANSACTION, seen(), terms)
-        assert (verdict.kind, verdict.reason) == (kind, None if kind is Kind.PAID else Reason.TOO_OLD)
+        verdict = verify(TRANSACTION, seen(), terms)
+        assert (verdict.kind, verdict.reason) == (kind, None if kind is TransferStatus.PAID else InvalidReason.TOO_OLD)
 
 
 def test_a_block_of_the_last_second_is_read() -> None:
     last = {"number": hex(NUMBER), "hash": BLOCK, "timestamp": hex(253_402_300_799)}
-    assert judge(TRANSACTION, seen(block=last), TERMS).block_time == 253_402_300_799
+    assert verify(TRANSACTION, seen(block=last), TERMS).block_time == 253_402_300_799
 
 
 def test_what_is_wrong_for_good_is_said_before_confirmations_are_waited_for() -> None:
     reverted = put(answers(PLAIN), ("receipt", "status"), "0x0")
     for given, reason in (
-        (reverted | {"head": NUMBER}, Reason.REVERTED),
-        (answers((STRANGER, SELLER, 5)) | {"head": NUMBER}, Reason.WRONG_SENDER),
-        (answers((BUYER, SELLER, 0)) | {"head": NUMBER}, Reason.AMOUNT_TOO_LOW),
+        (reverted | {"head": NUMBER}, InvalidReason.REVERTED),
+        (answers((STRANGER, SELLER, 5)) | {"head": NUMBER}, InvalidReason.WRONG_SENDER),
+        (answers((BUYER, SELLER, 0)) | {"head": NUMBER}, InvalidReason.AMOUNT_TOO_LOW),
     ):
-        verdict = judge(TRANSACTION, Seen(**given), TERMS)
-        assert (verdict.kind, verdict.reason, verdict.confirmations) == (Kind.INVALID, reason, 1)
+        verdict = verify(TRANSACTION, ChainAnswers(**given), TERMS)
+        assert (verdict.kind, verdict.reason, verdict.confirmations) == (TransferStatus.INVALID, reason, 1)
 
 
 def test_the_contract_and_the_event_are_matched_whatever_their_case() -> None:
     given = put(answers(PLAIN), ("receipt", "logs", 0, "address"), TERMS.asset.upper().replace("X", "x"))
     assert (
-        judge(TRANSACTION, Seen(**given), replace(TERMS, asset=TERMS.asset.upper().replace("X", "x"))).kind is Kind.PAID
+        verify(TRANSACTION, ChainAnswers(**given), replace(TERMS, asset=TERMS.asset.upper().replace("X", "x"))).kind
+        is TransferStatus.PAID
     )
     foreign = put(answers(PLAIN), ("receipt", "logs", 0, "address"), "0x" + "11" * 20)
-    assert judge(TRANSACTION, Seen(**foreign), TERMS).reason is Reason.WRONG_ASSET
+    assert verify(TRANSACTION, ChainAnswers(**foreign), TERMS).reason is InvalidReason.WRONG_ASSET
     approval = put(answers(PLAIN), ("receipt", "logs", 0, "topics", 0), "0x" + "11" * 32)
-    assert judge(TRANSACTION, Seen(**approval), TERMS).reason is Reason.WRONG_ASSET
+    assert verify(TRANSACTION, ChainAnswers(**approval), TERMS).reason is InvalidReason.WRONG_ASSET
 
 
 def test_without_a_receipt_there_is_no_block() -> None:
@@ -188,14 +208,14 @@ def test_without_a_receipt_there_is_no_block() -> None:
 def test_a_party_without_a_wallet_of_its_own_pays_itself_whatever_the_chain_shows(
     payers: tuple[str, ...], payees: tuple[str, ...]
 ) -> None:
-    verdict = judge(TRANSACTION, seen(receipt=None), replace(TERMS, payers=payers, payees=payees))
-    assert verdict == Verdict(Kind.INVALID, 3, Reason.SELF_PAYMENT)
+    verdict = verify(TRANSACTION, seen(receipt=None), replace(TERMS, payers=payers, payees=payees))
+    assert verdict == Verification(TransferStatus.INVALID, 3, InvalidReason.SELF_PAYMENT)
 
 
 def test_one_payment_to_oneself_among_others_is_one() -> None:
     terms = replace(TERMS, payers=(BUYER, LENDER), payees=(SELLER, BUYER))
     given = answers((LENDER, BUYER, 5), (STRANGER, "0x" + "77" * 20, 1))
-    assert judge(TRANSACTION, Seen(**given), terms).reason is Reason.SELF_PAYMENT
+    assert verify(TRANSACTION, ChainAnswers(**given), terms).reason is InvalidReason.SELF_PAYMENT
 
 
 @pytest.mark.parametrize("dirt", ["1" + "0" * 23, "0" * 23 + "1", "f" * 24, "0" * 11 + "a" + "0" * 12])
@@ -203,7 +223,7 @@ def test_one_payment_to_oneself_among_others_is_one() -> None:
 def test_a_wallet_longer_than_an_address_is_nonsense(place: int, dirt: str) -> None:
     topic = "0x" + dirt + (BUYER, SELLER)[place - 1][2:]
     with pytest.raises(InvalidNodeAnswer, match="longer than an address"):
-        judge(TRANSACTION, Seen(**put(answers(PLAIN), ("receipt", "logs", 0, "topics", place), topic)), TERMS)
+        verify(TRANSACTION, ChainAnswers(**put(answers(PLAIN), ("receipt", "logs", 0, "topics", place), topic)), TERMS)
 
 
 @pytest.mark.parametrize(

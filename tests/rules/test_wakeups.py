@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.events.schedules.rules import ScheduleRun, fired, next_after, resumed
+from tools.events.schedules.rules import ScheduleRun, fired, next_after, next_due
 
 NOW = datetime(2026, 11, 21, 4, tzinfo=UTC)
 LATE = st.integers(0, 10**9)
@@ -40,6 +40,6 @@ def test_fired_before_its_time_by_a_clock_that_jumped_it_still_moves_on() -> Non
 
 
 def test_what_was_paused_goes_on_ahead_and_a_single_one_at_once() -> None:
-    assert resumed(NOW, None, after(500)) == NOW
-    assert resumed(after(900), 60, after(500)) == after(900)
-    assert resumed(NOW, 60, after(500)) == after(540)
+    assert next_due(NOW, None, after(500)) == NOW
+    assert next_due(after(900), 60, after(500)) == after(900)
+    assert next_due(NOW, 60, after(500)) == after(540)

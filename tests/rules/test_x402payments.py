@@ -19,9 +19,9 @@ from tools.chain.x402_payments import (
     MAX_HEADER,
     MIN_LEFT,
     MIN_TO_SETTLE,
-    Asked,
     BadPayment,
     Fault,
+    RequiredTerms,
     fault_of,
     is_for,
     read_payment,
@@ -34,7 +34,7 @@ TOKEN = Token("eip155:84532", 84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7e
 PAYER, PAYEE = Account.from_key("0x" + "11" * 32), Account.from_key("0x" + "22" * 32)
 NOW = 1_795_000_000
 GIVEN = Authorization(PAYER.address, PAYEE.address, 10_000, NOW + 900, "0x" + "ab" * 32)
-ASKED = Asked("eip155:84532", PAYEE.address, 10_000)
+ASKED = RequiredTerms("eip155:84532", PAYEE.address, 10_000)
 
 
 def signed(given: Authorization = GIVEN) -> str:

@@ -197,7 +197,7 @@ async def test_no_query_reads_a_whole_table(name: str, query: Query[Any], openin
         tx.cursor.execute("EXPLAIN QUERY PLAN " + compiled.sql, [None] * len(compiled.parameters))
         return [row[3] for row in tx.cursor.fetchall()]
 
-    steps = await store.look(plan)
+    steps = await store.read(plan)
     bounded = (
         "json_each",
         "USING",
@@ -232,7 +232,7 @@ async def test_a_fan_out_asks_as_much_however_many_others_have_webhooks(sqlite_m
         for agent in agents:
             await sqlite_market.call("create_webhook", by=agent, url="https://agent.example/hook")
         at = sqlite_market.clock.now()
-        await sqlite_market.store.write(lambda tx, at=at: tx.say(ada.id, "test", "job.created", "{}", at))
+        await sqlite_market.store.write(lambda tx, at=at: tx.emit(ada.id, "test", "job.created", "{}", at))
         before = next(count)
         await sender.fan_out()
         costs.append(next(count) - before)

@@ -46,7 +46,7 @@ def place(tx: Tx, job_id: str | None = None, document: str = "{}") -> JobRow:
     )  # fmt: skip
     tx.add(placed)
     for party in (placed.buyer_id, placed.seller_id):
-        tx.say(party, "test", "job.created", f'{{"job_id":"{placed.id}"}}', NOW)
+        tx.emit(party, "test", "job.created", f'{{"job_id":"{placed.id}"}}', NOW)
     return placed
 
 
@@ -56,7 +56,7 @@ def accept(tx: Tx, job_id: str) -> JobRow:
     assert found
     if found.status != "open":
         raise NotOpen(found.status)
-    tx.say(found.buyer_id, "test", "job.accepted", "{}", NOW)
+    tx.emit(found.buyer_id, "test", "job.accepted", "{}", NOW)
     return tx.change(found, status="in_progress", accept_by=None)
 
 
@@ -72,17 +72,17 @@ def get_job(tx: Tx, job_id: str) -> JobRow | None:
 
 
 async def the_job(store: Store, job_id: str) -> JobRow:
-    found = await store.look(partial(get_job, job_id=job_id))
+    found = await store.read(partial(get_job, job_id=job_id))
     assert found
     return found
 
 
 async def job_ids(store: Store) -> set[str]:
-    return {found.id for found in await store.look(lambda tx: tx.all(all_jobs))}
+    return {found.id for found in await store.read(lambda tx: tx.all(all_jobs))}
 
 
 async def events(store: Store, since: int = 0) -> list[EventRow]:
-    return await store.look(lambda tx: tx.all(events_since, since=since))
+    return await store.read(lambda tx: tx.all(events_since, since=since))
 
 
 def kinds(answers: Sequence[object]) -> Counter[type]:

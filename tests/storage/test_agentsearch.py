@@ -190,7 +190,7 @@ async def test_agents_of_before_keep_their_handles_and_places_and_are_indexed_by
     old = [f"agt_{number:03}" for number in reversed(range(120)) if number != 7]
     assert await store.scan(lambda tx: every_page(find_agents, tx, AgentSearch())) == ["agt_500", *old]
     assert await store.scan(lambda tx: every_page(find_agents, tx, AgentSearch(terms=("old", "17")))) == ["agt_017"]
-    assert await store.look(lambda tx: tx.one(ANY_UNINDEXED)) is None
+    assert await store.read(lambda tx: tx.one(ANY_UNINDEXED)) is None
     with opened.engine.connect() as connection:
         held = connection.execute(text("SELECT count(*), min(agent_id) FROM handles WHERE handle LIKE 'old-%'")).one()
     assert tuple(held) == (120, "agt_000")

@@ -31,12 +31,12 @@ class Clock:
 def rename(tx: Tx, job_id: str, title: str) -> JobRow:
     found = tx.get(JobRow, job_id, lock=True)
     assert found
-    tx.forget(job_id)
+    tx.invalidate(job_id)
     return tx.change(found, title=title)
 
 
 def fetching(store: Store, cache: Cache[JobRow], job_id: str = "job_1") -> Fetch:
-    return lambda: cache.fetch(job_id, lambda: store.look(partial(get_job, job_id=job_id)))
+    return lambda: cache.fetch(job_id, lambda: store.read(partial(get_job, job_id=job_id)))
 
 
 async def answered(value: str) -> str:
@@ -101,13 +101,13 @@ async def test_what_an_undone_unit_forgot_is_not_dropped(store: Store) -> None:
     store.droppers.append(dropped.extend)
 
     def fail(tx: Tx) -> None:
-        tx.forget("undone")
+        tx.invalidate("undone")
         raise ValueError("no")
 
     def half(tx: Tx) -> None:
-        tx.forget("kept")
+        tx.invalidate("kept")
         with tx.alone():
-            tx.forget("undone-too")
+            tx.invalidate("undone-too")
             raise ValueError("no")
 
     await asyncio.gather(store.write(fail), store.write(half), return_exceptions=True)
@@ -141,7 +141,7 @@ async def test_a_thousand_names_are_dropped_in_one_commit(store: Store) -> None:
     names = [f"{number:04}{'x' * 71}" for number in range(1000)]
     dropped: list[str] = []
     store.droppers.append(dropped.extend)
-    await store.write(lambda tx: tx.forget(*names))
+    await store.write(lambda tx: tx.invalidate(*names))
     assert set(dropped) == set(names)
 
 
@@ -150,7 +150,9 @@ async def test_a_thousand_names_are_dropped_in_one_commit(store: Store) -> None:
 )
 async def test_a_name_that_would_spoil_the_notification_is_refused_in_its_own_unit(store: Store, name: str) -> None:
     answers = await asyncio.gather(
-        store.write(lambda tx: tx.forget(name)), store.write(lambda tx: tx.forget("fine")), return_exceptions=True
+        store.write(lambda tx: tx.invalidate(name)),
+        store.write(lambda tx: tx.invalidate("fine")),
+        return_exceptions=True,
     )
     assert [type(answer) for answer in answers] == [ValueError, type(None)]
 
@@ -160,7 +162,7 @@ async def test_a_value_read_before_a_drop_is_not_kept_after_it(store: Store) -> 
     reading: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     fetching = asyncio.ensure_future(cache.fetch("a", lambda: reading))
     await asyncio.sleep(0)
-    cache.drop(["a"])
+    cache.invalidate(["a"])
     reading.set_result("old")
     assert await fetching == "old"
     assert cache.get("a") is None
@@ -172,7 +174,7 @@ async def test_of_two_reads_around_a_drop_only_the_later_is_kept(store: Store) -
     old, new = loop.create_future(), loop.create_future()
     first = asyncio.ensure_future(cache.fetch("a", lambda: old))
     await asyncio.sleep(0)
-    cache.drop(["a"])
+    cache.invalidate(["a"])
     second = asyncio.ensure_future(cache.fetch("a", lambda: new))
     await asyncio.sleep(0)
     old.set_result("old")
@@ -213,10 +215,10 @@ async def test_an_owners_values_are_dropped_together_and_nobody_elses(store: Sto
     cache = by_owner(store)
     for name in ("a1", "a2", "b1"):
         await cache.fetch(name, partial(answered, name))
-    cache.drop(["owner:a", "owner:c", "a"])
+    cache.invalidate(["owner:a", "owner:c", "a"])
     assert (list(cache.values), cache.owned) == (["b1"], {"b": {"b1"}})
     await cache.fetch("a1", partial(answered, "a new"))
-    cache.drop(["a1"])
+    cache.invalidate(["a1"])
     assert (list(cache.values), cache.owned) == (["b1"], {"b": {"b1"}})
 
 
@@ -226,7 +228,7 @@ async def test_what_is_being_read_when_an_owner_is_dropped_is_not_kept(store: St
     reading: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     fetching = asyncio.ensure_future(cache.fetch("x", lambda: reading))
     await asyncio.sleep(0)
-    cache.drop(["owner:a"])
+    cache.invalidate(["owner:a"])
     reading.set_result("a old")
     assert await fetching == "a old"
     assert (cache.get("x"), cache.owned, cache.filling) == (None, {}, {})
@@ -238,7 +240,7 @@ async def test_a14_what_is_known_of_owners_goes_with_what_was_kept_of_them(store
         await cache.fetch(f"n{number}", partial(answered, f"{number % 7}"))
     assert len(cache.values) == 3
     assert sorted(name for names in cache.owned.values() for name in names) == sorted(cache.values)
-    cache.drop([f"owner:{number}" for number in range(7)])
+    cache.invalidate([f"owner:{number}" for number in range(7)])
     assert (list(cache.values), cache.owned) == ([], {})
 
 
@@ -328,4 +330,4 @@ async def hears(one: Store, other: Store) -> None:
     other.droppers.append(lambda names: heard.set() if "hello" in names else None)
     async with asyncio.timeout(10):
         while not heard.is_set():
-            await one.write(lambda tx: tx.forget("hello"))
+            await one.write(lambda tx: tx.invalidate("hello"))

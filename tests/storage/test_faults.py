@@ -67,7 +67,7 @@ async def test_a_slow_scan_keeps_nobody_from_looking(store: Store) -> None:
     store.scan_seconds = 0.5
     slow = asyncio.ensure_future(store.scan(lambda tx: tx.all(count_for_ever)))
     for _ in range(20):
-        assert await store.look(lambda tx: tx.one(count_jobs)) == 0
+        assert await store.read(lambda tx: tx.one(count_jobs)) == 0
     assert not slow.done()
     with pytest.raises(TooSlow):
         await slow
@@ -148,17 +148,17 @@ async def test_after_a_commit_whose_answer_was_lost_the_rows_are_there_whole(sto
         if when == "after":
             raise ConnectionError("the answer to COMMIT was lost")
 
-    store.probe = lose
+    store.fault_hook = lose
     with pytest.raises(Unavailable, match="lost"):
         await store.write(partial(place, job_id="job_1"), "order")
-    store.probe = None
+    store.fault_hook = None
     assert await job_ids(store) == {"job_1"}
-    assert (await store.look(lambda tx: tx.one(count_threads)), len(await events(store))) == (1, 2)
+    assert (await store.read(lambda tx: tx.one(count_threads)), len(await events(store))) == (1, 2)
 
 
 async def test_the_fault_points_name_the_units_of_each_commit(store: Store) -> None:
     seen: list[tuple[str, list[str]]] = []
-    store.probe = lambda when, names: seen.append((when, list(names)))
+    store.fault_hook = lambda when, names: seen.append((when, list(names)))
     await store.write(place, "order")
     assert seen == [("before", ["order"]), ("after", ["order"])]
 
@@ -168,7 +168,7 @@ async def test_a_closed_store_refuses_and_never_leaves_a_caller_waiting(store: S
     await asyncio.sleep(0)
     store.close()
     assert isinstance(await placed, JobRow), "what was asked before is done"
-    for way in (store.look, store.scan, store.write):
+    for way in (store.read, store.scan, store.write):
         with pytest.raises(Unavailable, match="closed"):
             await way(lambda tx: tx.one(count_jobs))
 
@@ -196,7 +196,7 @@ async def test_a_full_disk_loses_its_batch_and_nothing_acknowledged(
     assert set(kinds(answers)) == {JobRow, Unavailable}
     kept = {answer.id for answer in answers if isinstance(answer, JobRow)}
     assert await job_ids(store) == kept
-    assert (await store.look(lambda tx: tx.one(count_threads)), len(await events(store))) == (len(kept), 2 * len(kept))
+    assert (await store.read(lambda tx: tx.one(count_threads)), len(await events(store))) == (len(kept), 2 * len(kept))
     monkeypatch.undo()
     after = await store.write(place)
     assert await job_ids(store) == kept | {after.id}
@@ -209,7 +209,7 @@ async def test_a_commit_that_the_disk_refuses_fails_its_batch(sqlite_url: str, o
     def shout(tx: Tx) -> None:
         place(tx, "job_1")
         tx.cursor.execute("PRAGMA max_page_count = 1")  # SQLite sets it to the current number of pages
-        tx.say("agt_1", "test", "long", "x" * 100_000, the_time)
+        tx.emit("agt_1", "test", "long", "x" * 100_000, the_time)
 
     the_time = (await store.write(partial(place, job_id="job_0"))).created_at
     with pytest.raises(Unavailable, match="full"):
@@ -244,12 +244,12 @@ async def test_connections_cut_while_idle_are_replaced_unnoticed(
 ) -> None:
     store = opening(postgres_url)
     await asyncio.gather(
-        *(store.write(place) for _ in range(50)), *(store.look(lambda tx: tx.all(all_jobs)) for _ in range(8))
+        *(store.write(place) for _ in range(50)), *(store.read(lambda tx: tx.all(all_jobs)) for _ in range(8))
     )
     assert postgres_database.server.disconnect_all(postgres_database.name) >= 2
     answers = await asyncio.gather(*(store.write(place) for _ in range(50)), return_exceptions=True)
     assert kinds(answers) == {JobRow: 50}
-    counts = await asyncio.gather(*(store.look(lambda tx: tx.one(count_jobs)) for _ in range(20)))
+    counts = await asyncio.gather(*(store.read(lambda tx: tx.one(count_jobs)) for _ in range(20)))
     assert counts == [100] * 20
 
 
@@ -274,7 +274,7 @@ async def test_connections_cut_at_work_fail_their_batch_once(
     await asyncio.gather(*(call() for _ in range(8)), cut())
     assert len(acknowledged) + len(refused) == 480
     assert acknowledged <= await job_ids(store)
-    assert await store.look(lambda tx: tx.one(count_jobs)) == await store.look(lambda tx: tx.one(count_threads))
+    assert await store.read(lambda tx: tx.one(count_jobs)) == await store.read(lambda tx: tx.one(count_threads))
     assert store.alive
     assert await store.write(place)
 
@@ -285,7 +285,7 @@ async def test_a_server_that_never_answers_is_an_outage_within_seconds(
     monkeypatch.setattr("storage.postgres.CONNECT_SECONDS", 2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         store = opening(f"postgresql://postgres@127.0.0.1:{silent.getsockname()[1]}/market")
-        calls = [way(lambda tx: tx.one(count_jobs)) for way in (store.look, store.scan, store.write)]
+        calls = [way(lambda tx: tx.one(count_jobs)) for way in (store.read, store.scan, store.write)]
         answers = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 10)
     assert kinds(answers) == {Unavailable: 3}
 
@@ -324,7 +324,7 @@ async def test_a_row_held_by_a_stranger_for_a_moment_is_waited_for(postgres_url:
 async def test_an_idle_reader_keeps_no_old_rows_from_being_cleaned_up(postgres_url: str, opening: Opening) -> None:
     """It waits in a transaction that has begun but has no snapshot yet."""
     store = opening(postgres_url)
-    await asyncio.gather(*(store.look(lambda tx: tx.all(all_jobs)) for _ in range(8)))
+    await asyncio.gather(*(store.read(lambda tx: tx.all(all_jobs)) for _ in range(8)))
     with psycopg.connect(postgres_url) as admin:
         holding = "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL AND datname = 'market'"
         for _ in range(50):  # a reader ends its transaction after the answer
@@ -338,5 +338,5 @@ async def test_an_idle_reader_keeps_no_old_rows_from_being_cleaned_up(postgres_u
     "trouble", [errors.DiskFull, errors.ReadOnlySqlTransaction, errors.AdminShutdown, errors.CannotConnectNow]
 )
 def test_what_ails_postgresql_is_an_outage_and_no_fault_of_the_unit(trouble: type[psycopg.Error]) -> None:
-    verdict = Postgres("postgresql://nobody@/nowhere").verdict(trouble("not now"))
+    verdict = Postgres("postgresql://nobody@/nowhere").classify_error(trouble("not now"))
     assert (type(verdict), str(verdict)) == (Unavailable, "not now")

@@ -133,7 +133,7 @@ async def test_a_killed_postgres_loses_no_acknowledged_write_and_the_store_recov
         own_server.kill()
         await asyncio.wait_for(asyncio.gather(*calls), 10)
         with pytest.raises(Unavailable):
-            await store.look(lambda tx: tx.all(all_jobs))
+            await store.read(lambda tx: tx.all(all_jobs))
         own_server.start()
         assert kept <= await job_ids(store)
         kept.add((await store.write(place)).id)

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from storage.query import Query
-from storage.rows import Moment, as_row
+from storage.rows import UtcMicroseconds, as_row
 from storage.store import Store
 from storage.tables import AgentRow, JobRow, KeyRow, SettingsRow, ThreadRow
 from storage.transaction import Tx
@@ -64,15 +64,17 @@ def test_a_row_is_made_of_exactly_its_columns() -> None:
     ],
 )
 def test_a_moment_keeps_its_microsecond(moment: datetime) -> None:
-    kept = Moment().process_bind_param(moment, sqlite.dialect())
-    assert Moment().process_result_value(kept, sqlite.dialect()) == moment
+    kept = UtcMicroseconds().process_bind_param(moment, sqlite.dialect())
+    assert UtcMicroseconds().process_result_value(kept, sqlite.dialect()) == moment
 
 
 def test_a_moment_of_another_zone_is_the_same_moment_and_one_without_a_zone_is_refused() -> None:
     abroad = NOW.astimezone(timezone(timedelta(hours=9)))
-    assert Moment().process_bind_param(abroad, sqlite.dialect()) == Moment().process_bind_param(NOW, sqlite.dialect())
+    assert UtcMicroseconds().process_bind_param(abroad, sqlite.dialect()) == UtcMicroseconds().process_bind_param(
+        NOW, sqlite.dialect()
+    )
     with pytest.raises(TypeError, match="naive"):
-        Moment().process_bind_param(NOW.replace(tzinfo=None), sqlite.dialect())
+        UtcMicroseconds().process_bind_param(NOW.replace(tzinfo=None), sqlite.dialect())
 
 
 def test_a_query_is_compiled_once_for_each_database() -> None:
@@ -109,7 +111,7 @@ async def test_words_numbers_bytes_and_times_come_back_as_what_they_are(store: S
         auth_epoch=2**63 - 1, status=AgentStatus.SUSPENDED,
     )  # fmt: skip
     await store.write(lambda tx: tx.add(agent))
-    found = await store.look(lambda tx: tx.get(AgentRow, "agt_1"))
+    found = await store.read(lambda tx: tx.get(AgentRow, "agt_1"))
     assert found == agent
     assert (type(found.status), found.first_party, found.evaluator) == (AgentStatus, True, False)
 
@@ -123,11 +125,11 @@ async def test_texts_are_ordered_alike_on_both_databases(store: Store) -> None:
             tx.add(SettingsRow(name=name, value=""))
 
     await store.write(fill)
-    assert await store.look(lambda tx: tx.all(in_order)) == sorted(names)
+    assert await store.read(lambda tx: tx.all(in_order)) == sorted(names)
 
 
 async def test_run_answers_how_many_rows_it_touched(store: Store) -> None:
     await store.write(lambda tx: [tx.add(SettingsRow(name=name, value="old")) for name in ("a", "b", "c")])
     renew = Query(update(SettingsRow).where(SettingsRow.name > bindparam("after")).values(value=bindparam("new")))
     assert await store.write(lambda tx: tx.run(renew, after="a", new="new")) == 2
-    assert await store.look(lambda tx: [tx.get(SettingsRow, name).value for name in ("a", "b")]) == ["old", "new"]  # type: ignore[union-attr]
+    assert await store.read(lambda tx: [tx.get(SettingsRow, name).value for name in ("a", "b")]) == ["old", "new"]  # type: ignore[union-attr]

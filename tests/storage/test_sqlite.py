@@ -41,7 +41,7 @@ async def test_a_commit_is_on_the_disk_before_it_is_answered(sqlite_url: str, op
 async def test_readers_open_the_file_for_reading_only(sqlite_url: str, opening: Opening) -> None:
     store = opening(sqlite_url)
     await store.write(place)
-    assert [await way(pragma("query_only")) for way in (store.look, store.scan)] == [1, 1]
+    assert [await way(pragma("query_only")) for way in (store.read, store.scan)] == [1, 1]
     checkpointed = store.database.read_cursor(1)
     with closing(checkpointed.connection), pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
         checkpointed.execute("PRAGMA wal_checkpoint")
@@ -51,7 +51,7 @@ async def test_a_scan_that_is_not_quick_is_run_on_a_thread_and_the_next_ones_too
     sqlite_url: str, opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, ran = opening(sqlite_url), list[tuple[str, str]]()
-    await store.look(pragma("query_only"))  # opens the connection, which alone may take longer than a quick read
+    await store.read(pragma("query_only"))  # opens the connection, which alone may take longer than a quick read
     monkeypatch.setattr(store.loop, "time", lambda: clock[0])
     clock = [100.0]
 
@@ -70,7 +70,7 @@ async def test_a_scan_that_is_not_quick_is_run_on_a_thread_and_the_next_ones_too
     here, thread = "MainThread", "reader"
     assert ran == [(here, "9"), (here, "900000"), (thread, "900000"), (thread, "9"), (here, "9")]
     assert store.counters.scans == 4
-    assert await store.look(scan(900_000)) == 900_000, "a look ends when it is done"
+    assert await store.read(scan(900_000)) == 900_000, "a look ends when it is done"
 
 
 async def test_a_read_whose_time_is_over_ends_all_the_same_and_so_does_the_beginning_of_the_next(
@@ -90,7 +90,7 @@ async def test_every_table_is_strict(sqlite_url: str, opening: Opening) -> None:
         .select_from(text("pragma_table_list"))
         .where(text("schema = 'main' AND type = 'table'"))
     )
-    strict = dict(await opening(sqlite_url).look(lambda tx: tx.all(listed)))
+    strict = dict(await opening(sqlite_url).read(lambda tx: tx.all(listed)))
     assert {name: strict[name] for name in metadata.tables} == dict.fromkeys(metadata.tables, 1)
 
 
@@ -174,7 +174,7 @@ async def test_a_corrupt_page_is_an_outage_and_not_a_refusal(sqlite_url: str, op
     store.close()
     garble(sqlite_url)
     with pytest.raises(Unavailable, match="malformed"):
-        await opening(sqlite_url).look(lambda tx: tx.all(Query(select(AgentRow))))
+        await opening(sqlite_url).read(lambda tx: tx.all(Query(select(AgentRow))))
 
 
 def garble(url: str) -> None:
@@ -200,7 +200,7 @@ def cut(tx: Tx) -> None:
 async def test_a_reader_that_meets_an_error_opens_the_file_again(sqlite_url: str, opening: Opening) -> None:
     store = opening(sqlite_url)
     placed = await store.write(place)
-    for way in (store.look, store.scan):
+    for way in (store.read, store.scan):
         with pytest.raises(sqlite3.ProgrammingError):
             await way(cut)
         assert await job_ids(store) == {placed.id}

@@ -49,12 +49,12 @@ async def test_a_row_comes_back_as_it_was_written(store: Store) -> None:
 
 
 async def test_a_missing_row_is_none(store: Store) -> None:
-    assert await store.look(lambda tx: tx.get(JobRow, "job_none")) is None
+    assert await store.read(lambda tx: tx.get(JobRow, "job_none")) is None
     assert await store.write(lambda tx: tx.get(JobRow, "job_none", lock=True)) is None
 
 
 async def test_an_opened_store_can_be_read_before_it_is_written(store: Store) -> None:
-    assert await store.look(lambda tx: tx.one(count_jobs)) == 0
+    assert await store.read(lambda tx: tx.one(count_jobs)) == 0
     assert await store.scan(lambda tx: tx.one(count_jobs)) == 0
 
 
@@ -77,7 +77,7 @@ async def test_a_key_taken_is_a_conflict(store: Store) -> None:
     placed = await store.write(partial(place, job_id="job_1"))
     with pytest.raises(Conflict):
         await store.write(lambda tx: tx.add(placed))
-    assert await store.look(lambda tx: tx.one(count_jobs)) == 1
+    assert await store.read(lambda tx: tx.one(count_jobs)) == 1
 
 
 async def test_the_same_document_added_by_many_is_kept_once(store: Store) -> None:
@@ -85,7 +85,7 @@ async def test_the_same_document_added_by_many_is_kept_once(store: Store) -> Non
     assert (
         await asyncio.gather(*(store.write(lambda tx: tx.insert_if_absent(document)) for _ in range(30))) == [None] * 30
     )
-    assert await store.look(lambda tx: tx.all(Query(select(DocumentRow)))) == [document]
+    assert await store.read(lambda tx: tx.all(Query(select(DocumentRow)))) == [document]
 
 
 async def test_appended_rows_are_numbered_by_the_database(store: Store) -> None:
@@ -94,7 +94,7 @@ async def test_appended_rows_are_numbered_by_the_database(store: Store) -> None:
             tx.append(JobEventRow, job_id="job_1", type=kind, actor_id=None, data=None, created_at=NOW)
 
     await store.write(append)
-    assert await store.look(lambda tx: tx.all(job_history, job_id="job_1")) == [
+    assert await store.read(lambda tx: tx.all(job_history, job_id="job_1")) == [
         JobEventRow(id=1, job_id="job_1", type="created", actor_id=None, data=None, created_at=NOW),
         JobEventRow(id=2, job_id="job_1", type="accepted", actor_id=None, data=None, created_at=NOW),
     ]
@@ -102,13 +102,13 @@ async def test_appended_rows_are_numbered_by_the_database(store: Store) -> None:
 
 async def test_a_failing_unit_undoes_itself_alone(store: Store) -> None:
     def fail(tx: Tx) -> None:
-        tx.forget(place(tx).id)
+        tx.invalidate(place(tx).id)
         raise ValueError("no")
 
     answers = await asyncio.gather(*(store.write(place if i % 2 else fail) for i in range(40)), return_exceptions=True)
     assert kinds(answers) == {ValueError: 20, JobRow: 20}
     assert await job_ids(store) == {answer.id for answer in answers if isinstance(answer, JobRow)}
-    assert await store.look(lambda tx: tx.one(count_threads)) == 20
+    assert await store.read(lambda tx: tx.one(count_threads)) == 20
     assert len(await events(store)) == 40
 
 
@@ -120,7 +120,7 @@ async def test_a_statement_that_fails_undoes_its_unit_alone(store: Store) -> Non
         tx.run(wrong, nothing=None)
 
     answers = await asyncio.gather(*(store.write(place if i % 2 else fail) for i in range(10)), return_exceptions=True)
-    assert sum(isinstance(answer, JobRow) for answer in answers) == 5 == await store.look(lambda tx: tx.one(count_jobs))
+    assert sum(isinstance(answer, JobRow) for answer in answers) == 5 == await store.read(lambda tx: tx.one(count_jobs))
 
 
 async def test_a_conflict_runs_the_unit_again_and_it_sees_why(store: Store) -> None:
@@ -255,7 +255,7 @@ async def test_a_read_of_several_statements_sees_one_moment(store: Store) -> Non
     async def read() -> None:
         while seen[-1] != (320, 320):
             seen.append(await store.scan(lambda tx: (tx.one(count_jobs), tx.one(count_threads))))
-            seen.append(await store.look(lambda tx: (tx.one(count_jobs), tx.one(count_threads))))
+            seen.append(await store.read(lambda tx: (tx.one(count_jobs), tx.one(count_threads))))
             await asyncio.sleep(0)  # a fast read on SQLite does not yield to others
 
     await asyncio.gather(*(write() for _ in range(8)), read(), read())
@@ -285,7 +285,7 @@ async def test_o5_a_poller_beside_eight_writers_sees_every_event_in_order(store:
 async def test_o5_events_of_one_unit_keep_the_order_they_were_said_in(store: Store) -> None:
     def speak(tx: Tx) -> None:
         for number in range(20):
-            tx.say("agt_1", "test", f"kind.{number}", "{}", NOW)
+            tx.emit("agt_1", "test", f"kind.{number}", "{}", NOW)
 
     await asyncio.gather(*(store.write(speak) for _ in range(10)))
     said = [event.kind for event in await events(store)]
@@ -301,7 +301,7 @@ async def test_a9_what_is_due_is_claimed_once(store: Store) -> None:
     claims = [store.write(lambda tx: tx.all(claim, now=LATER, limit=10)) for _ in range(30)]
     taken = [row.id for rows in await asyncio.gather(*claims) for row in rows]
     assert sorted(taken) == sorted(f"job_{number}" for number in range(200))
-    assert {row.status for row in await store.look(lambda tx: tx.all(all_jobs))} == {"claimed"}
+    assert {row.status for row in await store.read(lambda tx: tx.all(all_jobs))} == {"claimed"}
 
 
 async def test_a_unit_whose_caller_has_gone_is_done_all_the_same(store: Store) -> None:

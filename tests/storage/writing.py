@@ -40,7 +40,7 @@ async def call(store: Store, orders: Iterator[int]) -> None:
 async def main(url: str, orders: int, end: End | None) -> None:
     file = url.removeprefix("sqlite:///")  # without open_database, because importing the migrations is slow
     store: Store = PostgresStore(Postgres(url)) if file == url else SQLiteStore(SQLite(Path(file)))
-    store.probe = end
+    store.fault_hook = end
     left = iter(range(orders))
     await asyncio.gather(*(call(store, left) for _ in range(CALLERS)))
     store.close()

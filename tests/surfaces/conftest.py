@@ -20,7 +20,7 @@ from server.middleware import Edge
 from storage.vocabulary import Env
 from tests.databases import Opening, SQLiteTemplate
 from tests.market import CHECKS, NoNames, NoWeb
-from tools.engine.config import Limits, MarketConfig, Network, Windows
+from tools.engine.config import Deadlines, Limits, MarketConfig, Network
 from tools.engine.dispatch import Market
 from tools.engine.ports import Screening, World
 
@@ -100,7 +100,7 @@ def house(limits: Limits) -> MarketConfig:
         version="0.1.0",
         pepper=b"\x05" * 32,
         networks=dict.fromkeys(Env, network),
-        windows=dict.fromkeys(Env, Windows(900, 900, 600, 600)),
+        windows=dict.fromkeys(Env, Deadlines(900, 900, 600, 600)),
         limits=limits,
     )
 
@@ -120,13 +120,13 @@ async def market(sqlite_url: str, opening: Opening, clock: FixedClock) -> Market
 @pytest.fixture
 async def limited(market: Market) -> Market:
     """The same market with rate limits."""
-    market.house = replace(market.house, limits=Limits())
+    market.config = replace(market.config, limits=Limits())
     return market
 
 
 def edged(app: App, market: Market, hosts: frozenset[str] = frozenset({HOST})) -> Edge:
     """Put the application behind the edge, as in the service."""
-    return Edge(app, hosts, market.house.docs_url, market.world.dice)
+    return Edge(app, hosts, market.config.docs_url, market.world.dice)
 
 
 approach_of = approach_reader(frozenset())

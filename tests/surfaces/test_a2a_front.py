@@ -308,7 +308,7 @@ async def test_what_is_answered_in_front_is_counted_as_what_the_sdk_answers(
     for fronted in (True, False):
         SAID.clear()
         market = markets(str(fronted))
-        market.house = house(Limits())
+        market.config = house(Limits())
         for rate in (Rate.READS, Rate.ANONYMOUS_FAILURES):
             for _ in range(ALLOWANCES[rate].calls - 2):
                 market.windows.take(rate, ALLOWANCES[rate], IP, 0.0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from protocol.a2a.sdk_bodies import Call, for_sdk
+from protocol.a2a.sdk_bodies import CallState, for_sdk
 from protocol.a2a.server import KEY_ADVICE
 from tests.surfaces.a2a_app import (
     FORMS,
@@ -153,7 +153,7 @@ async def test_an_error_that_shows_what_was_sent_shows_no_key(market: Market, pa
 
 def test_the_sdk_is_shown_no_credential() -> None:
     secret = [(name, b"secret") for name in (b"authorization", b"x-api-key", b"idempotency-key")]
-    call = Call(CallRequest(Surface.A2A, "203.0.113.7", "req_1"))
+    call = CallState(CallRequest(Surface.A2A, "203.0.113.7", "req_1"))
     shown = for_sdk({"type": "http", "headers": [*secret, (b"a2a-version", b"1.0")]}, call)
     assert shown == {"type": "http", "headers": [(b"a2a-version", b"1.0")], "a2a.call": call}
 

@@ -40,7 +40,7 @@ def verifier(market: Market) -> Callable[[pb.AgentCard], None]:
 
     def key_of(kid: str | None, jku: str | None) -> jwt.PyJWK:
         jwk = jwk_of(market.world.signer.public_key)
-        assert (kid, jku) == (jwk["kid"], f"{market.house.base_url}/.well-known/jwks.json")
+        assert (kid, jku) == (jwk["kid"], f"{market.config.base_url}/.well-known/jwks.json")
         return jwt.PyJWK(dict(jwk))
 
     return create_signature_verifier(key_of, ["EdDSA"])
@@ -63,7 +63,7 @@ def verify_by_hand(market: Market, card: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture
 def card(market: Market) -> dict[str, Any]:
     """The parsed card."""
-    found: dict[str, Any] = json.loads(card_json(market.house, CATALOGUE.values(), market.world.signer))
+    found: dict[str, Any] = json.loads(card_json(market.config, CATALOGUE.values(), market.world.signer))
     return found
 
 
@@ -86,7 +86,7 @@ def test_the_card_says_where_and_how_and_in_which_version(card: dict[str, Any]) 
 
 @pytest.mark.parametrize("make", [public_card, extended_card])
 def test_the_card_is_pure_1_0_and_holds_nothing_that_protocol_does_not_know(market: Market, make: Any) -> None:
-    made = signed(make(market.house, CATALOGUE.values()), market.house.base_url, market.world.signer)
+    made = signed(make(market.config, CATALOGUE.values()), market.config.base_url, market.world.signer)
     assert MessageToDict(ParseDict(made, pb.AgentCard())) == made
 
 
@@ -101,7 +101,7 @@ def test_the_card_shows_one_skill_per_toolset_that_names_its_operations(card: di
 def test_the_workflow_of_hiring_is_shown_where_it_exists_and_only_there(market: Market) -> None:
     others = [op for op in CATALOGUE.values() if op.name != "hire"]
     hire = replace(CATALOGUE["pay_echo"], name="hire", toolset="hiring")
-    without, having = public_card(market.house, others), public_card(market.house, [*others, hire])
+    without, having = public_card(market.config, others), public_card(market.config, [*others, hire])
     assert "hire" not in [skill["id"] for skill in without["skills"]]
     assert [skill["id"] for skill in having["skills"]] == [
         *(skill["id"] for skill in without["skills"]),
@@ -113,7 +113,7 @@ def test_the_workflow_of_hiring_is_shown_where_it_exists_and_only_there(market: 
 
 @pytest.mark.parametrize("make", [public_card, extended_card])
 def test_every_skill_has_examples_that_are_data_parts_calling_registered_operations(market: Market, make: Any) -> None:
-    skills = make(market.house, CATALOGUE.values())["skills"]
+    skills = make(market.config, CATALOGUE.values())["skills"]
     assert all(skill["examples"] and skill["tags"] for skill in skills)
     for example in (json.loads(text) for skill in skills for text in skill["examples"]):
         assert set(example) == {"tool", "arguments"}
@@ -130,7 +130,7 @@ def test_an_operation_without_an_example_shows_the_arguments_it_needs() -> None:
 
 def test_an_operation_of_rest_alone_is_on_no_card(market: Market) -> None:
     there = replace(CATALOGUE["pay_echo"], name="admin_thing", toolset="admin", surfaces=frozenset({Surface.REST}))
-    cards = [make(market.house, [*CATALOGUE.values(), there]) for make in (public_card, extended_card)]
+    cards = [make(market.config, [*CATALOGUE.values(), there]) for make in (public_card, extended_card)]
     assert "admin_thing" not in orjson.dumps(cards).decode()
     assert [skill["id"] for skill in cards[1]["skills"]] == [
         op.name for op in CATALOGUE.values() if Surface.A2A in op.surfaces
@@ -173,5 +173,5 @@ def test_a_changed_card_is_caught_by_both_verifiers(
 
 
 def test_the_same_registry_makes_the_same_bytes(market: Market) -> None:
-    made = [card_json(market.house, CATALOGUE.values(), market.world.signer) for _ in range(2)]
+    made = [card_json(market.config, CATALOGUE.values(), market.world.signer) for _ in range(2)]
     assert made[0] == made[1]

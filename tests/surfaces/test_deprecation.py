@@ -35,7 +35,7 @@ async def old_news(outside: ReadContext, _: NoArguments) -> Changelog:
     """
     if outside.caller.agent_id is None:
         raise NotFound("no news for strangers")
-    return Changelog(current_version=outside.house.version, entries=[])
+    return Changelog(current_version=outside.config.version, entries=[])
 
 
 def made(said: Deprecated) -> Operation:

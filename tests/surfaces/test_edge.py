@@ -24,7 +24,7 @@ PATHS = ("/health", "/v1/agents/me", "/mcp", "/a2a", "/openapi.json", "/nowhere"
 async def sqlite_market(opening: Any, sqlite_url: str) -> TestMarket:
     store: Store = opening(sqlite_url)
     market = TestMarket(store)
-    await market.workers.probe()
+    await market.workers.check_health()
     return market
 
 
@@ -134,7 +134,7 @@ async def test_a_head_that_does_not_end_is_refused_before_it_fills_the_memory(
     error = orjson.loads(body)["error"]
     assert head.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
     assert (error["code"], error["type"], error["docs"]) == (
-        "headers_too_large", "validation_error", f"{sqlite_market.market.house.docs_url}#headers_too_large"
+        "headers_too_large", "validation_error", f"{sqlite_market.market.config.docs_url}#headers_too_large"
     )  # fmt: skip
 
 
@@ -253,7 +253,7 @@ async def test_limits_are_told_in_both_header_forms(http: httpx.AsyncClient, sql
     from dataclasses import replace
 
     market = sqlite_market.market
-    market.house = replace(market.house, limits=replace(market.house.limits, enforced=True))
+    market.config = replace(market.config, limits=replace(market.config.limits, enforced=True))
     answer = await http.get("/v1/changelog")
     assert answer.headers["ratelimit"] == '"reads";r=599;t=60'
     assert answer.headers["ratelimit-policy"] == '"reads";q=600;w=60'

@@ -48,7 +48,7 @@ async def limited(store: Store) -> AsyncIterator[tuple[TestMarket, httpx.AsyncCl
 def exhaust(market: TestMarket, bucket: str) -> None:
     """Use up the rate limit of this address or key, and enforce limits from now on."""
     door = market.market
-    door.house = replace(door.house, limits=replace(door.house.limits, enforced=True))
+    door.config = replace(door.config, limits=replace(door.config.limits, enforced=True))
     for _ in range(ALLOWANCES[Rate.PROTOCOL_REQUESTS].calls):
         door.windows.take(Rate.PROTOCOL_REQUESTS, ALLOWANCES[Rate.PROTOCOL_REQUESTS], bucket, market.clock.monotonic())
 
@@ -84,7 +84,7 @@ async def test_a_key_that_knocks_too_often_waits_and_a_wrong_one_counts_for_its_
     before = {name for name in market.market.windows.counts if name.startswith(Rate.PROTOCOL_REQUESTS)}
     assert before == set()
     door = market.market
-    door.house = replace(door.house, limits=replace(door.house.limits, enforced=True))
+    door.config = replace(door.config, limits=replace(door.config.limits, enforced=True))
     await knock(http, what, agent)
     name, together = (name for name in market.market.windows.counts if name.startswith(Rate.PROTOCOL_REQUESTS))
     assert together == f"{Rate.PROTOCOL_REQUESTS}:{agent.id} test", "the keys of an agent together"

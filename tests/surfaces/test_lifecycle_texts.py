@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from protocol.docs.lifecycle import MEANS, TOOLS, diagram
-from protocol.docs.skill import called, skill_source
+from protocol.docs.skill import call_reference, skill_source
 from protocol.docs.texts import Texts
 from storage.vocabulary import FINAL, SELLER_FAILURES, Actor, JobStatus
 from tests.surfaces.conftest import house
@@ -56,7 +56,7 @@ def test_what_an_agent_does_stands_there_as_a_call() -> None:
     calls = {(row[0], row[1]): row[2] for row in rows(TEXTS.lifecycle_md, 7) if row[0] in (*Actor,)}
     assert {who for (who, _), call in calls.items() if call == "—"} == {"clock", "operator"}
     assert calls["seller", "deliver"] == "deliver_job(job_id, output, message?, preview?)"
-    assert calls["panel", "resolve"] == called(CATALOGUE["submit_verdict"])
+    assert calls["panel", "resolve"] == call_reference(CATALOGUE["submit_verdict"])
     moves = {(move.action, move.actor) for move in (*OPENINGS, *MOVES)}
     assert TOOLS.keys() <= moves
     assert all({*names} & CATALOGUE.keys() for names in TOOLS.values())

@@ -112,7 +112,7 @@ async def test_what_is_answered_in_front_is_counted_as_what_the_sdk_answers(
     heard = []
     for fronted in (True, False):
         market = markets(str(fronted))
-        market.house = house(Limits())
+        market.config = house(Limits())
         for rate in (Rate.PROTOCOL_REQUESTS, Rate.READS, Rate.ANONYMOUS_FAILURES):
             for _ in range(ALLOWANCES[rate].calls - 2):
                 market.windows.take(rate, ALLOWANCES[rate], IP, 0.0)

@@ -204,7 +204,7 @@ def test_a_change_gets_the_value_and_its_pointer() -> None:
 
 def test_all_that_fails_is_fenced_where_any_of_it_quotes() -> None:
     def named(first: MarketError, *beside: MarketError) -> list[str]:
-        first.beside = beside
+        first.other_failures = beside
         record = {"error": first.record("req_1", "https://market.example/docs/errors")}
         told = FENCES.show(orjson.dumps(record), record, places_in_error(first))
         assert unfenced(told.text, told.untrusted) == record

@@ -65,8 +65,8 @@ async def at_url(market: TestMarket) -> AsyncIterator[str]:
 
     def app_of(place: str) -> Any:
         door, base = market.market, f"http://{place}"
-        door.house = replace(door.house, base_url=base, other_urls=(base.replace("127.0.0.1", "localhost"),))
-        hosts = hosts_of(door.house.urls)
+        door.config = replace(door.config, base_url=base, other_urls=(base.replace("127.0.0.1", "localhost"),))
+        hosts = hosts_of(door.config.urls)
         served.append(assemble(door, Settings(_env_file=None), hosts))
         return edged(served[0], door, hosts)
 

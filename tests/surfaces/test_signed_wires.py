@@ -284,7 +284,7 @@ async def test_what_the_skill_says_to_paste_signs_recovers_and_rotates(store: St
     market.clock.at = SystemClock().now()
     ada = await market.register()
     async with served(market) as url:
-        house = market.market.house = replace(market.market.house, base_url=url)
+        house = market.market.config = replace(market.market.config, base_url=url)
         (program,) = [body for language, body in CODE.findall(skill_text("<!-- generated: signing -->\n<!-- end -->\n", CATALOGUE.values(), house)) if language == "python"]  # fmt: skip
         place: dict[str, Any] = {"agent_id": ada.id, "secret_key": ada.seed.hex()}
         await asyncio.to_thread(exec, program, place)

@@ -33,7 +33,7 @@ async def running(store: Store) -> AsyncIterator[tuple[TestMarket, httpx.AsyncCl
 async def tell(market: TestMarket, agent: Agent, *numbers: int) -> None:
     def say(tx: Tx) -> None:
         for number in numbers:
-            tx.say(agent.id, "test", "webhook.test", orjson.dumps({"n": number}).decode(), market.clock.now())
+            tx.emit(agent.id, "test", "webhook.test", orjson.dumps({"n": number}).decode(), market.clock.now())
 
     await market.store.write(say)
 
@@ -228,12 +228,12 @@ async def test_a_stream_outlasts_a_database_that_does_not_answer_and_misses_noth
     async with stream(http, agent) as opened:
         await take(opened, 1)
         with monkeypatch.context() as outage:
-            outage.setattr(market.store, "look", no_answer)
+            outage.setattr(market.store, "read", no_answer)
             while market.store.waiting:  # noqa: ASYNC110 - an earlier read; the store has no event for it
                 await asyncio.sleep(0)
             await tell(market, agent, 1)
             assert [frame["event"] for frame in await take(opened, 1)] == ["heartbeat"]
-        market.store.wake()  # as a store does after it reconnects to its database
+        market.store.notify()  # as a store does after it reconnects to its database
         while (heard := (await take(opened, 1))[0])["event"] == "heartbeat":
             pass
     assert (heard["id"], json.loads(heard["data"])["data"]["n"]) == (event_id(1), 1)
@@ -249,8 +249,8 @@ async def test_a_stream_that_waits_outlasts_a_database_that_cannot_say_whether_i
     async with stream(http, agent) as opened:
         await take(opened, 1)
         with monkeypatch.context() as outage:
-            outage.setattr(market.store, "look", no_answer)
-            market.store.drop([*market.market.caches.keys.values])
+            outage.setattr(market.store, "read", no_answer)
+            market.store.invalidate([*market.market.caches.keys.values])
             assert [frame["event"] for frame in await take(opened, 5)] == ["heartbeat"] * 5
         await market.call("revoke_api_key", by=agent, on="live", key_id=own)
         await tell(market, agent, 1)

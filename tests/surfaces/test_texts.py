@@ -13,10 +13,10 @@ from eth_account import Account
 from nacl.signing import SigningKey
 
 from protocol.docs.events import events_text
-from protocol.docs.skill import BLOCK, every_error, free_usdc, refreshed, rewrite_skill, span
+from protocol.docs.skill import BLOCK, duration, every_error, free_usdc, refreshed, rewrite_skill
 from protocol.docs.texts import Calls, Texts
 from protocol.mcp.texts import Texts as McpTexts
-from server.settings import Settings, house_of
+from server.settings import Settings, config_of
 from tests.naming import HOUSE, OPENAPI, OPERATIONS, ROOT, TEXTS, pages, routed
 from tests.surfaces.conftest import house
 from tools.catalogue import CATALOGUE
@@ -40,7 +40,7 @@ def defaults(monkeypatch: pytest.MonkeyPatch) -> MarketConfig:
     """The default settings, which skill.md in the repository is written for."""
     for name in Settings.model_fields:
         monkeypatch.delenv(f"EMPORION_{name.upper()}", raising=False)
-    return house_of(Settings(_env_file=None), bytes(32))
+    return config_of(Settings(_env_file=None), bytes(32))
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -182,7 +182,7 @@ def test_limits_that_are_off_are_said_to_be_off() -> None:
 
 
 def test_the_sandbox_says_how_its_faucet_is_asked(defaults: MarketConfig) -> None:
-    sandbox = house_of(Settings(_env_file=None), bytes(32), "http://127.0.0.1:8545")
+    sandbox = config_of(Settings(_env_file=None), bytes(32), "http://127.0.0.1:8545")
     live, test = sandbox.networks.values()
     assert free_usdc(live) == "none"
     assert free_usdc(test).startswith('`claim_test_funds`, or JSON-RPC `dev_faucet ["<address>", <amount>]`')
@@ -200,7 +200,7 @@ def test_the_form_that_is_signed_is_told_under_both_its_names() -> None:
     "seconds, said", [(3600, "1 hour"), (259_200, "72 hours"), (900, "15 minutes"), (90, "90 seconds")]
 )
 def test_spans_are_said_in_whole_units(seconds: int, said: str) -> None:
-    assert span(seconds) == said
+    assert duration(seconds) == said
 
 
 def test_the_index_leads_to_everything() -> None:

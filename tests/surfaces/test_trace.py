@@ -11,7 +11,7 @@ from tests.market import TestMarket
 from tests.surfaces.wires import WIRES, served, wire
 from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 
 PACKAGE = {"rest": "rest", "mcp": "protocol", "a2a": "protocol"}
 SURFACE = {"rest": Surface.REST, "mcp": Surface.MCP, "a2a": Surface.A2A}
@@ -25,7 +25,7 @@ async def test_a6_each_wire_goes_straight_to_the_door_with_the_callers_address(
     came: list[tuple[CallRequest, list[str]]] = []
     through = Market.call
 
-    async def recorded(self: Market, op: Any, given: Any, approach: CallRequest, key: str | None = None) -> Answer:
+    async def recorded(self: Market, op: Any, given: Any, approach: CallRequest, key: str | None = None) -> Response:
         came.append((approach, packages(sys._getframe())))
         return await through(self, op, given, approach, key)
 

@@ -36,10 +36,10 @@ async def served(market: TestMarket, *, named: bool = False) -> AsyncIterator[st
     place = f"127.0.0.1:{listening.getsockname()[1]}"
     hosts = hosts_of([f"http://{place}"])
     if named:
-        market.market.house = replace(market.market.house, base_url=f"http://{place}")
+        market.market.config = replace(market.market.config, base_url=f"http://{place}")
     surfaces = assemble(market.market, Settings(_env_file=None), hosts)
-    edge = Edge(surfaces, hosts, market.market.house.docs_url, SystemDice())
-    http = bounded_http(market.market.house.docs_url)
+    edge = Edge(surfaces, hosts, market.market.config.docs_url, SystemDice())
+    http = bounded_http(market.market.config.docs_url)
     config = uvicorn.Config(
         edge, http=http, lifespan="off", log_level="warning", access_log=False, ws="none", proxy_headers=False
     )

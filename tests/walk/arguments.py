@@ -256,7 +256,7 @@ async def a_vote(walk: Walk, agent: Agent, pick: Pick) -> Given:
 
 async def another_key(walk: Walk, agent: Agent, pick: Pick) -> Given:
     """Return a new root key with a valid or invalid proof. The agent then uses the new key."""
-    new = SigningKey(walk.market.dice.roll(32))
+    new = SigningKey(walk.market.dice.random_bytes(32))
     old, told = public_key_of(agent.seed).hex(), bytes(new.verify_key).hex()
     text = rotation_message("service", agent.id, old, told)
     good = {"new_public_key": told, "proof": new.sign(text.encode()).signature.hex()}

@@ -9,7 +9,7 @@ from server.adapters.chain import ABSENT_SECONDS
 from tests.market import Agent
 from tests.trading import PRICE
 from tests.walk.walk import Pick, Walk, usual
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 
 Json = dict[str, Any]
 NOT_NOW = {"invalid_transition", "job_not_payable", "not_paid", "job_not_settled", "not_found", "forbidden"}
@@ -68,12 +68,12 @@ async def attempt(walk: Walk, job_id: str, agent: Agent, action: str, pick: Pick
         if after["status"] == "disputed" and _found_decided(
             answer
         ):  # the refusal rolled the decision back; the next sweep repeats it
-            await walk.market.workers.judge()
+            await walk.market.workers.resolve_disputes()
             after = await walk.succeed("get_job", agent, job_id=job_id)
         judge(action, before, after, answer, sure=made.honest and well)
 
 
-def _found_decided(answer: Answer) -> bool:
+def _found_decided(answer: Response) -> bool:
     """Check whether a refused call reports that an overdue case is decided."""
     return answer.error is not None and answer.error.get("details", {}).get("status", "disputed") != "disputed"
 
@@ -106,7 +106,7 @@ async def move_money(walk: Walk, place: str, buyer: Agent, trouble: str, pick: P
         assert again.refused == late, (action, place, trouble, first.body, again.body)
 
 
-def judge(action: str, before: Json, after: Json, answer: Answer, *, sure: bool) -> None:
+def judge(action: str, before: Json, after: Json, answer: Response, *, sure: bool) -> None:
     said = (action, before["role"], before["status"], before["available_actions"], answer.status, answer.body)
     if before["status"] == "disputed" != after["status"]:
         before = after  # overdue, but no one was left to draw: reads do not draw, so the call decided it

@@ -25,7 +25,7 @@ from tests.walk.ground import NAMES, Ground, Receivers, Sent, Troubles
 from tests.walk.watch import Watch
 from tools.catalogue import CATALOGUE
 from tools.engine.context import CallRequest, Surface
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.ports import Chain
 from tools.engine.registry import Operation
 
@@ -117,7 +117,7 @@ class Walk:
     def stranger(self) -> Agent:
         return self.agents[4]
 
-    async def do(self, operation: str, agent: Agent | None = None, /, **given: Any) -> Answer:
+    async def do(self, operation: str, agent: Agent | None = None, /, **given: Any) -> Response:
         """Call an operation, and check all invariants."""
         fails = self.troubles.any
         if CATALOGUE[operation].streams:
@@ -136,22 +136,22 @@ class Walk:
         assert not answer.refused, (operation, answer.body)
         return orjson.loads(answer.body)
 
-    async def _sign(self, op: Operation, agent: Agent, given: dict[str, Any]) -> Answer:
+    async def _sign(self, op: Operation, agent: Agent, given: dict[str, Any]) -> Response:
         """Make a signed call with a fresh nonce."""
-        nonce, now = self.market.dice.roll(8).hex(), self.market.clock.now().timestamp()
+        nonce, now = self.market.dice.random_bytes(8).hex(), self.market.clock.now().timestamp()
         return await self.market.market.call(op, given, approach(agent, op, given, now, nonce=nonce))
 
-    async def _listen(self, operation: str, agent: Agent | None, given: dict[str, Any]) -> Answer:
+    async def _listen(self, operation: str, agent: Agent | None, given: dict[str, Any]) -> Response:
         """Return the first frame of an event stream, or a whole document, as an answer."""
         came = CallRequest(Surface.REST, "203.0.113.9", "req_test", credential=agent and agent.keys["test"])
         opened = await self.market.market.stream(CATALOGUE[operation], given, came)
-        if isinstance(opened, Answer):
+        if isinstance(opened, Response):
             return opened
         if CATALOGUE[operation].document is not None:
-            return Answer(200, b"".join([piece async for piece in opened]))
+            return Response(200, b"".join([piece async for piece in opened]))
         frame = await anext(opened)
         await opened.aclose()
-        return Answer(200, frame.data)
+        return Response(200, frame.data)
 
     # -- the chain -------------------------------------------------------------------------------------------------
 
@@ -177,8 +177,8 @@ class Walk:
         """Run one step of the workers, or all in turn. A repeat of a step must find nothing to do."""
         workers = self.market.workers
         steps: dict[str, Callable[[], Any]] = {
-            "sweep": workers.sweep, "expire bounties": workers.expire_bounties, "judge": workers.judge, "tell": workers.tell, "fire": workers.fire, "send": self.sender.step,
-            "wind down": workers.close_deleted_accounts, "keep house": workers.purge_old, "probe": workers.probe,
+            "sweep": workers.sweep, "expire bounties": workers.expire_bounties, "judge": workers.resolve_disputes, "tell": workers.send_reminders, "fire": workers.fire_schedules, "send": self.sender.step,
+            "wind down": workers.close_deleted_accounts, "keep house": workers.purge_old, "probe": workers.check_health,
             "write touches": workers.write_touches, "index": workers.index_agents,
             "look": self.looks.step,
         }  # fmt: skip

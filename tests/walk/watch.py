@@ -17,7 +17,7 @@ from storage.tables import BountyRow, DisputeRow, EventRow, JobEventRow, JobRow,
 from storage.transaction import Tx
 from storage.vocabulary import Actor, BountyStatus, JobStatus, SeatStatus, SettlementKind, SettlementStatus
 from tests.walk.ground import Receivers, Sent
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.events import payloads as eventdata
 from tools.events.webhooks import records as webhooks
 from tools.jobs.lifecycle import MOVES, NOTICES, OPENINGS
@@ -57,7 +57,7 @@ class Watch:
     readers: dict[str, set[str]] = field(default_factory=dict)  # job: the agents that may read its work
     kept: dict[str, int] = field(default_factory=dict)  # job: money received and not sent back, in minor units
 
-    async def answered(self, operation: str, reader: str | None, answer: Answer, *, chain_fails: bool) -> None:
+    async def answered(self, operation: str, reader: str | None, answer: Response, *, chain_fails: bool) -> None:
         """Check for no 500, a 502 only if the chain fails, and no sealed work in the answer.
 
         An undeclared error would be a 500.
@@ -69,7 +69,7 @@ class Watch:
             self._owed(orjson.loads(answer.body))
 
     async def after_step(self) -> None:
-        await self.store.look(self._rows)
+        await self.store.read(self._rows)
         for _, body in self.receivers.posted[self.heard :]:
             self._posting(body)
         self.heard = len(self.receivers.posted)

@@ -23,7 +23,7 @@ from tests.trading import OFFER, binding
 from tests.walk.ground import Receivers, Sent
 from tests.walk.watch import Watch
 from tools.catalogue import CATALOGUE
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.engine.ports import Chain
 
 Json = dict[str, Any]
@@ -93,7 +93,7 @@ class World:
         self.market = TestMarket(store, self.chains)
         self.sent, self.unshown = dict[str, Sent](), set[str]()
         self.evms = {on: Chained(number, self._seconds, self.sent) for on, number in CHAINS.items()}
-        self.outside = ReadContext(self.market)
+        self.read_ctx = ReadContext(self.market)
         self.watch = Watch(store, Receivers(), self.sent, {})
         self.cast = dict[str, Agent]()
         self.known = dict[str, Known]()
@@ -119,12 +119,12 @@ class World:
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
-    async def answer(self, operation: str, by: Agent | None, on: str, given: Json) -> Answer:
+    async def answer(self, operation: str, by: Agent | None, on: str, given: Json) -> Response:
         """Call an operation, signed if it needs a signature; return the answer."""
         op, market = CATALOGUE[operation], self.market
         self.calls[operation] += 1
         if op.auth == "signed" and by is not None:
-            nonce, now = market.dice.roll(8).hex(), market.clock.now().timestamp()
+            nonce, now = market.dice.random_bytes(8).hex(), market.clock.now().timestamp()
             answer = await market.market.call(op, given, approach(by, op, given, now, nonce=nonce))
         else:
             answer = await market.answer(operation, given, key=by.keys[on] if by else None)
@@ -221,10 +221,10 @@ class World:
     async def work(self) -> None:
         """Run each worker's step once."""
         workers = self.market.workers
-        for step in (workers.sweep, workers.expire_bounties, workers.judge, workers.tell):
+        for step in (workers.sweep, workers.expire_bounties, workers.resolve_disputes, workers.send_reminders):
             await step()
             assert await step() == 0, f"{step.__name__} was done twice"
-        await self.outside.looks.step()
+        await self.read_ctx.looks.step()
         await workers.close_deleted_accounts()
         await workers.write_touches()
 

@@ -69,7 +69,7 @@ async def another_wallet(world: World, agent: Agent, number: int) -> Story:
 
 async def proven(world: World, agent: Agent, domain: str) -> None:
     world.note({**await world.call("get_me", agent), "verified_domain": domain})
-    await world.outside.verified(agent, domain, "live")
+    await world.read_ctx.verified(agent, domain, "live")
     assert (await world.call("get_me", agent))["verified_domain"] is not None
 
 
@@ -79,13 +79,13 @@ async def domains(world: World, sela: Agent, zoe: Agent, otto: Agent) -> Story:
         await proven(world, agent, domain)
         yield HOUR
     await proven(world, world.cast[TAKER], DOMAINS[1])
-    (taken,) = await world.outside.events(zoe, "agent.domain_revoked")
+    (taken,) = await world.read_ctx.events(zoe, "agent.domain_revoked")
     assert (taken["domain"], taken["reason"]) == (DOMAINS[1], "claimed_by_other_agent")
-    del world.outside.zone.records[f"_service.{DOMAINS[2]}"]
+    del world.read_ctx.zone.records[f"_service.{DOMAINS[2]}"]
     for _ in range(3):
         yield DAY + HOUR
         await world.work()
-    (lost,) = await world.outside.events(otto, "agent.domain_revoked")
+    (lost,) = await world.read_ctx.events(otto, "agent.domain_revoked")
     assert (lost["domain"], lost["reason"]) == (DOMAINS[2], "challenge_missing")
     assert [(await world.call("get_me", one))["verified_domain"] for one in (zoe, otto)] == [None, None]
 

@@ -46,7 +46,7 @@ async def settlements_are_the_chains_transfers(world: World) -> int:
 
     Transfers that the script never reported are left out.
     """
-    rows = await world.store.look(lambda tx: tx.all(every_settlement))
+    rows = await world.store.read(lambda tx: tx.all(every_settlement))
     for on in CHAINS:
         logs = transfers_on(world, on)
         kept = [row for row in rows if row.env == on]
@@ -73,13 +73,13 @@ async def settlements_are_the_chains_transfers(world: World) -> int:
 
 
 async def every_job_stands_where_its_script_says(ledger: Ledger) -> None:
-    rows = {row.id: row for row in await ledger.world.store.look(lambda tx: tx.all(every_job))}
+    rows = {row.id: row for row in await ledger.world.store.read(lambda tx: tx.all(every_job))}
     assert {deal.job["id"]: deal.status for deal in ledger.deals} == {one.id: one.status for one in rows.values()}
 
 
 async def events_have_no_gaps(world: World) -> None:
     """Check that each agent reads exactly its events, page by page, in the order of ids."""
-    rows = await world.store.look(lambda tx: tx.all(every_event))
+    rows = await world.store.read(lambda tx: tx.all(every_event))
     assert [row.id for row in rows] == sorted({row.id for row in rows})
     said = defaultdict[tuple[str, str], list[str]](list)
     for row in rows:
@@ -159,9 +159,9 @@ async def nobody_near_a_party_was_seated(ledger: Ledger) -> None:
             times[judge, party in parties] += 1
             assert judge not in drawn_from | seated if party in parties else judge in drawn_from, (judge, deal.case)
     assert min(times.values()) >= 3, "each had cases near it and cases far from it"
-    cases = await world.store.look(lambda tx: tx.all(every_case))
+    cases = await world.store.read(lambda tx: tx.all(every_case))
     assert {deal.case for deal in ledger.deals if deal.case} == {case.id for case in cases}
-    assert await world.store.look(lambda tx: all(tx.all(draws_of_dispute, dispute_id=case.id) for case in cases))
+    assert await world.store.read(lambda tx: all(tx.all(draws_of_dispute, dispute_id=case.id) for case in cases))
 
 
 class Hit(NamedTuple):

@@ -45,11 +45,11 @@ async def opened(deal: Deal, kind: str = "odd") -> None:
 
 
 async def seats(deal: Deal) -> list[SeatRow]:
-    return await deal.world.store.look(lambda tx: tx.all(seats_of_dispute, dispute_id=deal.case))
+    return await deal.world.store.read(lambda tx: tx.all(seats_of_dispute, dispute_id=deal.case))
 
 
 async def draws(deal: Deal) -> list[DrawRow]:
-    return await deal.world.store.look(lambda tx: tx.all(draws_of_dispute, dispute_id=deal.case))
+    return await deal.world.store.read(lambda tx: tx.all(draws_of_dispute, dispute_id=deal.case))
 
 
 async def everybody_reads(deal: Deal) -> None:

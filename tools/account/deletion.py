@@ -27,7 +27,7 @@ from tools.engine.context import TxContext
 from tools.events.webhooks.logic import end_webhooks_of
 from tools.jobs.lifecycle import FILLS_CAPACITY, LISTING_MOVES, ListingMove, allowed
 from tools.jobs.logic import apply_move, run_clock
-from tools.jobs.snapshot import see
+from tools.jobs.snapshot import load
 from tools.listings.logic import index
 
 BATCH = 25  # rows that one unit of work changes
@@ -131,11 +131,11 @@ def _jobs(env: Env, role: Actor, status: JobStatus) -> Part:
 
 def _close(ctx: TxContext, row: JobRow, role: Actor, agent_id: str) -> None:
     """Make the clock's due move, then have the seller decline or the buyer cancel."""
-    seen = run_clock(ctx, see(ctx.tx, row))
+    seen = run_clock(ctx, load(ctx.tx, row))
     move = allowed(seen.facts, "decline" if role is Actor.SELLER else "cancel", role, ctx.now)
     if move is not None:
         why = f"the {role} has left the market"
-        apply_move(ctx, seen, move, agent_id, told={"by": role.value, "reason": why}, cancel_reason=why)
+        apply_move(ctx, seen, move, agent_id, data={"by": role.value, "reason": why}, cancel_reason=why)
 
 
 def _listings(env: Env, move: ListingMove) -> Part:

@@ -30,7 +30,7 @@ log = structlog.get_logger("emporion.exports")
     toolset="agents",
     only_rest="one JSON document of any size, streamed; over MCP and A2A the lists show the same, page by page",
 )
-async def export_me(outside: ReadContext, _: NoArguments) -> AsyncGenerator[bytes, None]:
+async def export_me(read_ctx: ReadContext, _: NoArguments) -> AsyncGenerator[bytes, None]:
     """Export everything you have here as one streamed JSON document, once a day per environment.
 
     It holds your records of the key's environment, and what both share: profile, handles, wallets, and keys without
@@ -39,18 +39,18 @@ async def export_me(outside: ReadContext, _: NoArguments) -> AsyncGenerator[byte
     earlier if the database fails, your key is revoked or you read nothing for 20 seconds; the day's export is then used up.
     `emporion verify FILE` checks its receipts and the attestation offline.
     """
-    reader = Reader(outside)
+    reader = Reader(read_ctx)
     await reader.ask("get_me")  # a database that does not answer refuses before the day's export is counted
-    if outside.house.limits.enforced:
-        await _count(outside)
+    if read_ctx.config.limits.enforced:
+        await _count(read_ctx)
     return _unbroken(gather_pages(document(reader)))
 
 
-async def _count(outside: ReadContext) -> None:
+async def _count(read_ctx: ReadContext) -> None:
     """Count the export against the agent's one a day, for all processes and keys together."""
-    bucket, allowance = f"{outside.caller.agent}:{outside.env}", ALLOWANCES[Rate.EXPORT]
-    quota = await outside.store.write(
-        lambda tx: take_shared(tx, Rate.EXPORT, allowance, bucket, outside.now), "count an export"
+    bucket, allowance = f"{read_ctx.caller.agent}:{read_ctx.env}", ALLOWANCES[Rate.EXPORT]
+    quota = await read_ctx.store.write(
+        lambda tx: take_shared(tx, Rate.EXPORT, allowance, bucket, read_ctx.now), "count an export"
     )
     raise_if_exceeded(quota)
 
@@ -68,14 +68,14 @@ async def _unbroken(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes
 
 async def document(reader: Reader) -> AsyncGenerator[bytes, None]:
     """Yield the text of the export, from its first section to finished_at."""
-    outside = reader.outside
+    read_ctx = reader.read_ctx
     head = {
         "object": "export",
         "version": 1,
-        "platform": platform(outside),
+        "platform": platform(read_ctx),
         "agent_id": reader.agent,
-        "env": outside.env,
-        "generated_at": stamp(outside.now),
+        "env": read_ctx.env,
+        "generated_at": stamp(read_ctx.now),
     }
     yield orjson.dumps(head)[:-1]
     for name, section in SECTIONS.items():

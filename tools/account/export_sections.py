@@ -11,7 +11,7 @@ from storage.identifier_history import domains_by_name, handles_by_name, keys_by
 from storage.jobs import jobs_of
 from storage.tables import BountyRow, ProposalRow
 from tools.account.export_records import HeldDomain, HeldHandle, HeldWallet, RetiredKey, SentReport
-from tools.account.export_writer import PAGE, One, Page, Reader, Section, listed, one, page_of, rows
+from tools.account.export_writer import PAGE, One, Page, Reader, Section, one_record, page_of, pages_of, pages_of_rows
 from tools.agents.logic import handles
 from tools.bounties.logic import proposal_fields, traders
 from tools.bounties.records import Proposal
@@ -34,7 +34,7 @@ async def _reputation(reader: Reader, _: str) -> bytes:
 
 
 async def _reviews_received(reader: Reader, _: str, cursor: Json) -> Page:
-    return await listed("list_reviews", agent_id=reader.agent)(reader, "", cursor)
+    return await pages_of("list_reviews", agent_id=reader.agent)(reader, "", cursor)
 
 
 async def _domains(reader: Reader, _: str, __: Json) -> Page:
@@ -55,7 +55,7 @@ async def _events(reader: Reader, _: str, place: Json) -> Page:
 
     Otherwise the export of a busy agent might never end for a slow reader.
     """
-    since, last = place or (None, await reader.look(_newest))
+    since, last = place or (None, await reader.read(_newest))
     if last is None:
         return Page([], [], None)
     page = await reader.ask("list_events", limit=PAGE, since=since)
@@ -152,46 +152,46 @@ def _reports(ctx: TxContext, _: str, before: Json) -> Page:
 
 
 SECTIONS: Mapping[str, One | Section] = {
-    "profile": one("get_me"),
-    "handles": Section(rows(_handles)),
-    "wallets": Section(rows(_wallets)),
-    "proven_domains": Section(rows(_proven_domains)),
-    "public_keys": Section(rows(_public_keys)),
-    "api_keys": Section(listed("list_api_keys")),
+    "profile": one_record("get_me"),
+    "handles": Section(pages_of_rows(_handles)),
+    "wallets": Section(pages_of_rows(_wallets)),
+    "proven_domains": Section(pages_of_rows(_proven_domains)),
+    "public_keys": Section(pages_of_rows(_public_keys)),
+    "api_keys": Section(pages_of("list_api_keys")),
     "domains": Section(_domains),
-    "evaluator": one("get_evaluator"),
+    "evaluator": one_record("get_evaluator"),
     "reputation": _reputation,
     "attestation": _attestation,
-    "listings": Section(listed("list_my_listings")),
+    "listings": Section(pages_of("list_my_listings")),
     "bounties": Section(
-        listed("list_my_bounties"),
-        record=one("get_bounty", of="bounty_id"),
+        pages_of("list_my_bounties"),
+        record=one_record("get_bounty", of="bounty_id"),
         called="bounty",
-        within={"proposals": Section(rows(_proposals_on))},
+        within={"proposals": Section(pages_of_rows(_proposals_on))},
     ),
-    "proposals": Section(rows(_proposals)),
+    "proposals": Section(pages_of_rows(_proposals)),
     "jobs": Section(
-        listed("list_jobs"),
+        pages_of("list_jobs"),
         called="job",
-        beside={"receipt": one("get_receipt", of="job_id")},
-        within={"deliveries": Section(_deliveries), "events": Section(listed("list_job_events", of="job_id"))},
+        beside={"receipt": one_record("get_receipt", of="job_id")},
+        within={"deliveries": Section(_deliveries), "events": Section(pages_of("list_job_events", of="job_id"))},
     ),
-    "settlements": Section(listed("list_settlements")),
-    "reviews_written": Section(rows(_reviews_written)),
+    "settlements": Section(pages_of("list_settlements")),
+    "reviews_written": Section(pages_of_rows(_reviews_written)),
     "reviews_received": Section(_reviews_received),
-    "disputes": Section(listed("list_disputes"), record=one("get_dispute", of="dispute_id")),
+    "disputes": Section(pages_of("list_disputes"), record=one_record("get_dispute", of="dispute_id")),
     "threads": Section(
-        rows(_threads),
+        pages_of_rows(_threads),
         called="thread",
-        within={"messages": Section(listed("list_messages", of="thread_id", order="desc"))},
+        within={"messages": Section(pages_of("list_messages", of="thread_id", order="desc"))},
     ),
     "events": Section(_events),
     "webhooks": Section(
-        listed("list_webhooks"),
+        pages_of("list_webhooks"),
         called="webhook",
-        within={"deliveries": Section(listed("list_webhook_deliveries", of="webhook_id"))},
+        within={"deliveries": Section(pages_of("list_webhook_deliveries", of="webhook_id"))},
     ),
-    "schedules": Section(listed("list_schedules")),
-    "memory": Section(listed("list_memory", known_by="key"), record=one("get_memory", of="key")),
-    "support_reports": Section(rows(_reports)),
+    "schedules": Section(pages_of("list_schedules")),
+    "memory": Section(pages_of("list_memory", known_by="key"), record=one_record("get_memory", of="key")),
+    "support_reports": Section(pages_of_rows(_reports)),
 }

@@ -48,38 +48,40 @@ class Reader:
     Raises Unauthenticated if the caller's credential ends during the export.
     """
 
-    def __init__(self, outside: ReadContext) -> None:
-        self.outside = outside
+    def __init__(self, read_ctx: ReadContext) -> None:
+        self.read_ctx = read_ctx
 
     @property
     def agent(self) -> str:
-        return self.outside.caller.agent
+        return self.read_ctx.caller.agent
 
     def now(self) -> str:
-        return stamp(self.outside.world.clock.now())
+        return stamp(self.read_ctx.world.clock.now())
 
-    async def look(self, read: Callable[[TxContext], T]) -> T:
+    async def read(self, read: Callable[[TxContext], T]) -> T:
         here = await self._here()
-        return await here.store.look(lambda tx: read(_context(here, tx)))
+        return await here.store.read(lambda tx: read(_context(here, tx)))
 
     async def ask(self, name: str, **given: Json) -> Any:
         """Return what an operation answers the caller, or raise its error."""
         op = CATALOGUE[name]
         arguments: Arguments = op.input(**given)
-        if not op.outside:
-            return await self.look(lambda ctx: op.run(ctx, arguments))
+        if not op.outside_transaction:
+            return await self.read(lambda ctx: op.run(ctx, arguments))
         return await op.run(await self._here(), arguments)
 
     async def may_go_on(self) -> bool:
         """Check whether the caller's credential is still valid."""
-        outside = self.outside
-        return await still_opens(outside.caller, outside.store, outside.caches, outside.house, outside.world.clock)
+        read_ctx = self.read_ctx
+        return await still_opens(
+            read_ctx.caller, read_ctx.store, read_ctx.caches, read_ctx.config, read_ctx.world.clock
+        )
 
     async def _here(self) -> ReadContext:
         await asyncio.sleep(0)  # a read may run on the event loop, so let other tasks run between two
         if not await self.may_go_on():
             raise Unauthenticated("this credential ended while the export was written")
-        return replace(self.outside, now=self.outside.world.clock.now())
+        return replace(self.read_ctx, now=self.read_ctx.world.clock.now())
 
 
 async def written(reader: Reader, section: Section, of: str) -> AsyncGenerator[bytes, None]:
@@ -131,7 +133,7 @@ async def _element(reader: Reader, section: Section, record: bytes, name: str) -
     yield b"}"
 
 
-def one(name: str, of: str = "") -> One:
+def one_record(name: str, of: str = "") -> One:
     """Make a reader of the record that an operation returns; `of` names the argument for its id."""
 
     async def read(reader: Reader, known_as: str) -> bytes:
@@ -140,7 +142,7 @@ def one(name: str, of: str = "") -> One:
     return read
 
 
-def listed(name: str, of: str = "", known_by: str = "id", **given: Json) -> Pages:
+def pages_of(name: str, of: str = "", known_by: str = "id", **given: Json) -> Pages:
     """Make a reader of a list operation's pages; `of` names the argument for the list's owner."""
 
     async def read(reader: Reader, owner: str, cursor: Json) -> Page:
@@ -152,11 +154,11 @@ def listed(name: str, of: str = "", known_by: str = "id", **given: Json) -> Page
     return read
 
 
-def rows(read: Callable[[TxContext, str, Json], Page]) -> Pages:
+def pages_of_rows(read: Callable[[TxContext, str, Json], Page]) -> Pages:
     """Make a reader of pages that no operation lists in a stable order."""
 
     async def pages(reader: Reader, owner: str, place: Json) -> Page:
-        return await reader.look(lambda ctx: read(ctx, owner, place))
+        return await reader.read(lambda ctx: read(ctx, owner, place))
 
     return pages
 
@@ -166,5 +168,7 @@ def page_of(records: Sequence[object], names: Sequence[str], asked: Sequence[obj
     return Page([encode(record) for record in records], names, names[-1] if len(asked) == PAGE else None)
 
 
-def _context(outside: ReadContext, tx: Tx) -> TxContext:
-    return TxContext(tx, outside.world, outside.house, outside.caller, outside.env, outside.now, outside.operations)
+def _context(read_ctx: ReadContext, tx: Tx) -> TxContext:
+    return TxContext(
+        tx, read_ctx.world, read_ctx.config, read_ctx.caller, read_ctx.env, read_ctx.now, read_ctx.operations
+    )

@@ -16,18 +16,18 @@ KINDS = ["application/json", "text/plain"]
 
 
 def card_of(
-    house: MarketConfig, name: str, description: str, skills: list[Card], *, at: str = "/a2a", **capabilities: Any
+    config: MarketConfig, name: str, description: str, skills: list[Card], *, at: str = "/a2a", **capabilities: Any
 ) -> Card:
     """Return an unsigned A2A 1.0 card; `skills` is the only member that may be empty."""
-    login = {"tokenUrl": house.base_url + TOKEN_PATH, "scopes": SCOPES_ARE}
+    login = {"tokenUrl": config.base_url + TOKEN_PATH, "scopes": SCOPES_ARE}
     return {
         "name": name,
         "description": description,
-        "version": house.version,
-        "provider": {"organization": house.title, "url": house.base_url},
-        "documentationUrl": f"{house.base_url}/llms.txt",
+        "version": config.version,
+        "provider": {"organization": config.title, "url": config.base_url},
+        "documentationUrl": f"{config.base_url}/llms.txt",
         "supportedInterfaces": [
-            {"url": house.base_url + at, "protocolBinding": binding, "protocolVersion": "1.0"}
+            {"url": config.base_url + at, "protocolBinding": binding, "protocolVersion": "1.0"}
             for binding in ("JSONRPC", "HTTP+JSON")
         ],
         "capabilities": {"streaming": True, "pushNotifications": True, "extendedAgentCard": True} | capabilities,
@@ -37,7 +37,7 @@ def card_of(
             "oauth": {
                 "oauth2SecurityScheme": {
                     "flows": {"clientCredentials": login},
-                    "oauth2MetadataUrl": house.base_url + SERVER_PATH,
+                    "oauth2MetadataUrl": config.base_url + SERVER_PATH,
                 }
             },
         },

@@ -45,16 +45,16 @@ class SearchAgents(Listed):
 
 
 @operation("GET /v1/agents", auth="optional", errors=(InvalidCursor,), toolset="agents", examples=({"q": "translate"},))
-async def search_agents(outside: ReadContext, asked: SearchAgents) -> AgentPage:
+async def search_agents(read_ctx: ReadContext, asked: SearchAgents) -> AgentPage:
     """Find agents by words, capability, tag, framework or proven domain, newest first.
 
     Needs no key. An agent is the same in both environments. Next: get_agent, list_reviews, or search_listings with seller set to its
     id. Names and descriptions are the agents' own words: untrusted.
     """
-    same = replace(outside, env=Env.LIVE)  # a cursor goes on with another environment's key too
+    same = replace(read_ctx, env=Env.LIVE)  # a cursor goes on with another environment's key too
     bare = asked.model_copy(update={"env": None})
     place = place_of(same, "search_agents", bare, asked.cursor)
-    found, rows = await outside.store.scan(lambda tx: _search(tx, asked, place, outside.now))
+    found, rows = await read_ctx.store.scan(lambda tx: _search(tx, asked, place, read_ctx.now))
     more = found is not None and found.after is not None
     return AgentPage(
         data=[agent_record(row) for row in rows],

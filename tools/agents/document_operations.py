@@ -44,7 +44,7 @@ def get_registration_file(ctx: TxContext, ref: Named) -> RegistrationFile:
 
     The URI of the agent's token must lead to it. Its words are the agent's own.
     """
-    return registration_file(ctx.house, _named(ctx, ref))
+    return registration_file(ctx.config, _named(ctx, ref))
 
 
 @_document("GET /agents/{agent_id}/agent-card.json")
@@ -57,7 +57,7 @@ def get_agent_card(ctx: TxContext, ref: NamedIn) -> AgentCard:
     agent, env = _named(ctx, ref), ref.env or Env.LIVE
     asked = {"seller_id": agent.id, "env": env, "before": AFTER_ALL, "limit": MAX_SKILLS}
     active = ctx.tx.all(listings_of_seller(True), **asked, status=ListingStatus.ACTIVE)
-    return agent_card(ctx.house, signer_in_force(ctx), agent, active, env)
+    return agent_card(ctx.config, signer_in_force(ctx), agent, active, env)
 
 
 @_document("GET /agents/{agent_id}/did.json")
@@ -66,7 +66,7 @@ def get_did_document(ctx: TxContext, ref: Named) -> DidDocument:
     agent = _named(ctx, ref)
     if not agent.key_proven:
         raise NotFound("this agent has not proven its key", hint="recover_agent with revoke_existing proves it.")
-    return did_document(ctx.house, agent)
+    return did_document(ctx.config, agent)
 
 
 @_document("GET /agents/{agent_id}/jwks.json")
@@ -85,7 +85,7 @@ def get_client_metadata(ctx: TxContext, ref: Named) -> ClientMetadata:
 
     Its address is the client id for other servers that accept such ids.
     """
-    return client_metadata(ctx.house, _named(ctx, ref))
+    return client_metadata(ctx.config, _named(ctx, ref))
 
 
 @operation(
@@ -97,7 +97,7 @@ def get_client_metadata(ctx: TxContext, ref: Named) -> ClientMetadata:
 )
 def get_service_registration(ctx: TxContext, _: NoArguments) -> RegistrationFile:
     """Read the ERC-8004 registration file of the market itself."""
-    return service_file(ctx.house, did_of(signer_in_force(ctx).public_key))
+    return service_file(ctx.config, did_of(signer_in_force(ctx).public_key))
 
 
 def _named(ctx: TxContext, ref: Named) -> AgentRow:

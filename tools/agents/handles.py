@@ -23,14 +23,14 @@ def first_handle(ctx: TxContext, wanted: str | None, name: str) -> str:
     Raises HandleTaken.
     """
     if wanted:
-        if reserved_word(wanted, ctx.house.brand) is not None or not _is_free(ctx, wanted):
+        if reserved_word(wanted, ctx.config.brand) is not None or not _is_free(ctx, wanted):
             raise _taken(wanted)
         return wanted
     plain = unicodedata.normalize("NFKD", name.lower()).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", plain)[:28].strip("-")
     slug = slug if len(slug) >= 3 else f"agent-{slug}".strip("-")
-    slug = slug if reserved_word(slug, ctx.house.brand) is None else "agent"
-    return slug if _is_free(ctx, slug) else f"{slug[:27]}-{ctx.world.dice.roll(2).hex()}"
+    slug = slug if reserved_word(slug, ctx.config.brand) is None else "agent"
+    return slug if _is_free(ctx, slug) else f"{slug[:27]}-{ctx.world.dice.random_bytes(2).hex()}"
 
 
 def hold(ctx: TxContext, handle: str, agent_id: str) -> None:
@@ -46,14 +46,14 @@ def change_handle(ctx: TxContext, agent: AgentRow, wanted: str) -> None:
 
     Raises HandleTaken or HandleLimit.
     """
-    if not agent.first_party and reserved_word(wanted, ctx.house.brand) is not None:
+    if not agent.first_party and reserved_word(wanted, ctx.config.brand) is not None:
         raise _taken(wanted)
     held = ctx.tx.get(HandleRow, wanted)
     if held is not None and held.agent_id == agent.id:
         return
     if held is not None or not _is_free(ctx, wanted):
         raise _taken(wanted)
-    most = ctx.house.limits.former_handles
+    most = ctx.config.limits.former_handles
     former = (ctx.tx.one(handles_held, agent_id=agent.id) or 1) - 1
     if former >= most:
         raise HandleLimit(f"you gave up {former} handles, and they stay yours; at most {most}", limit=most)
@@ -62,14 +62,14 @@ def change_handle(ctx: TxContext, agent: AgentRow, wanted: str) -> None:
 
 def check_name(ctx: TxContext, name: str) -> None:
     """Raise InvalidRequest if a name could be mistaken for the market or its operator."""
-    word = reserved_word(name, ctx.house.brand)
+    word = reserved_word(name, ctx.config.brand)
     if word is not None:
         hint = f"Choose a name without {word} and what looks like it; it is kept for the market itself."
         raise InvalidRequest(f"name: {word} is reserved", param="name", hint=hint)
 
 
 def _is_free(ctx: TxContext, handle: str) -> bool:
-    reserved = handle in RESERVED or handle == ctx.house.brand.lower() or handle.startswith(tuple(Prefix))
+    reserved = handle in RESERVED or handle == ctx.config.brand.lower() or handle.startswith(tuple(Prefix))
     return not reserved and ctx.tx.get(HandleRow, handle) is None
 
 

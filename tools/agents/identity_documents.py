@@ -36,24 +36,24 @@ MAX_CHARACTERS = 500  # of a listing's description in a card
 MAX_EXAMPLE = 2000  # characters; a longer example is left out of the card
 
 
-def registration_file(house: MarketConfig, agent: AgentRow) -> RegistrationFile:
+def registration_file(config: MarketConfig, agent: AgentRow) -> RegistrationFile:
     """Return the ERC-8004 registration file, the target of the token's URI."""
     return {
         "type": TYPE,
         "name": agent.name,
-        "description": agent.description or f"An agent on {house.title}.",
-        "services": _services(house, agent),
+        "description": agent.description or f"An agent on {config.title}.",
+        "services": _services(config, agent),
         "x402Support": False,
         "active": agent.status is AgentStatus.ACTIVE,
         "registrations": _registrations(agent),
         "supportedTrust": ["reputation"],
-        "extension": _extension(house, agent),
+        "extension": _extension(config, agent),
     }
 
 
-def service_file(house: MarketConfig, did: str) -> RegistrationFile:
+def service_file(config: MarketConfig, did: str) -> RegistrationFile:
     """Return the registration file of the market itself, which holds no token."""
-    base = house.base_url
+    base = config.base_url
     card: VersionedService = {
         "name": "A2A",
         "endpoint": f"{base}/.well-known/agent-card.json",
@@ -61,7 +61,7 @@ def service_file(house: MarketConfig, did: str) -> RegistrationFile:
     }
     return {
         "type": TYPE,
-        "name": house.title,
+        "name": config.title,
         "description": "A market where software agents hire each other and pay wallet to wallet in USDC.",
         "services": [
             {"name": "web", "endpoint": base},
@@ -77,9 +77,9 @@ def service_file(house: MarketConfig, did: str) -> RegistrationFile:
     }
 
 
-def did_document(house: MarketConfig, agent: AgentRow) -> DidDocument:
+def did_document(config: MarketConfig, agent: AgentRow) -> DidDocument:
     """Return the document of `did:web:<host>:agents:<id>` (did:web method, 3.2)."""
-    did, key = _did_web(house, agent), did_of(bytes.fromhex(agent.public_key))
+    did, key = _did_web(config, agent), did_of(bytes.fromhex(agent.public_key))
     multibase = key.removeprefix("did:key:")
     method = f"{did}#{multibase}"
     proven = [f"https://{agent.verified_domain}"] if agent.verified_domain else []
@@ -93,57 +93,59 @@ def did_document(house: MarketConfig, agent: AgentRow) -> DidDocument:
         "authentication": [method],
         "assertionMethod": [method],
         "service": [
-            {"id": f"{did}#card", "type": "A2A", "serviceEndpoint": paper(house, agent, "agent-card.json")},
-            {"id": f"{did}#erc8004", "type": "ERC8004", "serviceEndpoint": paper(house, agent, "erc8004.json")},
+            {"id": f"{did}#card", "type": "A2A", "serviceEndpoint": paper(config, agent, "agent-card.json")},
+            {"id": f"{did}#erc8004", "type": "ERC8004", "serviceEndpoint": paper(config, agent, "erc8004.json")},
         ],
     }
 
 
-def client_metadata(house: MarketConfig, agent: AgentRow) -> ClientMetadata:
+def client_metadata(config: MarketConfig, agent: AgentRow) -> ClientMetadata:
     """Return the agent as an OAuth client that authenticates with its own key."""
     return {
-        "client_id": paper(house, agent, "cimd.json"),
+        "client_id": paper(config, agent, "cimd.json"),
         "client_name": agent.name,
-        "client_uri": f"{house.base_url}/v1/agents/{agent.id}",
-        "jwks_uri": paper(house, agent, "jwks.json"),
+        "client_uri": f"{config.base_url}/v1/agents/{agent.id}",
+        "jwks_uri": paper(config, agent, "jwks.json"),
         "grant_types": ["client_credentials"],
         "token_endpoint_auth_method": "private_key_jwt",
         "token_endpoint_auth_signing_alg": "EdDSA",
     }
 
 
-def agent_card(house: MarketConfig, signer: Signer, agent: AgentRow, listings: list[ListingRow], env: Env) -> AgentCard:
+def agent_card(
+    config: MarketConfig, signer: Signer, agent: AgentRow, listings: list[ListingRow], env: Env
+) -> AgentCard:
     """Return the agent's card.
 
     Its A2A endpoint is the market's: a listing is ordered there, and the agent gets an event.
     """
     words = f" Its own words: {agent.description}" if agent.description else ""
     description = (
-        f"An agent on {house.title}, hired at its A2A endpoint here with a key of this market: each skill is one of its "
+        f"An agent on {config.title}, hired at its A2A endpoint here with a key of this market: each skill is one of its "
         f"{env.value} listings. A data part {{listing_id, input}} orders it, and the answer is a task.{words}"
     )
     skills = [_skill(agent, listing) for listing in listings]
     card = card_of(
-        house,
+        config,
         agent.name,
         description,
         skills,
         at=f"/a2a/agents/{agent.handle}",
         extendedAgentCard=False,
-        extensions=[_identity(house, agent)],
+        extensions=[_identity(config, agent)],
     )
-    return cast(AgentCard, signed(card, house.base_url, signer))
+    return cast(AgentCard, signed(card, config.base_url, signer))
 
 
-def paper(house: MarketConfig, agent: AgentRow, name: str) -> str:
-    return f"{house.base_url}/agents/{agent.id}/{name}"
+def paper(config: MarketConfig, agent: AgentRow, name: str) -> str:
+    return f"{config.base_url}/agents/{agent.id}/{name}"
 
 
-def _services(house: MarketConfig, agent: AgentRow) -> list[VersionedService | Service]:
+def _services(config: MarketConfig, agent: AgentRow) -> list[VersionedService | Service]:
     """Return the agent's endpoints; without a card URL of its own, that of its card here."""
     own: dict[str, str] = orjson.loads(agent.endpoints)
     found: list[VersionedService | Service] = [
-        {"name": "web", "endpoint": own.get("homepage") or f"{house.base_url}/v1/agents/{agent.id}"},
+        {"name": "web", "endpoint": own.get("homepage") or f"{config.base_url}/v1/agents/{agent.id}"},
     ]
     if did := proven_did(agent):
         found.append({"name": "DID", "endpoint": did})
@@ -151,7 +153,7 @@ def _services(house: MarketConfig, agent: AgentRow) -> list[VersionedService | S
     if card:
         found.append({"name": "A2A", "endpoint": card})
     else:
-        found.append({"name": "A2A", "endpoint": paper(house, agent, "agent-card.json"), "version": A2A_VERSION})
+        found.append({"name": "A2A", "endpoint": paper(config, agent, "agent-card.json"), "version": A2A_VERSION})
     if "mcp_url" in own:
         found.append({"name": "MCP", "endpoint": own["mcp_url"]})
     return found
@@ -166,10 +168,10 @@ def _registrations(agent: AgentRow) -> list[Registration]:
     return [{"agentId": token, "agentRegistry": link["registry"]}]
 
 
-def _extension(house: MarketConfig, agent: AgentRow) -> dict[str, Json]:
+def _extension(config: MarketConfig, agent: AgentRow) -> dict[str, Json]:
     linked = {
-        "reputation": _served(house, agent, "/v1/agents/{agent_id}/reputation"),
-        "attestation": _served(house, agent, "/v1/agents/{agent_id}/reputation/attestation"),
+        "reputation": _served(config, agent, "/v1/agents/{agent_id}/reputation"),
+        "attestation": _served(config, agent, "/v1/agents/{agent_id}/reputation/attestation"),
     }
     return {
         "id": agent.id,
@@ -179,32 +181,32 @@ def _extension(house: MarketConfig, agent: AgentRow) -> dict[str, Json]:
         "first_party": agent.first_party,
         "verified_domain": agent.verified_domain,
         "erc8004": orjson.loads(agent.erc8004) if agent.erc8004 else None,
-        "profile": f"{house.base_url}/v1/agents/{agent.id}",
+        "profile": f"{config.base_url}/v1/agents/{agent.id}",
         **{name: url for name, url in linked.items() if url},
-        "jwks": paper(house, agent, "jwks.json"),
-        "did_document": paper(house, agent, "did.json"),
-        "cimd": paper(house, agent, "cimd.json"),
-        "hire": f"{house.base_url}/v1/listings?seller={agent.id}",
-        "message": {"tool": "start_thread", "method": "POST", "url": f"{house.base_url}/v1/threads"},
-        "platform": house.base_url,
+        "jwks": paper(config, agent, "jwks.json"),
+        "did_document": paper(config, agent, "did.json"),
+        "cimd": paper(config, agent, "cimd.json"),
+        "hire": f"{config.base_url}/v1/listings?seller={agent.id}",
+        "message": {"tool": "start_thread", "method": "POST", "url": f"{config.base_url}/v1/threads"},
+        "platform": config.base_url,
     }
 
 
-def _served(house: MarketConfig, agent: AgentRow, path: str) -> str | None:
+def _served(config: MarketConfig, agent: AgentRow, path: str) -> str | None:
     """Return the URL of a path; None if no operation serves it."""
     found = any(op.path == path and op.method == "GET" for op in CATALOGUE.values())
-    return house.base_url + path.format(agent_id=agent.id) if found else None
+    return config.base_url + path.format(agent_id=agent.id) if found else None
 
 
-def _identity(house: MarketConfig, agent: AgentRow) -> Card:
+def _identity(config: MarketConfig, agent: AgentRow) -> Card:
     """Return the agent's identity as an extension, because A2A has no field for it."""
     return {
         "uri": DID_CORE,
         "description": "The agent's own decentralized identifier, and what this market has seen proven.",
         "params": {
             "did": proven_did(agent),
-            "jwks": paper(house, agent, "jwks.json"),
-            "did_document": paper(house, agent, "did.json"),
+            "jwks": paper(config, agent, "jwks.json"),
+            "did_document": paper(config, agent, "did.json"),
             "trust_tier": agent.trust_tier,
         },
     }
@@ -225,8 +227,8 @@ def _skill(agent: AgentRow, row: ListingRow) -> Card:
     }
 
 
-def _did_web(house: MarketConfig, agent: AgentRow) -> str:
-    parts = urlsplit(house.base_url)
+def _did_web(config: MarketConfig, agent: AgentRow) -> str:
+    parts = urlsplit(config.base_url)
     place = quote(parts.netloc, safe="")
     path = [quote(one, safe="") for one in parts.path.split("/") if one]
     return ":".join(["did:web", place, *path, "agents", agent.id])

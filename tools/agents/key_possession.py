@@ -30,10 +30,10 @@ def check_possession(ctx: TxContext, public_key: str, proof: str | None, signed_
     if proof is None or signed_at is None:
         missing = "proof" if proof is None else "signed_at"
         raise InvalidRequest(f"{missing}: proof and signed_at go together", param=missing)
-    text = registration_message(ctx.house.brand, public_key, signed_at)
+    text = registration_message(ctx.config.brand, public_key, signed_at)
     if abs(ctx.now.timestamp() - signed_at) > PROOF_SECONDS:
         hint = f"Sign details.text with the present time in it; a proof is good for {PROOF_SECONDS} seconds."
-        fresh = registration_message(ctx.house.brand, public_key, int(ctx.now.timestamp()))
+        fresh = registration_message(ctx.config.brand, public_key, int(ctx.now.timestamp()))
         raise InvalidRequest("signed_at: is too far from the market's clock", param="signed_at", hint=hint, text=fresh)
     if not verify_ed25519(bytes.fromhex(public_key), text.encode(), proof):
         hint = "Sign details.text with the secret key of public_key; send the signature as 128 hex characters."
@@ -60,12 +60,12 @@ def claim_key(ctx: TxContext, public_key: str, param: str, *, proven: bool) -> N
 
 def _displace(ctx: TxContext, holder: AgentRow) -> None:
     """Replace the agent's key by a random unknown one, which ends the tokens of the old key."""
-    unknown = public_key_of(ctx.world.dice.roll(32))
+    unknown = public_key_of(ctx.world.dice.random_bytes(32))
     ctx.tx.change(holder, public_key=unknown.hex(), auth_epoch=holder.auth_epoch + 1)
-    ctx.tx.forget(f"seller:{holder.id}", f"holder:{holder.id}")
+    ctx.tx.invalidate(f"seller:{holder.id}", f"holder:{holder.id}")
     if holder.status is AgentStatus.DELETED:
         return
     dids = {"old_did": did_of(bytes.fromhex(holder.public_key)), "new_did": did_of(unknown)}
     told = orjson.dumps({**dids, "hint": TAKEN}).decode()
     for env in Env:
-        ctx.tx.say(holder.id, env, "agent.key_rotated", told, ctx.now)
+        ctx.tx.emit(holder.id, env, "agent.key_rotated", told, ctx.now)

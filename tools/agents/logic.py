@@ -38,7 +38,7 @@ def change_agent(tx: Tx, row: AgentRow, **values: object) -> AgentRow:
     """Change an agent, reindex it for search, and drop the cached listings that show it."""
     changed = tx.change(row, **values)
     index(tx, changed)
-    tx.forget(f"seller:{row.id}", f"holder:{row.id}")
+    tx.invalidate(f"seller:{row.id}", f"holder:{row.id}")
     return changed
 
 
@@ -93,7 +93,7 @@ def agent_record(row: AgentRow) -> Agent:
 def own_record(ctx: TxContext, row: AgentRow) -> OwnAgent:
     """Return the agent's own view of itself in the environment of the call."""
     wallet, room = ctx.tx.get(WalletRow, row.id, ctx.env), ctx.tx.get(RoomRow, row.id, ctx.env)
-    limit = None if row.first_party else ctx.house.limits.storage_bytes
+    limit = None if row.first_party else ctx.config.limits.storage_bytes
     return OwnAgent(
         **agent_fields(row),
         metadata=orjson.loads(row.metadata_json) if row.metadata_json else None,

@@ -68,7 +68,7 @@ def register_agent(ctx: TxContext, form: RegisterAgent, _: list[str]) -> AgentCr
     to sell, to pay or to be paid, bind a wallet next with set_wallet_address.
     To prove your key later, call recover_agent with revoke_existing.
     """
-    callable_endpoints(ctx.house, form.endpoints or {})
+    callable_endpoints(ctx.config, form.endpoints or {})
     check_name(ctx, form.name)
     handle = first_handle(ctx, form.handle, form.name)
     identity = (
@@ -87,8 +87,8 @@ def register_agent(ctx: TxContext, form: RegisterAgent, _: list[str]) -> AgentCr
         api_keys=first_keys(ctx, row.id),
         keypair=identity,
         wallet_address=None,
-        next_steps=_first_steps(ctx.house.brand, row.id),
-        docs=documents(ctx.house.base_url),
+        next_steps=_first_steps(ctx.config.brand, row.id),
+        docs=documents(ctx.config.base_url),
     )
 
 
@@ -141,7 +141,7 @@ def update_me(ctx: TxContext, change: UpdateMe, _: list[str]) -> OwnAgent:
     it, nobody is found by it, and you may take it back. A test key cannot change name, handle or endpoints of an agent
     that has anything on live.
     """
-    callable_endpoints(ctx.house, change.endpoints or {})
+    callable_endpoints(ctx.config, change.endpoints or {})
     if (change.endpoints or {}).get("webhook_url"):
         need_scope(ctx.caller, "read")  # what is posted there is read
     row = acting_agent(ctx)
@@ -183,7 +183,7 @@ def _wanted(row: AgentRow, change: UpdateMe) -> dict[str, object]:
 def _tell_referrer(ctx: TxContext, referrer: AgentRow, newcomer: AgentRow) -> None:
     data = orjson.dumps({"new_agent_id": newcomer.id, "hint": "An agent you referred has registered."}).decode()
     for env in Env:
-        ctx.tx.say(referrer.id, env, "agent.referred", data, ctx.now)
+        ctx.tx.emit(referrer.id, env, "agent.referred", data, ctx.now)
 
 
 def _first_steps(brand: str, agent_id: str) -> list[Step]:

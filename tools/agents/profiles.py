@@ -46,10 +46,10 @@ def _endpoints(given: dict[str, str | None]) -> dict[str, str | None]:
     return given
 
 
-def _metadata(given: dict[str, Json]) -> dict[str, Json]:
-    if len(orjson.dumps(given)) > MAX_METADATA:
+def _metadata(arguments: dict[str, Json]) -> dict[str, Json]:
+    if len(orjson.dumps(arguments)) > MAX_METADATA:
         raise ValueError(f"at most {MAX_METADATA} bytes as JSON")
-    return given
+    return arguments
 
 
 # The rules of the validators above, as far as JSON Schema can express them.
@@ -94,9 +94,9 @@ class Profile(Arguments):
     )
 
 
-async def judge_profile(_: ReadContext, said: Profile) -> list[str]:
+async def judge_profile(_: ReadContext, profile: Profile) -> list[str]:
     """Return the warnings of the public texts; raise ContentRejected for apparent attacks."""
-    words = {name: getattr(said, name) for name in PUBLIC if getattr(said, name) is not None}
+    words = {name: getattr(profile, name) for name in PUBLIC if getattr(profile, name) is not None}
     return await public_words_beside(words, len(orjson.dumps(words)))
 
 

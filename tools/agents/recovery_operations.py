@@ -119,7 +119,7 @@ def rotate_key(ctx: TxContext, asked: RotateKey) -> Agent:
 
 
 def _check_proof(ctx: TxContext, agent: AgentRow, asked: RotateKey) -> None:
-    text = rotation_message(ctx.house.brand, agent.id, agent.public_key, asked.new_public_key)
+    text = rotation_message(ctx.config.brand, agent.id, agent.public_key, asked.new_public_key)
     if not verify_ed25519(bytes.fromhex(asked.new_public_key), text.encode(), asked.proof):
         raise InvalidRequest(
             "the new key did not sign the change",
@@ -132,4 +132,4 @@ def _check_proof(ctx: TxContext, agent: AgentRow, asked: RotateKey) -> None:
 def _tell(ctx: TxContext, kind: str, **told: str | bool) -> None:
     """Write the event in both environments, because the root key is shared by both."""
     for env in Env:
-        ctx.tx.say(ctx.agent, env, kind, orjson.dumps(told).decode(), ctx.now)
+        ctx.tx.emit(ctx.agent, env, kind, orjson.dumps(told).decode(), ctx.now)

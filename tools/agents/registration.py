@@ -17,7 +17,7 @@ from tools.kernel.records import Step
 
 def new_keypair(ctx: TxContext) -> MadeKeyPair:
     """Make an Ed25519 identity; its secret is shown once and not stored."""
-    seed = ctx.world.dice.roll(32)
+    seed = ctx.world.dice.random_bytes(32)
     public_key = bytes(SigningKey(seed).verify_key)
     return MadeKeyPair(public_key=public_key.hex(), did=did_of(public_key), secret_key=seed.hex())
 

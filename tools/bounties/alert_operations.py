@@ -32,7 +32,7 @@ def get_bounty_alerts(ctx: TxContext, _: NoArguments) -> BountyAlerts:
 
 
 @operation("POST /v1/agents/me/bounty-alerts", scope="sell", idempotent=True, toolset="bounties")
-def set_bounty_alerts(ctx: TxContext, said: SetBountyAlerts) -> BountyAlerts:
+def set_bounty_alerts(ctx: TxContext, arguments: SetBountyAlerts) -> BountyAlerts:
     """Switch alerts of new bounties on or off, in the environment of your key.
 
     A bounty fits if it has words of your capabilities or tags, which update_me sets. It comes as the event
@@ -42,9 +42,9 @@ def set_bounty_alerts(ctx: TxContext, said: SetBountyAlerts) -> BountyAlerts:
     agent = acting_agent(ctx)
     row = ctx.tx.get(BountyAlertRow, agent.id, ctx.env, lock=True)
     if row is None:
-        row = ctx.tx.add(BountyAlertRow(agent_id=agent.id, env=ctx.env, enabled=said.enabled, updated_at=ctx.now))
-    elif row.enabled is not said.enabled:
-        row = ctx.tx.change(row, enabled=said.enabled, updated_at=ctx.now)
+        row = ctx.tx.add(BountyAlertRow(agent_id=agent.id, env=ctx.env, enabled=arguments.enabled, updated_at=ctx.now))
+    elif row.enabled is not arguments.enabled:
+        row = ctx.tx.change(row, enabled=arguments.enabled, updated_at=ctx.now)
     return _record(ctx, agent, row)
 
 

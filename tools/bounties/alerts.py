@@ -84,7 +84,7 @@ def _tell(
         "buyer_id": bounty.buyer_id,
         "expires_at": stamp(bounty.expires_at),
     }
-    ctx.tx.say(agent.id, bounty.env, "bounty.match", orjson.dumps(told).decode(), ctx.now)
+    ctx.tx.emit(agent.id, bounty.env, "bounty.match", orjson.dumps(told).decode(), ctx.now)
 
 
 def _words(bounty: BountyRow) -> tuple[str, ...]:

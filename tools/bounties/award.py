@@ -91,7 +91,7 @@ def _new_job(
         preview_schema=bounty.preview_schema,
         acceptance=bounty.acceptance,
         content_warnings=bounty.content_warnings,
-        panel_seed=ctx.world.dice.roll(32),
+        panel_seed=ctx.world.dice.random_bytes(32),
         head_at_order=newest.number,
         block_time_at_order=newest.time,
         accept_by=None,

@@ -24,7 +24,7 @@ from tools.events.payloads import ProposalChosen
 from tools.jobs.errors import FirstPartySelfDealing, JobLimit, SellerHasNoWalletAddress
 from tools.jobs.open_job_limits import take_job
 from tools.jobs.self_dealing import check_pair
-from tools.jobs.snapshot import see
+from tools.jobs.snapshot import load
 from tools.jobs.views import job_record
 from tools.kernel.money import MAX_PRICE, display
 
@@ -45,8 +45,8 @@ class AwardBounty(BountyNamed):
     ] = 3600
 
 
-async def look_at_chain(outside: ReadContext, _: AwardBounty) -> NewestBlock:
-    return await newest_block(outside)
+async def look_at_chain(read_ctx: ReadContext, _: AwardBounty) -> NewestBlock:
+    return await newest_block(read_ctx)
 
 
 @operation(
@@ -134,7 +134,7 @@ def _awarded(ctx: TxContext, bounty: BountyRow) -> BountyAwarded:
     assert bounty.awarded_job_id is not None
     job = ctx.tx.get(JobRow, bounty.awarded_job_id)
     assert job is not None
-    return BountyAwarded(bounty=bounty_record(ctx, bounty), job=job_record(ctx, see(ctx.tx, job)))
+    return BountyAwarded(bounty=bounty_record(ctx, bounty), job=job_record(ctx, load(ctx.tx, job)))
 
 
 def _tell_chosen(ctx: TxContext, row: ProposalRow, job_id: str) -> None:
@@ -147,4 +147,4 @@ def _tell_chosen(ctx: TxContext, row: ProposalRow, job_id: str) -> None:
         "payment": "upfront" if row.payment == "upfront" else "on_delivery",
         "buyer_id": row.buyer_id,
     }
-    ctx.tx.say(row.seller_id, row.env, "bounty.awarded", orjson.dumps(told).decode(), ctx.now)
+    ctx.tx.emit(row.seller_id, row.env, "bounty.awarded", orjson.dumps(told).decode(), ctx.now)

@@ -13,7 +13,7 @@ from tools.bounties.records import Comparison
 from tools.engine.stored_documents import text_of
 from tools.kernel.json_schema import checker_for, is_expensive
 from tools.reputation.logic import figures_in
-from tools.reputation.rules import EMPTY, Tally, on_time_rate
+from tools.reputation.rules import EMPTY, Figures, on_time_rate
 
 Fit = Literal["same_schema", "example_fits", "not_shown"]
 
@@ -43,7 +43,7 @@ def comparisons(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) ->
     return {one: _comparison(known.get(one, EMPTY), fits.get(one)) for one in sellers}
 
 
-def _comparison(tally: Tally, fit: Fit | None) -> Comparison:
+def _comparison(tally: Figures, fit: Fit | None) -> Comparison:
     return Comparison(
         on_time_rate=on_time_rate(tally),
         deliveries=tally.timed,

@@ -83,7 +83,7 @@ def run_clock(ctx: TxContext, row: BountyRow) -> BountyRow:
     if move is None:
         return row
     told: BountyExpired = {"bounty_id": row.id, "proposal_id": None, "buyer_id": row.buyer_id}
-    ctx.tx.say(row.buyer_id, row.env, "bounty.expired", orjson.dumps(told).decode(), ctx.now)
+    ctx.tx.emit(row.buyer_id, row.env, "bounty.expired", orjson.dumps(told).decode(), ctx.now)
     return end(ctx, row, move, at=row.expires_at)
 
 
@@ -236,7 +236,7 @@ def _tell_rejected(ctx: TxContext, bounty: BountyRow, proposal: ProposalRow) -> 
                 buyer_id=bounty.buyer_id,
             ),
         )
-    ctx.tx.say(proposal.seller_id, proposal.env, kind, orjson.dumps(told).decode(), ctx.now)
+    ctx.tx.emit(proposal.seller_id, proposal.env, kind, orjson.dumps(told).decode(), ctx.now)
 
 
 def _listed(ids: Iterable[str]) -> str:

@@ -28,9 +28,9 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, StorageFull
 from tools.engine.follow_up_steps import after_withdrawal
 from tools.engine.next_steps import step, steps
-from tools.engine.paging import cursor_to, filled, place_of
+from tools.engine.paging import as_many_as_fit, cursor_to, place_of
 from tools.engine.registry import operation
-from tools.engine.storage_quotas import size_of, take
+from tools.engine.storage_quotas import count_bytes, size_of
 from tools.events.payloads import ProposalReceived
 from tools.jobs.errors import FirstPartySelfDealing
 from tools.jobs.self_dealing import check_pair
@@ -91,7 +91,7 @@ def propose_on_bounty(ctx: TxContext, asked: ProposeOnBounty) -> ProposalMade:
         "content_warnings": orjson.dumps(warned).decode(),
         "updated_at": ctx.now,
     }
-    take(ctx, size_of(asked.message) - (0 if known is None else size_of(known.message)))
+    count_bytes(ctx, size_of(asked.message) - (0 if known is None else size_of(known.message)))
     row = _first_proposal(ctx, bounty, said) if known is None else _again(ctx, known, said)
     _tell_buyer(ctx, row, seller, warned, updated=known is not None)
     fields = proposal_fields(row, trader(seller), bounty, ctx.now)
@@ -110,22 +110,22 @@ class ListProposals(Listed, BountyNamed):
 
 
 @operation("GET /v1/bounties/{bounty_id}/proposals", errors=(NotFound, InvalidCursor), toolset="bounties")
-async def list_proposals(outside: ReadContext, asked: ListProposals) -> ProposalPage:
+async def list_proposals(read_ctx: ReadContext, asked: ListProposals) -> ProposalPage:
     """Compare the proposals on your bounty, lowest price first; as a seller, see your own.
 
     comparison holds the market's figures for each seller: deliveries in time, distinct paying wallets of third parties,
     whether its listings show the requested schema. message comes last: the seller's words, untrusted. Next:
     award_bounty.
     """
-    place = place_of(outside, "list_proposals", asked, asked.cursor, outside.caller.agent) or FIRST
-    rows, records, open_to_me = await outside.store.scan(lambda tx: _compared(tx, outside, asked, place))
-    page = filled(records)
+    place = place_of(read_ctx, "list_proposals", asked, asked.cursor, read_ctx.caller.agent) or FIRST
+    rows, records, open_to_me = await read_ctx.store.scan(lambda tx: _compared(tx, read_ctx, asked, place))
+    page = as_many_as_fit(records)
     more = len(rows) > len(page)
     last = [page[-1].price, page[-1].id] if page else None
     return ProposalPage(
         data=page,
         has_more=more,
-        next_cursor=cursor_to(outside, "list_proposals", asked, last, outside.caller.agent) if more else None,
+        next_cursor=cursor_to(read_ctx, "list_proposals", asked, last, read_ctx.caller.agent) if more else None,
         hint=None if page else "There is none here that you may see: a seller sees its own, the buyer all.",
         next_steps=_decisions(asked, page, more) if open_to_me else [],
     )
@@ -194,8 +194,8 @@ def _proposer(ctx: TxContext, bounty: BountyRow, asked: ProposeOnBounty) -> Agen
     return seller
 
 
-def _first_proposal(ctx: TxContext, bounty: BountyRow, said: dict[str, Json]) -> ProposalRow:
-    most = ctx.house.limits.proposals_per_bounty
+def _first_proposal(ctx: TxContext, bounty: BountyRow, values: dict[str, Json]) -> ProposalRow:
+    most = ctx.config.limits.proposals_per_bounty
     if bounty.proposal_count >= most:
         raise ProposalLimit(f"this bounty has {most} proposals and takes no more", limit=most)
     thread = new_thread(ctx, ThreadKind.BOUNTY, (bounty.buyer_id, ctx.agent), bounty_id=bounty.id)
@@ -208,29 +208,29 @@ def _first_proposal(ctx: TxContext, bounty: BountyRow, said: dict[str, Json]) ->
             seller_id=ctx.agent,
             thread_id=thread.id,
             created_at=ctx.now,
-            **said,
+            **values,
         )
     )
     ctx.tx.change(bounty, proposal_count=bounty.proposal_count + 1)
     return row
 
 
-def _again(ctx: TxContext, known: ProposalRow, said: dict[str, Json]) -> ProposalRow:
+def _again(ctx: TxContext, known: ProposalRow, values: dict[str, Json]) -> ProposalRow:
     if proposal_move(known.status, "propose", Actor.SELLER) is None:
         raise ProposalFinal(f"your proposal was {known.status}", status=known.status.value)
-    return ctx.tx.change(known, **said)
+    return ctx.tx.change(known, **values)
 
 
 def _compared(
-    tx: Tx, outside: ReadContext, asked: ListProposals, place: Json
+    tx: Tx, read_ctx: ReadContext, asked: ListProposals, place: Json
 ) -> tuple[list[ProposalRow], list[Proposal], bool]:
     """Return rows and records of the proposals the caller may see, and whether it may award one.
 
     There is one row more than fits on the page if more follow.
     """
-    me = outside.caller.agent
-    bounty = find_bounty(tx, asked.bounty_id, outside.env)
-    open_to_me = bounty.buyer_id == me and state_now(facts_of(bounty), outside.now) is BountyStatus.OPEN
+    me = read_ctx.caller.agent
+    bounty = find_bounty(tx, asked.bounty_id, read_ctx.env)
+    open_to_me = bounty.buyer_id == me and state_now(facts_of(bounty), read_ctx.now) is BountyStatus.OPEN
     if bounty.buyer_id == me:
         price, after = place
         rows = tx.all(proposals_by_price, bounty_id=bounty.id, price=price, after=after, limit=asked.limit + 1)
@@ -238,9 +238,9 @@ def _compared(
         rows = tx.all(own_proposal, bounty_id=bounty.id, seller_id=me)
     shown = rows[: asked.limit]
     sellers = [row.seller_id for row in shown]
-    found = comparisons(tx, sellers, outside.env, bounty.deliverable_schema)
+    found = comparisons(tx, sellers, read_ctx.env, bounty.deliverable_schema)
     named = traders(tx, sellers) if sellers else {}
-    fields = [proposal_fields(row, named[row.seller_id], bounty, outside.now) for row in shown]
+    fields = [proposal_fields(row, named[row.seller_id], bounty, read_ctx.now) for row in shown]
     records = [Proposal(**one | {"comparison": found[row.seller_id]}) for one, row in zip(fields, shown, strict=True)]
     return rows, records, open_to_me
 
@@ -258,4 +258,4 @@ def _tell_buyer(ctx: TxContext, row: ProposalRow, seller: AgentRow, warned: list
         "content_warnings": warned,
         "updated": updated,
     }
-    ctx.tx.say(row.buyer_id, row.env, "bounty.proposal_received", orjson.dumps(told).decode(), ctx.now)
+    ctx.tx.emit(row.buyer_id, row.env, "bounty.proposal_received", orjson.dumps(told).decode(), ctx.now)

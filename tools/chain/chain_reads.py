@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
 
-from tools.chain.transfer_verification import ChainDown, Seen, mined_in
+from tools.chain.transfer_verification import ChainAnswers, ChainDown, mined_in
 from tools.engine.context import ReadContext
 from tools.engine.ports import Chain
 
@@ -23,20 +23,20 @@ class NewestBlock:
     time: datetime | None = None
 
 
-async def newest_block(outside: ReadContext) -> NewestBlock:
+async def newest_block(read_ctx: ReadContext) -> NewestBlock:
     """Find the newest block when an obligation begins, so that no earlier transfer can pay it.
 
     At most one request every two seconds, and at most one second of waiting, because an order does not need a chain.
     """
-    chain = outside.world.chains.get(outside.env)
+    chain = read_ctx.world.chains.get(read_ctx.env)
     if chain is None:
         return NewestBlock()
-    if _age(outside, chain.last_head) > CURRENT_SECONDS and outside.pulse.chains.get(outside.env) != "down":
+    if _age(read_ctx, chain.last_head) > CURRENT_SECONDS and read_ctx.health.chains.get(read_ctx.env) != "down":
         await _look_again(chain)
     seen = chain.last_head
-    if seen is None or _age(outside, seen) > FRESH_HEAD_SECONDS:
+    if seen is None or _age(read_ctx, seen) > FRESH_HEAD_SECONDS:
         return NewestBlock()
-    return NewestBlock(seen[0], _chain_time(outside, chain))
+    return NewestBlock(seen[0], _chain_time(read_ctx, chain))
 
 
 async def _look_again(chain: Chain) -> None:
@@ -45,24 +45,24 @@ async def _look_again(chain: Chain) -> None:
             await chain.block(await chain.head())
 
 
-def _chain_time(outside: ReadContext, chain: Chain) -> datetime | None:
+def _chain_time(read_ctx: ReadContext, chain: Chain) -> datetime | None:
     """Return the chain's time now: the newest block's time, plus the seconds since it was read.
 
     It is never later than the host's time, so a node that lies can make an honest transfer look too old only
     briefly.
     """
     read = chain.last_block_time
-    age = _age(outside, read)
+    age = _age(read_ctx, read)
     if read is None or age > FRESH_HEAD_SECONDS:
         return None
-    return datetime.fromtimestamp(min(read[0] + int(age), int(outside.now.timestamp())), UTC)
+    return datetime.fromtimestamp(min(read[0] + int(age), int(read_ctx.now.timestamp())), UTC)
 
 
-def _age(outside: ReadContext, seen: tuple[int, float] | None) -> float:
-    return inf if seen is None else outside.world.clock.monotonic() - seen[1]
+def _age(read_ctx: ReadContext, seen: tuple[int, float] | None) -> float:
+    return inf if seen is None else read_ctx.world.clock.monotonic() - seen[1]
 
 
-async def look_up(chain: Chain, transaction: str) -> Seen:
+async def look_up(chain: Chain, transaction: str) -> ChainAnswers:
     """Read the receipt, then the head, then the block, as `judge` takes them.
 
     A transaction that is in no block costs one read. The block is read last: if its hash is still the one in the
@@ -72,6 +72,6 @@ async def look_up(chain: Chain, transaction: str) -> Seen:
     receipt = await chain.receipt(transaction)
     number = mined_in(receipt)
     if number is None:
-        return Seen(receipt, None, None)
+        return ChainAnswers(receipt, None, None)
     head = await chain.head()
-    return Seen(receipt, head, await chain.block(number))
+    return ChainAnswers(receipt, head, await chain.block(number))

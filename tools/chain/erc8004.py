@@ -29,7 +29,7 @@ class Identity:
     uri: str  # at most MAX_SHOWN characters of it
 
 
-def ask(selector: str, token: str) -> str:
+def call_data(selector: str, token: str) -> str:
     """Return the call data of a function that takes the token's number."""
     return f"{selector}{int(token):0{_WORD}x}"
 

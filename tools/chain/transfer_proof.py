@@ -14,12 +14,12 @@ from tools.chain.transfer_verification import (
     BadHash,
     ChainDown,
     InvalidNodeAnswer,
-    Kind,
-    Reason,
+    InvalidReason,
     Terms,
-    Verdict,
-    judge,
+    TransferStatus,
+    Verification,
     normalise_hash,
+    verify,
 )
 from tools.chain.wallet_proof import address_of
 from tools.engine.context import ReadContext, TxContext
@@ -53,16 +53,16 @@ def no_chain(env: Env, hint: str) -> ChainUnavailable:
     return ChainUnavailable(f"no chain is configured for {env}", hint=hint, retry_after_seconds=60)
 
 
-async def ask(outside: ReadContext, transaction: str, terms: Terms) -> Verdict:
+async def verify_transfer(read_ctx: ReadContext, transaction: str, terms: Terms) -> Verification:
     """Judge what the chain of this environment shows of a transaction.
 
     Raises ChainUnavailable.
     """
-    chain = outside.world.chains.get(outside.env)
+    chain = read_ctx.world.chains.get(read_ctx.env)
     if chain is None:
-        raise no_chain(outside.env, "What was sent stands. Ask the operator: this market verifies nothing there yet.")
+        raise no_chain(read_ctx.env, "What was sent stands. Ask the operator: this market verifies nothing there yet.")
     try:
-        return judge(transaction, await look_up(chain, transaction), terms)
+        return verify(transaction, await look_up(chain, transaction), terms)
     except (ChainDown, InvalidNodeAnswer) as error:
         raise ChainUnavailable(
             "the chain reader is down or answers nonsense; the payment stands",
@@ -71,11 +71,11 @@ async def ask(outside: ReadContext, transaction: str, terms: Terms) -> Verdict:
         ) from None
 
 
-def refuse(verdict: Verdict, terms: Terms) -> None:
+def refuse_unpaid(verdict: Verification, terms: Terms) -> None:
     """Raise the error for a verdict that records nothing: not found, pending or invalid."""
-    if verdict.kind is Kind.NOT_FOUND:
+    if verdict.kind is TransferStatus.NOT_FOUND:
         raise TransactionNotFound("the chain shows no such transaction yet", param="transaction", retry_after_seconds=3)
-    if verdict.kind is Kind.PENDING:
+    if verdict.kind is TransferStatus.PENDING:
         missing = max(1, verdict.required - verdict.confirmations)
         raise TransactionPending(
             f"{verdict.confirmations} of {counted(verdict.required, 'confirmation')}",
@@ -84,7 +84,7 @@ def refuse(verdict: Verdict, terms: Terms) -> None:
             required=verdict.required,
             retry_after_seconds=max(2, 2 * missing),
         )
-    if verdict.kind is Kind.INVALID:
+    if verdict.kind is TransferStatus.INVALID:
         raise PaymentInvalid(
             f"this transaction does not settle what is owed: {verdict.reason}",
             param="transaction",
@@ -95,16 +95,16 @@ def refuse(verdict: Verdict, terms: Terms) -> None:
 
 
 _INSTEAD = {
-    Reason.WRONG_RECIPIENT: "This transfer was not for this job: ask who got it (details.seen) to send it back. Send to details.expected, "
+    InvalidReason.WRONG_RECIPIENT: "This transfer was not for this job: ask who got it (details.seen) to send it back. Send to details.expected, "
     "then call again with that transaction's hash.",
-    Reason.WRONG_SENDER: "The transfer came from a wallet that is not bound to you here. Ask the recipient to return it. Send from a wallet in "
+    InvalidReason.WRONG_SENDER: "The transfer came from a wallet that is not bound to you here. Ask the recipient to return it. Send from a wallet in "
     "details.expected (your bound one), then call again with that transaction's hash.",
 }
 
 
-def _parties(verdict: Verdict, terms: Terms) -> dict[str, Any]:
+def _parties(verdict: Verification, terms: Terms) -> dict[str, Any]:
     """Return the wallets expected and the wallets seen, if the wrong one sent or received."""
     if verdict.reason not in _INSTEAD:
         return {}
-    expected = terms.payers if verdict.reason is Reason.WRONG_SENDER else terms.payees
+    expected = terms.payers if verdict.reason is InvalidReason.WRONG_SENDER else terms.payees
     return {"expected": sorted(set(map(address_of, expected))), "seen": [address_of(one) for one in verdict.strangers]}

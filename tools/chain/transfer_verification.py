@@ -33,7 +33,7 @@ class BadHash(ValueError):
     """Text that is not a transaction hash."""
 
 
-class Kind(StrEnum):
+class TransferStatus(StrEnum):
     """The state of a transaction: NOT_FOUND and PENDING may change, PAID and INVALID do not."""
 
     PAID = "paid"
@@ -42,7 +42,7 @@ class Kind(StrEnum):
     INVALID = "invalid"
 
 
-class Reason(StrEnum):
+class InvalidReason(StrEnum):
     """Why a mined transaction is not a payment; `details.reason` of payment_invalid."""
 
     REVERTED = "reverted"
@@ -87,7 +87,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ChainAnswers:
     """Three raw answers of a node: the receipt, the head's number, the receipt's block."""
 
     receipt: object
@@ -96,16 +96,16 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verification:
     """The verdict. When PAID, `amount_minor` is net, above 0, in USDC minor units.
 
     The caller compares the price. `payer`, `payee` (lower case) are set when PAID, the block's fields as soon as its
     place is known (`block_time`: unix seconds). `confirmations`, of `required`, includes the transaction's own block.
     """
 
-    kind: Kind
+    kind: TransferStatus
     required: int
-    reason: Reason | None = None
+    reason: InvalidReason | None = None
     amount_minor: int = 0
     payer: str | None = None
     payee: str | None = None
@@ -152,7 +152,7 @@ def block_time_in(block: object) -> int | None:
         return None
 
 
-def judge(transaction: str, seen: Seen, terms: Terms) -> Verdict:
+def verify(transaction: str, seen: ChainAnswers, terms: Terms) -> Verification:
     """Judge what `seen` proves about `transaction` (from `normalise_hash`) under `terms`.
 
     A transfer is judged by its log in the asset's contract, never by the sender of the transaction, because smart
@@ -160,12 +160,12 @@ def judge(transaction: str, seen: Seen, terms: Terms) -> Verdict:
     may cure. Raises Nonsense, and nothing else, for answers that are malformed or contradict each other.
     """
     parties = _parties(terms)
-    unknown = Verdict(Kind.NOT_FOUND, terms.confirmations)
+    unknown = Verification(TransferStatus.NOT_FOUND, terms.confirmations)
     if not parties.payers or not parties.payees:
-        return _invalid(unknown, Reason.SELF_PAYMENT)
+        return _invalid(unknown, InvalidReason.SELF_PAYMENT)
     if seen.receipt is None:
         return unknown
-    pending = replace(unknown, kind=Kind.PENDING)
+    pending = replace(unknown, kind=TransferStatus.PENDING)
     number = mined_in(seen.receipt)
     if number is None:
         return pending
@@ -217,51 +217,51 @@ def _parties(terms: Terms) -> _Parties:
     return _Parties(payers - shared, payees - shared, shared)
 
 
-def _judge_content(placed: Verdict, receipt: _Receipt, parties: _Parties, terms: Terms) -> Verdict:
+def _judge_content(placed: Verification, receipt: _Receipt, parties: _Parties, terms: Terms) -> Verification:
     if not receipt.succeeded:
-        return _invalid(placed, Reason.REVERTED)
+        return _invalid(placed, InvalidReason.REVERTED)
     fault = _fault(receipt.transfers, parties)
     if fault is not None:
         return replace(_invalid(placed, fault), strangers=_strangers(receipt.transfers, parties, fault))
     if _too_old(placed, terms):
-        return _invalid(placed, Reason.TOO_OLD)
+        return _invalid(placed, InvalidReason.TOO_OLD)
     amount_minor, payer, payee = _net(receipt.transfers, parties)
     if amount_minor == 0:
-        return _invalid(placed, Reason.AMOUNT_TOO_LOW)
+        return _invalid(placed, InvalidReason.AMOUNT_TOO_LOW)
     if placed.confirmations < terms.confirmations:
         return placed
-    return replace(placed, kind=Kind.PAID, amount_minor=amount_minor, payer=payer, payee=payee)
+    return replace(placed, kind=TransferStatus.PAID, amount_minor=amount_minor, payer=payer, payee=payee)
 
 
-def _invalid(verdict: Verdict, reason: Reason) -> Verdict:
-    return replace(verdict, kind=Kind.INVALID, reason=reason)
+def _invalid(verdict: Verification, reason: InvalidReason) -> Verification:
+    return replace(verdict, kind=TransferStatus.INVALID, reason=reason)
 
 
-def _fault(transfers: list[_Transfer], parties: _Parties) -> Reason | None:
+def _fault(transfers: list[_Transfer], parties: _Parties) -> InvalidReason | None:
     payers, payees, shared = parties
     if not transfers:
-        return Reason.WRONG_ASSET
+        return InvalidReason.WRONG_ASSET
     received = [move for move in transfers if move.payee in payees and move.payer not in payees]
     if any(move.payer in payers for move in received):
         return None
     if any(move.payer in payers | shared and move.payee in payees | shared for move in transfers):
-        return Reason.SELF_PAYMENT
+        return InvalidReason.SELF_PAYMENT
     sent, came = any(move.payer in payers for move in transfers), any(move.payee in payees for move in transfers)
-    return Reason.WRONG_SENDER if came and (received or not sent) else Reason.WRONG_RECIPIENT
+    return InvalidReason.WRONG_SENDER if came and (received or not sent) else InvalidReason.WRONG_RECIPIENT
 
 
-def _strangers(transfers: list[_Transfer], parties: _Parties, fault: Reason) -> tuple[str, ...]:
+def _strangers(transfers: list[_Transfer], parties: _Parties, fault: InvalidReason) -> tuple[str, ...]:
     """Return the wallets found in place of the expected one, at most 8."""
-    if fault is Reason.WRONG_SENDER:
+    if fault is InvalidReason.WRONG_SENDER:
         found = [move.payer for move in transfers if move.payee in parties.payees]
-    elif fault is Reason.WRONG_RECIPIENT:
+    elif fault is InvalidReason.WRONG_RECIPIENT:
         found = [move.payee for move in transfers if move.payer in parties.payers] or [one.payee for one in transfers]
     else:
         found = []
     return tuple(dict.fromkeys(found))[:8]
 
 
-def _too_old(placed: Verdict, terms: Terms) -> bool:
+def _too_old(placed: Verification, terms: Terms) -> bool:
     assert placed.block_number is not None
     assert placed.block_time is not None
     return is_too_old(placed.block_number, placed.block_time, terms)

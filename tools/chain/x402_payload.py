@@ -134,10 +134,10 @@ def payment_required(url: str, description: str, accepted: dict[str, Any]) -> di
 
 
 def settle_body(
-    resource: dict[str, Any], accepted: dict[str, Any], given: Authorization, signature: str
+    resource: dict[str, Any], accepted: dict[str, Any], authorization: Authorization, signature: str
 ) -> dict[str, Any]:
     """Return the body of a request to a facilitator's /settle."""
-    payload = {"signature": signature, "authorization": given.written()}
+    payload = {"signature": signature, "authorization": authorization.written()}
     return {
         "x402Version": VERSION,
         "paymentPayload": {"x402Version": VERSION, "resource": resource, "accepted": accepted, "payload": payload},

@@ -76,7 +76,7 @@ class Payment:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequiredTerms:
     """The quoted terms, which a payment must match exactly."""
 
     network: str
@@ -109,7 +109,7 @@ def read_payment(header: str) -> Payment:
     )
 
 
-def fault_of(payment: Payment, asked: Asked, now_seconds: float) -> Fault | None:
+def fault_of(payment: Payment, asked: RequiredTerms, now_seconds: float) -> Fault | None:
     """Return why a payment does not pay what was quoted, or None; its signature is not checked."""
     given = payment.authorization
     if (elsewhere := wrong_scheme_or_network(payment, asked.network)) is not None:
@@ -156,13 +156,13 @@ def wrong_scheme_or_network(payment: Payment, network: str) -> Fault | None:
     return Fault.NETWORK if payment.network != network else None
 
 
-def settles(receipt: object, asset: str, given: Authorization) -> bool:
+def settles(receipt: object, asset: str, authorization: Authorization) -> bool:
     """Check whether a receipt shows that the token used this authorization.
 
     The token then emits AuthorizationUsed (EIP-3009).
     """
     logs = receipt.get("logs") if isinstance(receipt, dict) else None
-    return isinstance(logs, list) and any(_is_use(log, asset, given) for log in logs)
+    return isinstance(logs, list) and any(_is_use(log, asset, authorization) for log in logs)
 
 
 def transactions_with_nonce(block: object, given_nonce: str) -> list[str]:
@@ -183,11 +183,11 @@ def transactions_with_nonce(block: object, given_nonce: str) -> list[str]:
     ]
 
 
-def _is_use(log: object, asset: str, given: Authorization) -> bool:
+def _is_use(log: object, asset: str, authorization: Authorization) -> bool:
     if not isinstance(log, dict) or not isinstance(log.get("address"), str) or not isinstance(log.get("topics"), list):
         return False
     topics = [one.lower() for one in log["topics"] if isinstance(one, str)]
-    wanted = [_USED, f"0x{given.payer[2:].lower():0>64}", given.nonce]
+    wanted = [_USED, f"0x{authorization.payer[2:].lower():0>64}", authorization.nonce]
     return log["address"].lower() == asset.lower() and topics == wanted
 
 

@@ -26,13 +26,13 @@ def issue_key(
     expires_at: datetime | None = None,
 ) -> tuple[KeyRow, str]:
     """Issue a key; return its row and its secret, which is shown once and not stored."""
-    secret = api_key(env, ctx.world.dice.roll(KEY_ENTROPY_BYTES))
+    secret = api_key(env, ctx.world.dice.random_bytes(KEY_ENTROPY_BYTES))
     row = ctx.tx.add(
         KeyRow(
             id=ctx.new_id("key_"),
             agent_id=agent_id,
             env=env,
-            hash=key_hash(ctx.house.pepper, secret),
+            hash=key_hash(ctx.config.pepper, secret),
             prefix=key_prefix(secret),
             name=name,
             scopes=orjson.dumps(scopes).decode(),
@@ -50,7 +50,7 @@ def usable(ctx: TxContext, agent_id: str) -> dict[str, str]:
 
 def check_room(ctx: TxContext, agent_id: str, env: Env, hint: str | None = None) -> None:
     """Raise KeyLimit if the agent already has the most keys allowed in that environment."""
-    most, count = ctx.house.limits.usable_keys, list(usable(ctx, agent_id).values()).count(env)
+    most, count = ctx.config.limits.usable_keys, list(usable(ctx, agent_id).values()).count(env)
     if count >= most:
         raise KeyLimit(f"you have {count} usable keys of {env}, at most {most} are allowed", hint=hint, limit=most)
 
@@ -63,7 +63,7 @@ def revoke_all(tx: Tx, agent_id: str) -> None:
 
 def forget_keys(tx: Tx, agent_id: str) -> None:
     """Drop an agent's keys and token data from the caches of all processes."""
-    tx.forget(f"holder:{agent_id}", *(f"key:{hashed}" for hashed in tx.all(active_hashes, agent_id=agent_id)))
+    tx.invalidate(f"holder:{agent_id}", *(f"key:{hashed}" for hashed in tx.all(active_hashes, agent_id=agent_id)))
 
 
 def forget_oldest(ctx: TxContext, agent_id: str, env: Env) -> None:

@@ -125,7 +125,7 @@ def revoke_api_key(ctx: TxContext, ref: KeyRef) -> ApiKey:
         return key_record(row)
     if list(usable(ctx, agent.id)) == [row.id]:
         raise LastKey("this is your only usable key")
-    ctx.tx.forget(f"key:{row.hash}", f"holder:{agent.id}")
+    ctx.tx.invalidate(f"key:{row.hash}", f"holder:{agent.id}")
     return key_record(ctx.tx.change(row, status=KeyStatus.REVOKED))
 
 

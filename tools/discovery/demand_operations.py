@@ -57,17 +57,17 @@ LEAD_CHARACTERS = 400
 
 
 @operation("GET /v1/opportunities", toolset="selling")
-async def get_opportunities(outside: ReadContext, _: NoArguments) -> Opportunities:
+async def get_opportunities(read_ctx: ReadContext, _: NoArguments) -> Opportunities:
     """Find work: open bounties, new listings of others, and searches that find nothing.
 
     Bounties are those that fit your capabilities and tags, and unanswered ones. Next: propose_on_bounty, or
     create_listing for what others search for. A more precise profile (update_me) gives better matches.
     """
-    terms, fitting, unanswered_ones, newest = await outside.store.scan(lambda tx: _for_agent(tx, outside))
-    wanted = await _demand(outside, SEARCH_DAYS)
-    listings = [await shown_listing(outside, one) for one in newest]
+    terms, fitting, unanswered_ones, newest = await read_ctx.store.scan(lambda tx: _for_agent(tx, read_ctx))
+    wanted = await _demand(read_ctx, SEARCH_DAYS)
+    listings = [await shown_listing(read_ctx, one) for one in newest]
     return Opportunities(
-        env=outside.env,
+        env=read_ctx.env,
         terms=list(terms),
         bounties_for_you=fitting,
         unanswered_bounties=unanswered_ones,
@@ -85,43 +85,45 @@ class ReadDemand(PublicRead):
 
 
 @operation("GET /v1/demand", auth="optional", toolset="market")
-async def get_demand(outside: ReadContext, asked: ReadDemand) -> Demand:
+async def get_demand(read_ctx: ReadContext, asked: ReadDemand) -> Demand:
     """Show what is wanted: open bounties by category, and unmet searches of registered agents.
 
     A term is published only if two of them searched for it on one day, without parts that could identify anyone. Next:
     create_listing.
     """
-    return await _demand(outside, asked.days)
+    return await _demand(read_ctx, asked.days)
 
 
-async def _demand(outside: ReadContext, days: int) -> Demand:
-    read = lambda tx: _wanted(tx, outside, days)  # noqa: E731 - reads as what it is
-    return await outside.shared_results.of(f"demand {outside.env} {days}", lambda: outside.store.scan(read))
+async def _demand(read_ctx: ReadContext, days: int) -> Demand:
+    read = lambda tx: _wanted(tx, read_ctx, days)  # noqa: E731 - reads as what it is
+    return await read_ctx.shared_results.of(f"demand {read_ctx.env} {days}", lambda: read_ctx.store.scan(read))
 
 
-def _for_agent(tx: Tx, outside: ReadContext) -> tuple[Sequence[str], list[BountyLead], list[BountyLead], list[str]]:
-    agent = tx.get(AgentRow, outside.caller.agent)
+def _for_agent(tx: Tx, read_ctx: ReadContext) -> tuple[Sequence[str], list[BountyLead], list[BountyLead], list[str]]:
+    agent = tx.get(AgentRow, read_ctx.caller.agent)
     assert agent is not None
     labels = [*orjson.loads(agent.capabilities), *orjson.loads(agent.tags)]
     terms = capability_terms(labels)
     return (
         terms,
-        _fitting(tx, outside, terms),
-        _leads(tx, outside, _unanswered(tx, outside), terms),
-        _new_listings(tx, outside),
+        _fitting(tx, read_ctx, terms),
+        _leads(tx, read_ctx, _unanswered(tx, read_ctx), terms),
+        _new_listings(tx, read_ctx),
     )
 
 
-def _unanswered(tx: Tx, outside: ReadContext) -> list[BountyRow]:
-    asked = {"env": outside.env, "now": outside.now, "not_of": outside.caller.agent}
-    return of_many(tx.all(unanswered, **asked, limit=rows_for(EACH, outside.house.limits.open_bounties)), _buyer, EACH)
+def _unanswered(tx: Tx, read_ctx: ReadContext) -> list[BountyRow]:
+    asked = {"env": read_ctx.env, "now": read_ctx.now, "not_of": read_ctx.caller.agent}
+    return of_many(
+        tx.all(unanswered, **asked, limit=rows_for(EACH, read_ctx.config.limits.open_bounties)), _buyer, EACH
+    )
 
 
-def _new_listings(tx: Tx, outside: ReadContext) -> list[str]:
+def _new_listings(tx: Tx, read_ctx: ReadContext) -> list[str]:
     """Return the ids of the newest listings of other agents."""
-    since = first_id(Prefix.LISTING, outside.now - WEEK)
-    asked = {"env": outside.env, "seller_id": outside.caller.agent, "since": since}
-    looked_at = rows_for(EACH, outside.house.limits.active_listings)
+    since = first_id(Prefix.LISTING, read_ctx.now - WEEK)
+    asked = {"env": read_ctx.env, "seller_id": read_ctx.caller.agent, "since": since}
+    looked_at = rows_for(EACH, read_ctx.config.limits.active_listings)
     newest: list[tuple[str, str]] = tx.all(newest_of_others, **asked, limit=looked_at)
     return [listing_id for listing_id, _ in of_many(newest, lambda one: one[1], EACH)]
 
@@ -130,19 +132,19 @@ def _buyer(bounty: BountyRow) -> str:
     return bounty.buyer_id
 
 
-def _fitting(tx: Tx, outside: ReadContext, terms: Sequence[str]) -> list[BountyLead]:
+def _fitting(tx: Tx, read_ctx: ReadContext, terms: Sequence[str]) -> list[BountyLead]:
     """Return the newest open bounties with any of these terms, highest budget first."""
     if not terms:
         return []
-    found = find_bounties(tx, BountySearch(env=outside.env, terms=tuple(terms), any_terms=True, limit=LOOKED_AT))
+    found = find_bounties(tx, BountySearch(env=read_ctx.env, terms=tuple(terms), any_terms=True, limit=LOOKED_AT))
     rows = tx.all(bounties_among, ids=orjson.dumps([hit.id for hit in found.hits]).decode()) if found.hits else []
-    open_now = [row for row in rows if row.expires_at > outside.now and row.buyer_id != outside.caller.agent_id]
+    open_now = [row for row in rows if row.expires_at > read_ctx.now and row.buyer_id != read_ctx.caller.agent_id]
     best = sorted(open_now, key=lambda row: (-row.budget_max, row.id))
-    return _leads(tx, outside, of_many(best, _buyer, EACH), terms)
+    return _leads(tx, read_ctx, of_many(best, _buyer, EACH), terms)
 
 
-def _leads(tx: Tx, outside: ReadContext, rows: Sequence[BountyRow], terms: Sequence[str]) -> list[BountyLead]:
-    return [_lead(record, terms) for record in bounty_records(tx, rows, outside.now)]
+def _leads(tx: Tx, read_ctx: ReadContext, rows: Sequence[BountyRow], terms: Sequence[str]) -> list[BountyLead]:
+    return [_lead(record, terms) for record in bounty_records(tx, rows, read_ctx.now)]
 
 
 def _lead(bounty: Bounty, terms: Sequence[str]) -> BountyLead:
@@ -165,10 +167,10 @@ def _lead(bounty: Bounty, terms: Sequence[str]) -> BountyLead:
     )
 
 
-def _wanted(tx: Tx, outside: ReadContext, days: int) -> Demand:
-    env, now = outside.env, outside.now
+def _wanted(tx: Tx, read_ctx: ReadContext, days: int) -> Demand:
+    env, now = read_ctx.env, read_ctx.now
     asked = {"env": env, "since": first_day(now.date(), days), "least": MIN_CLIENTS}
-    looked_at = rows_for(OPEN_SHOWN, outside.house.limits.open_bounties)
+    looked_at = rows_for(OPEN_SHOWN, read_ctx.config.limits.open_bounties)
     highest = of_many(tx.all(highest_bounties, env=env, now=now, limit=looked_at), _buyer, OPEN_SHOWN)
     return Demand(
         env=env,
@@ -181,7 +183,7 @@ def _wanted(tx: Tx, outside: ReadContext, days: int) -> Demand:
             )
             for category, count, total in tx.all(bounties_by_category, env=env, now=now)[:TERMS_SHOWN]
         ],
-        what_the_searching_produced=_produced(tx, outside, days),
+        what_the_searching_produced=_produced(tx, read_ctx, days),
         unmet_searches=[_term(one) for one in tx.all(unmet_terms, **asked, limit=TERMS_SHOWN)],
         searched=[_term(one) for one in tx.all(searched_terms, **asked, limit=TERMS_SHOWN)],
         how_this_is_made="Words of search_listings by registered agents, folded, without addresses, ids and long "
@@ -197,10 +199,10 @@ def _wanted(tx: Tx, outside: ReadContext, days: int) -> Demand:
     )
 
 
-def _produced(tx: Tx, outside: ReadContext, days: int) -> SearchedFor:
-    env: Env = outside.env
-    since = first_day(outside.now.date(), days)
-    began = outside.now - timedelta(days=days)
+def _produced(tx: Tx, read_ctx: ReadContext, days: int) -> SearchedFor:
+    env: Env = read_ctx.env
+    since = first_day(read_ctx.now.date(), days)
+    began = read_ctx.now - timedelta(days=days)
     ((searches, terms, published, most),) = tx.all(search_totals, env=env, since=since, least=MIN_CLIENTS)
     return SearchedFor(
         searches=int(searches),

@@ -20,53 +20,55 @@ STALE = timedelta(seconds=30)  # after a probe this old, the loop that sweeps de
 
 
 @operation("GET /health", auth="none", errors=(TooBusy,), toolset="market")
-async def get_health(outside: ReadContext, _: NoArguments) -> Health:
+async def get_health(read_ctx: ReadContext, _: NoArguments) -> Health:
     """Show the market's health, which a background probe found at most 5 seconds ago.
 
     Call it when calls fail with internal_error or chain_unavailable: it names the part that is down. A payment on the
     chain stays valid meanwhile.
     """
-    pulse = outside.pulse
+    pulse = read_ctx.health
     if not pulse.database:
         raise TooBusy("the database does not answer", retry_after_seconds=5)
-    workers = pulse.workers and pulse.taken_at is not None and outside.now - pulse.taken_at <= STALE
+    workers = pulse.workers and pulse.taken_at is not None and read_ctx.now - pulse.taken_at <= STALE
     well = workers and "down" not in pulse.chains.values()
     return Health(
         status="ok" if well else "degraded",
-        service=outside.house.brand,
-        version=outside.house.version,
-        time=stamp(outside.now),
-        request_id=outside.caller.approach.request_id,
+        service=read_ctx.config.brand,
+        version=read_ctx.config.version,
+        time=stamp(read_ctx.now),
+        request_id=read_ctx.caller.approach.request_id,
         database=pulse.database,
         workers=workers,
         chains={env.value: state for env, state in pulse.chains.items()},
         probed_at=stamp_or_none(pulse.taken_at),
-        sanctions=sanctions_state(outside.world.sanctions),
+        sanctions=sanctions_state(read_ctx.world.sanctions),
     )
 
 
 @operation("GET /v1/changelog", auth="none", toolset="market")
-async def get_changelog(outside: ReadContext, _: NoArguments) -> Changelog:
+async def get_changelog(read_ctx: ReadContext, _: NoArguments) -> Changelog:
     """List the changes to the market, newest first.
 
     A fee would be announced here at least 30 days before it applies. Call it when a tool or a field is not as you
     remember it.
     """
-    return Changelog(current_version=outside.house.version, entries=list(CHANGELOG))
+    return Changelog(current_version=read_ctx.config.version, entries=list(CHANGELOG))
 
 
 @operation("GET /v1/payments", auth="optional", toolset="buying")
-async def get_payments_info(outside: ReadContext, _: PublicRead) -> PaymentsInfo:
+async def get_payments_info(read_ctx: ReadContext, _: PublicRead) -> PaymentsInfo:
     """Explain how to pay and be paid here: network, token, steps, confirmations.
 
     Read it before the first payment.
     """
-    network, base = outside.network, outside.house.base_url
-    drawable = await outside.store.look(lambda tx: evaluators_drawable(tx, outside.house, outside.world.clock.now()))
+    network, base = read_ctx.network, read_ctx.config.base_url
+    drawable = await read_ctx.store.read(
+        lambda tx: evaluators_drawable(tx, read_ctx.config, read_ctx.world.clock.now())
+    )
     return PaymentsInfo(
         summary="Agents pay one another directly, wallet to wallet, in USDC. The market holds no money and moves none: "
-        "the buyer sends the transfer and proves it with the transaction hash." + _unread(outside),
-        env=outside.env.value,
+        "the buyer sends the transfer and proves it with the transaction hash." + _unread(read_ctx),
+        env=read_ctx.env.value,
         unit={"currency": "USDC", "decimals": 6, "note": "Amounts are integers in minor units: 1000000 = 1 USDC."},
         network=_network(network),
         how_it_works=[
@@ -106,11 +108,11 @@ async def get_payments_info(outside: ReadContext, _: PublicRead) -> PaymentsInfo
     )
 
 
-def _unread(outside: ReadContext) -> str:
+def _unread(read_ctx: ReadContext) -> str:
     """Return a warning if the environment has no chain configured."""
-    if outside.env in outside.world.chains:
+    if read_ctx.env in read_ctx.world.chains:
         return ""
-    return f" No chain is configured for {outside.env} here: nothing sent there could be verified, so send nothing."
+    return f" No chain is configured for {read_ctx.env} here: nothing sent there could be verified, so send nothing."
 
 
 def _free_money(network: Network) -> str:

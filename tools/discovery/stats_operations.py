@@ -44,14 +44,14 @@ ROUNDED_TO = 10_000  # minor units, because the exact price of a job is private
 
 
 @operation("GET /v1/stats", auth="none", toolset="market")
-async def get_stats(outside: ReadContext, _: PublicRead) -> Stats:
+async def get_stats(read_ctx: ReadContext, _: PublicRead) -> Stats:
     """Show the market in figures: agents, listings, jobs, verified volume.
 
     first_party has the part of the operator's own agents. Read it before you offer something here; get_demand says what
     is searched for.
     """
-    read = lambda tx: _stats(tx, outside.env, outside.now)  # noqa: E731 - reads as what it is
-    return await outside.shared_results.of(f"stats {outside.env}", lambda: outside.store.scan(read))
+    read = lambda tx: _stats(tx, read_ctx.env, read_ctx.now)  # noqa: E731 - reads as what it is
+    return await read_ctx.shared_results.of(f"stats {read_ctx.env}", lambda: read_ctx.store.scan(read))
 
 
 class ReadFeed(Listed):
@@ -175,7 +175,7 @@ def _item(ctx: TxContext, happened: _Happened) -> FeedItem:
     """Return the feed item; its id is a hash, because the id of a job is private."""
     told = f"emporion:feed:{happened.kind}:{happened.place}".encode()
     return FeedItem(
-        id=f"fed_{digest(ctx.house.pepper, told, 'sha256').hex()[:26]}",
+        id=f"fed_{digest(ctx.config.pepper, told, 'sha256').hex()[:26]}",
         type=happened.kind,  # type: ignore[arg-type]
         data=happened.data,
         created_at=stamp(happened.at),

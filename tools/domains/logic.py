@@ -50,16 +50,16 @@ class Due(NamedTuple):
     until: datetime  # the end of the lease
 
 
-async def look_for_proof(world: World, house: MarketConfig, agent_id: str, domain: str) -> Proof:
+async def look_for_proof(world: World, config: MarketConfig, agent_id: str, domain: str) -> Proof:
     """Look for the proof in the TXT record, then in the file.
 
     Never raises because of what the domain answers. Raises NotTried if too many requests are running.
     """
-    wanted = claim_text(house.brand, agent_id)
-    dns_error = await _read_dns(world.dns, dns_name(house.brand, domain), wanted)
+    wanted = claim_text(config.brand, agent_id)
+    dns_error = await _read_dns(world.dns, dns_name(config.brand, domain), wanted)
     if dns_error is None:
         return Proof("dns")
-    https_error = await _read_file(world.web, house, https_url(house.brand, domain), wanted, agent_id)
+    https_error = await _read_file(world.web, config, https_url(config.brand, domain), wanted, agent_id)
     return Proof("https") if https_error is None else Proof(None, dns_error, https_error)
 
 
@@ -138,7 +138,7 @@ def finish_check(ctx: TxContext, due: Due, proof: Proof | None) -> None:
         ctx.tx.change(row, failures=row.failures + 1, last_error=proof.errors, **_looked(ctx))
 
 
-def domain_fields(house: MarketConfig, row: DomainRow) -> dict[str, Json]:
+def domain_fields(config: MarketConfig, row: DomainRow) -> dict[str, Json]:
     return {
         "domain": row.domain,
         "status": row.status.value,
@@ -149,17 +149,17 @@ def domain_fields(house: MarketConfig, row: DomainRow) -> dict[str, Json]:
         "revoked_reason": row.revoked_reason,
         "failures": row.failures,
         "last_error": row.last_error,
-        "instructions": _instructions(house, row),
+        "instructions": _instructions(config, row),
         "created_at": stamp(row.created_at),
     }
 
 
-def _instructions(house: MarketConfig, row: DomainRow) -> Instructions:
-    value = claim_text(house.brand, row.agent_id)
+def _instructions(config: MarketConfig, row: DomainRow) -> Instructions:
+    value = claim_text(config.brand, row.agent_id)
     return Instructions(
-        dns=DnsProof(name=dns_name(house.brand, row.domain), value=value),
+        dns=DnsProof(name=dns_name(config.brand, row.domain), value=value),
         https=FileProof(
-            url=https_url(house.brand, row.domain),
+            url=https_url(config.brand, row.domain),
             content=value,
             note="over https on port 443 with a valid certificate, no redirect, at most 64 KB",
         ),
@@ -178,10 +178,10 @@ async def _read_dns(dns: Dns, name: str, wanted: str) -> str | None:
     return None if in_records(records, wanted) else "other_records_only"
 
 
-async def _read_file(web: HttpClient, house: MarketConfig, url: str, wanted: str, agent_id: str) -> str | None:
+async def _read_file(web: HttpClient, config: MarketConfig, url: str, wanted: str, agent_id: str) -> str | None:
     """Return None if the file contains the line, otherwise the error."""
     try:
-        judge_target(url, house.allow_private_networks, own_places(house))
+        judge_target(url, config.allow_private_networks, own_places(config))
         fetched = await web.get(url, agent_id)
     except BadTarget:
         return "blocked_address"
@@ -196,8 +196,8 @@ def _looked(ctx: TxContext) -> dict[str, Json]:
     return {"last_checked_at": ctx.now, "check_at": ctx.now + DAILY}
 
 
-def _tell(ctx: TxContext, agent_id: str, kind: str, told: DomainVerified | DomainRevoked) -> None:
+def _tell(ctx: TxContext, agent_id: str, kind: str, data: DomainVerified | DomainRevoked) -> None:
     """Send the event in both environments, because an agent's domains are the same in both."""
-    data = orjson.dumps(told).decode()
+    text = orjson.dumps(data).decode()
     for env in Env:
-        ctx.tx.say(agent_id, env, kind, data, ctx.now)
+        ctx.tx.emit(agent_id, env, kind, text, ctx.now)

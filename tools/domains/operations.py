@@ -100,12 +100,12 @@ def add_domain(ctx: TxContext, asked: AddDomain) -> Domain:
     return _record(ctx, ctx.tx.add(DomainRow(agent_id=agent.id, domain=asked.domain, created_at=ctx.now)))
 
 
-async def read_proof(outside: ReadContext, ref: DomainRef) -> Proof:
+async def read_proof(read_ctx: ReadContext, ref: DomainRef) -> Proof:
     """Fetch the proof of a domain that the caller claimed; no other host can be probed."""
-    agent_id = outside.caller.agent
-    await outside.store.look(lambda tx: _may_verify(tx, outside.caller, ref.domain))
+    agent_id = read_ctx.caller.agent
+    await read_ctx.store.read(lambda tx: _may_verify(tx, read_ctx.caller, ref.domain))
     try:
-        return await look_for_proof(outside.world, outside.house, agent_id, ref.domain)
+        return await look_for_proof(read_ctx.world, read_ctx.config, agent_id, ref.domain)
     except NotAttempted:
         raise TooBusy("too many names are being looked up", retry_after_seconds=5) from None
 
@@ -138,7 +138,7 @@ def verify_domain(ctx: TxContext, ref: DomainRef, proof: Proof) -> DomainChecked
     found = proof.method is not None
     check = None if found else Check(dns_error=proof.dns_error, https_error=proof.https_error)
     return DomainChecked(
-        **domain_fields(ctx.house, after),
+        **domain_fields(ctx.config, after),
         verified=found,
         trust_tier=agent.trust_tier,
         check=check,
@@ -201,7 +201,7 @@ def _may_verify(tx: Tx, caller: Caller, domain: str) -> None:
 
 
 def _record(ctx: TxContext, row: DomainRow) -> Domain:
-    return Domain(**domain_fields(ctx.house, row))
+    return Domain(**domain_fields(ctx.config, row))
 
 
 def _missed(ctx: TxContext, row: DomainRow, proof: Proof) -> DomainRow:

@@ -34,25 +34,25 @@ class AccessTokens:
 
     store: Store
     caches: Caches
-    house: MarketConfig
+    config: MarketConfig
     clock: Clock
 
     async def holder(self, text: str, approach: CallRequest) -> Caller:
         """Return the caller of this token. Raises Unauthenticated if it is invalid."""
-        token, now = read_token(token_key(self.house.pepper), text), self.clock.now()
+        token, now = read_token(token_key(self.config.pepper), text), self.clock.now()
         if token is None or token.expires_at <= now.timestamp() or not is_valid(token, await self._facts(token), now):
             raise Unauthenticated(BAD_TOKEN, hint=NEW_TOKEN, code="invalid_token")
         return _caller(token, approach)
 
     def former(self, text: str, approach: CallRequest) -> Caller | None:
         """Return the caller of this token, even if it has expired; None if it never was valid."""
-        token = read_token(token_key(self.house.pepper), text)
+        token = read_token(token_key(self.config.pepper), text)
         return None if token is None else _caller(token, approach)
 
     async def _facts(self, token: Token) -> TokenSubject | None:
         name = f"token:{token.agent_id}:{token.key_id or ''}"
         read = partial(_read, agent_id=token.agent_id, key_id=token.key_id)
-        return self.caches.holders.get(name) or await self.caches.holders.fetch(name, lambda: self.store.look(read))
+        return self.caches.holders.get(name) or await self.caches.holders.fetch(name, lambda: self.store.read(read))
 
 
 def is_valid(token: Token, facts: TokenSubject | None, now: datetime) -> bool:

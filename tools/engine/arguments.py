@@ -90,7 +90,7 @@ class PublicRead(Arguments):
     env: EnvChoice = None
 
 
-class Waiting(Arguments):
+class LongPoll(Arguments):
     """Arguments of a read that may wait for something new."""
 
     wait_seconds: int = Field(
@@ -108,15 +108,17 @@ class Listed(Arguments):
     cursor: str | None = Field(None, max_length=1000, description="next_cursor of the page before; opaque")
 
 
-def read_arguments(model: type[Arguments], given: dict[str, Any]) -> Arguments:
+def read_arguments(model: type[Arguments], arguments: dict[str, Any]) -> Arguments:
     """Return the validated arguments.
 
     Raises InvalidRequest with up to MAX_VIOLATIONS violations.
     """
     try:
-        if len(given) > MAX_ARGUMENTS:
-            raise InvalidRequest(f"{len(given)} arguments; no operation takes more than {MAX_ARGUMENTS}", param="body")
-        return model.model_validate(given)
+        if len(arguments) > MAX_ARGUMENTS:
+            raise InvalidRequest(
+                f"{len(arguments)} arguments; no operation takes more than {MAX_ARGUMENTS}", param="body"
+            )
+        return model.model_validate(arguments)
     except ValidationError as error:
         raise InvalidRequest(**refusal(model, error)) from None
 

@@ -29,7 +29,7 @@ OPERATOR_HINT = "Send the operator's secret as X-Admin-Token."
 BAD_KEY = "the API key is unknown, revoked, expired, or its agent is not active"
 
 
-async def identify(approach: CallRequest, store: Store, caches: Caches, house: MarketConfig, clock: Clock) -> Caller:
+async def identify(approach: CallRequest, store: Store, caches: Caches, config: MarketConfig, clock: Clock) -> Caller:
     """Identify the caller of an approach.
 
     Bad credentials are refused even if the operation needs none. Raises InvalidRequest and Unauthenticated.
@@ -42,22 +42,22 @@ async def identify(approach: CallRequest, store: Store, caches: Caches, house: M
         )
     secret = approach.credential or approach.argument_key
     if secret is None and not approach.is_anonymous:
-        return await signer_of(approach, store, house, clock)
+        return await signer_of(approach, store, config, clock)
     caller = (
         Caller(None, None, None, (), approach)
         if secret is None
-        else await _keyholder(secret, approach, store, caches, house, clock)
+        else await _keyholder(secret, approach, store, caches, config, clock)
     )
     _check_digest(approach)
     return caller
 
 
 async def _keyholder(
-    secret: str, approach: CallRequest, store: Store, caches: Caches, house: MarketConfig, clock: Clock
+    secret: str, approach: CallRequest, store: Store, caches: Caches, config: MarketConfig, clock: Clock
 ) -> Caller:
     if is_token(secret):
-        return await AccessTokens(store, caches, house, clock).holder(secret, approach)
-    facts = await key_facts(secret, store, caches, house.pepper)
+        return await AccessTokens(store, caches, config, clock).holder(secret, approach)
+    facts = await key_facts(secret, store, caches, config.pepper)
     if facts is None or not facts.usable or (facts.expires_at and facts.expires_at <= clock.now()):
         raise Unauthenticated(BAD_KEY)
     return Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, approach)
@@ -72,20 +72,20 @@ def _check_digest(approach: CallRequest) -> None:
         )
 
 
-async def still_opens(caller: Caller, store: Store, caches: Caches, house: MarketConfig, clock: Clock) -> bool:
+async def still_opens(caller: Caller, store: Store, caches: Caches, config: MarketConfig, clock: Clock) -> bool:
     """Check whether the credential is still valid, for work that goes on after admission."""
     if caller.proof is not None:
-        row = await store.look(lambda tx: tx.get(AgentRow, caller.agent))
+        row = await store.read(lambda tx: tx.get(AgentRow, caller.agent))
         return row is not None and row.status is AgentStatus.ACTIVE and row.public_key == caller.proof.public_key
     try:
-        await identify(caller.approach, store, caches, house, clock)
+        await identify(caller.approach, store, caches, config, clock)
     except Unauthenticated:
         return False
     return True
 
 
 async def former_caller(
-    approach: CallRequest, store: Store, caches: Caches, house: MarketConfig, clock: Clock
+    approach: CallRequest, store: Store, caches: Caches, config: MarketConfig, clock: Clock
 ) -> Caller | None:
     """Return the caller of a key, token or signature, even if it is no longer valid.
 
@@ -93,20 +93,20 @@ async def former_caller(
     """
     secret = approach.credential or approach.argument_key
     if secret is None and not approach.is_anonymous:
-        return await signer_of(approach, store, house, clock, former=True)
+        return await signer_of(approach, store, config, clock, former=True)
     if secret is not None and is_token(secret):
-        return AccessTokens(store, caches, house, clock).former(secret, approach)
-    facts = None if secret is None else await key_facts(secret, store, caches, house.pepper)
+        return AccessTokens(store, caches, config, clock).former(secret, approach)
+    facts = None if secret is None else await key_facts(secret, store, caches, config.pepper)
     return None if facts is None else Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, approach)
 
 
-def authorise(op: Operation, caller: Caller, house: MarketConfig) -> None:
+def authorise(op: Operation, caller: Caller, config: MarketConfig) -> None:
     """Refuse a caller that may not call the operation.
 
     Raises Unauthenticated and Forbidden.
     """
     if op.auth == "admin":
-        need_operator(caller.approach, house)
+        need_operator(caller.approach, config)
     if op.auth == "key" and caller.agent_id is None:
         raise Unauthenticated(NO_KEY)
     if op.auth == "signed" and caller.proof is None:
@@ -124,12 +124,12 @@ def need_scope(caller: Caller, *scopes: str) -> None:
         raise Forbidden(f"this key lacks the scope {needed}", scope=needed)
 
 
-def need_operator(approach: CallRequest, house: MarketConfig) -> None:
+def need_operator(approach: CallRequest, config: MarketConfig) -> None:
     """Refuse a caller without the operator's secret; refuse every caller if no secret is set."""
-    if house.operator_secret is None:
+    if config.operator_secret is None:
         raise Forbidden(f"{NO_OPERATOR}, and this market has none", hint="The operator sets EMPORION_OPERATOR_SECRET.")
     given = (approach.admin_token or "").encode()
-    if not compare_digest(given, house.operator_secret.encode()):
+    if not compare_digest(given, config.operator_secret.encode()):
         raise Unauthenticated(NO_OPERATOR, hint=OPERATOR_HINT)
 
 
@@ -139,7 +139,7 @@ async def key_facts(secret: str, store: Store, caches: Caches, pepper: bytes) ->
         return None
     hashed = key_hash(pepper, secret)
     name = f"key:{hashed}"
-    return caches.keys.get(name) or await caches.keys.fetch(name, lambda: store.look(lambda tx: _read(tx, hashed)))
+    return caches.keys.get(name) or await caches.keys.fetch(name, lambda: store.read(lambda tx: _read(tx, hashed)))
 
 
 def _read(tx: Tx, hashed: str) -> KeyFacts | None:

@@ -34,7 +34,7 @@ class TokenSubject:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class CachedListing:
     """A listing as JSON text, in full and in the brief form of lists."""
 
     id: str
@@ -62,7 +62,7 @@ class Caches:
         self.holders: Cache[TokenSubject] = Cache(
             store, clock.monotonic, owners="holder", owner_of=lambda facts: facts.agent_id
         )
-        self.listings: Cache[Shown] = Cache(
+        self.listings: Cache[CachedListing] = Cache(
             store,
             clock.monotonic,
             MAX_BYTES,

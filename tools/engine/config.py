@@ -30,7 +30,7 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class Deadlines:
     """Deadlines in one environment, in seconds."""
 
     review_seconds: int
@@ -69,7 +69,7 @@ class MarketConfig:
     version: str
     pepper: bytes
     networks: Mapping[Env, Network]
-    windows: Mapping[Env, Windows]
+    windows: Mapping[Env, Deadlines]
     limits: Limits
     other_urls: tuple[str, ...] = ()  # further URLs of this market that signed requests may name
     operator_webhook: str | None = None  # is notified of disputes that the operator has to decide

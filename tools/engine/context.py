@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from storage.store import Store
 from storage.transaction import Tx
 from storage.vocabulary import Env
-from tools.engine.config import MarketConfig, Network, Windows
+from tools.engine.config import Deadlines, MarketConfig, Network
 from tools.engine.ports import World
 from tools.kernel.http_signatures import HttpRequest
 from tools.kernel.ids import new_id
 
 if TYPE_CHECKING:
     from tools.engine.caches import Caches
-    from tools.engine.cpu_thread import Desk
+    from tools.engine.cpu_thread import CpuThread
     from tools.engine.health import HealthSnapshot
     from tools.engine.notifier import Notifier
     from tools.engine.search_log import SearchLog
@@ -55,14 +55,16 @@ class CallRequest:
     payment: str | None = field(
         default=None, repr=False
     )  # an undecoded x402 authorization: PAYMENT-SIGNATURE or X-PAYMENT
-    gone: Callable[[], bool] | None = field(default=None, repr=False)  # whether the client has disconnected
+    client_disconnected: Callable[[], bool] | None = field(
+        default=None, repr=False
+    )  # whether the client has disconnected
     progress: "Callable[[float, float], Awaitable[None]] | None" = field(
         default=None, repr=False
     )  # called while waiting, with elapsed and total seconds
     request: HttpRequest | None = None  # the raw request, if it has a signature or a Content-Digest
     letter: A2aMessageRef | None = None  # for an order over A2A
     body_bytes: int = 0  # size of the request's body
-    follows: bool = False  # a further call in one request: the first call has used up the signature
+    is_continuation: bool = False  # a further call in one request: the first call has used up the signature
 
     @property
     def is_anonymous(self) -> bool:
@@ -111,13 +113,13 @@ class ReadContext:
 
     store: Store
     caches: "Caches"
-    pulse: "HealthSnapshot"
+    health: "HealthSnapshot"
     notifier: "Notifier"
     shared_results: "SharedResults"
-    desk: "Desk"
+    cpu_thread: "CpuThread"
     searches: "SearchLog"
     world: World
-    house: MarketConfig
+    config: MarketConfig
     caller: Caller
     env: Env
     now: datetime
@@ -125,7 +127,7 @@ class ReadContext:
 
     @property
     def network(self) -> Network:
-        return self.house.networks[self.env]
+        return self.config.networks[self.env]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class TxContext:
 
     tx: Tx
     world: World
-    house: MarketConfig
+    config: MarketConfig
     caller: Caller
     env: Env
     now: datetime
@@ -149,12 +151,12 @@ class TxContext:
 
     @property
     def network(self) -> Network:
-        return self.house.networks[self.env]
+        return self.config.networks[self.env]
 
     @property
-    def windows(self) -> Windows:
-        return self.house.windows[self.env]
+    def windows(self) -> Deadlines:
+        return self.config.windows[self.env]
 
     def new_id(self, prefix: str) -> str:
         """Make a new id; ids sort by creation time."""
-        return new_id(prefix, self.now, self.world.dice.roll(10))
+        return new_id(prefix, self.now, self.world.dice.random_bytes(10))

@@ -10,14 +10,14 @@ from tools.engine.errors import TooBusy
 T = TypeVar("T")
 
 
-class Desk:
+class CpuThread:
     """The worker thread of one event loop."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="desk")
         self._at_work: set[str] = set()
 
-    async def done(self, by: str, work: Callable[[], T]) -> T:
+    async def run(self, by: str, work: Callable[[], T]) -> T:
         """Run the work in the thread and return its result.
 
         Raises TooBusy if another task of agent `by` is waiting or running.

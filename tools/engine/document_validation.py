@@ -11,7 +11,7 @@ from tools.engine.errors import InvalidRequest, OutputSchemaMismatch, PayloadToo
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.engine.stored_documents import Document, document
 from tools.kernel.errors import Json, MarketError
-from tools.kernel.json_schema import SchemaRefused, Violation, admit, checker_for, is_expensive
+from tools.kernel.json_schema import SchemaRefused, Violation, checker_for, is_expensive, validate_schema
 
 MAX_DOCUMENT = 524_288  # bytes of the RFC 8785 form of an input or output
 MAX_EXAMPLE = 65_536
@@ -30,7 +30,7 @@ def judge_schema(schema: Json, param: str) -> Document | None:
     if schema is None:
         return None
     try:
-        admit(schema)
+        validate_schema(schema)
     except SchemaRefused as refused:
         raise InvalidRequest(
             f"{param}{refused.path.replace('/', '.')}: {refused}",
@@ -40,12 +40,12 @@ def judge_schema(schema: Json, param: str) -> Document | None:
     return document(schema, param)
 
 
-async def judge_example(outside: ReadContext, example: Json, param: str, schema: Document | None) -> str | None:
+async def judge_example(read_ctx: ReadContext, example: Json, param: str, schema: Document | None) -> str | None:
     """Return an example as JSON text; raise InvalidRequest if it does not satisfy its schema."""
     if example is None:
         return None
     made = await canonical_document(example, param, MAX_EXAMPLE)
-    found = await violations(outside, schema.text.decode() if schema else None, example, made.size)
+    found = await violations(read_ctx, schema.text.decode() if schema else None, example, made.size)
     if found:
         raise schema_error(InvalidRequest, named(param, found))
     return made.text.decode()
@@ -73,13 +73,13 @@ def json_text(value: Json, param: str, most: int) -> str:
     return text.decode()
 
 
-async def violations(outside: ReadContext, schema: str | None, value: Json, size: int) -> Sequence[Violation]:
+async def violations(read_ctx: ReadContext, schema: str | None, value: Json, size: int) -> Sequence[Violation]:
     """Return at most 20 violations of a schema; a slow check runs in another process."""
     if schema is None:
         return ()
     if not is_expensive(schema, size):
         return checker_for(schema).violations(value)
-    asked = outside.world.checks.violations(schema, value, by=outside.caller.agent_id or outside.caller.approach.ip)
+    asked = read_ctx.world.checks.violations(schema, value, by=read_ctx.caller.agent_id or read_ctx.caller.approach.ip)
     return await in_time(asked, "checking this document against its schema")
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from storage.transaction import Tx
-from tools.engine.idempotency import Answer
+from tools.engine.idempotency import Response
 from tools.kernel.records import REVEALED, SHOWN_ONCE
 
 NOT_MADE = "not made in a dry run"
@@ -17,7 +17,7 @@ NOT_MADE = "not made in a dry run"
 class DryRunRollback(Exception):
     """Raised to roll back the unit of work of a dry run; it carries the answer."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Response) -> None:
         super().__init__("a dry run")
         self.answer = answer
 

@@ -33,7 +33,7 @@ MIN_ANONYMOUS_KEY_LENGTH = 22  # 22 base64 characters hold 128 bits, so keys can
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """A record or an error, as JSON text.
 
     A record with an `error` asks for a payment: status 402 on REST.
@@ -52,9 +52,9 @@ class Answer:
     def refused(self) -> bool:
         return self.refusal is not None
 
-    def told_to(self, caller_id: str | None, quota: RateLimitStatus | None) -> "Answer":
+    def told_to(self, caller_id: str | None, quota: RateLimitStatus | None) -> "Response":
         """Return the same answer for this caller; without a quota given it keeps its own."""
-        return Answer(
+        return Response(
             self.status,
             self.body,
             self.error,
@@ -65,8 +65,8 @@ class Answer:
             caller_id,
         )
 
-    def with_quota(self, quota: RateLimitStatus | None) -> "Answer":
-        return Answer(self.status, self.body, self.error, self.refusal, quota, self.replayed, self.dry_run)
+    def with_quota(self, quota: RateLimitStatus | None) -> "Response":
+        return Response(self.status, self.body, self.error, self.refusal, quota, self.replayed, self.dry_run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def key_for(op: Operation, arguments: Arguments, caller: Caller, env: Env, key: 
     return IdempotencyKey(owner, env, bare, op.name, sha256(asked).hexdigest(), op.shows_secrets)
 
 
-def replay(tx: Tx, repeat: IdempotencyKey, now: datetime) -> Answer | None:
+def replay(tx: Tx, repeat: IdempotencyKey, now: datetime) -> Response | None:
     """Return the answer stored for this key, if any.
 
     Raises IdempotencyKeyReused if it was stored for another call.
@@ -137,7 +137,7 @@ def replay(tx: Tx, repeat: IdempotencyKey, now: datetime) -> Answer | None:
         body = repeat.box.decrypt(body) if row.sealed else body
     except CryptoError:
         raise IdempotencyKeyReused("this Idempotency-Key was used for another call") from None
-    return Answer(row.status, body, replayed=True)
+    return Response(row.status, body, replayed=True)
 
 
 def _keep_body(tx: Tx, repeat: IdempotencyKey, body: bytes, now: datetime) -> str:
@@ -158,9 +158,9 @@ def _keep_body(tx: Tx, repeat: IdempotencyKey, body: bytes, now: datetime) -> st
     return name
 
 
-def keep(tx: Tx, repeat: IdempotencyKey, answer: Answer, now: datetime, dice: RandomSource) -> None:
+def keep(tx: Tx, repeat: IdempotencyKey, answer: Response, now: datetime, dice: RandomSource) -> None:
     """Store a successful answer for 24 hours, in the unit of work of its effect."""
-    body = repeat.box.encrypt(answer.body, dice.roll(SecretBox.NONCE_SIZE)) if repeat.seals else answer.body
+    body = repeat.box.encrypt(answer.body, dice.random_bytes(SecretBox.NONCE_SIZE)) if repeat.seals else answer.body
     old = tx.get(StoredResponseRow, repeat.owner, repeat.env, repeat.key_hash)
     if old is not None and now - old.created_at <= KEPT:
         raise Conflict("a twin was faster: run again and replay its answer")

@@ -20,7 +20,7 @@ class LastSeenBuffer:
         self.seen: dict[tuple[str, str], datetime] = {}  # (key id, or "" for a signature; agent id) -> last call
         self.on_live: set[str] = set()  # agents of which the first call on live is written
 
-    async def see(self, store: Store, caller: Caller, now: datetime) -> None:
+    async def note_call(self, store: Store, caller: Caller, now: datetime) -> None:
         """Buffer the time of a call; write an agent's first call on live before its answer."""
         if caller.agent_id is None:
             return
@@ -31,14 +31,14 @@ class LastSeenBuffer:
                 self.on_live.clear()
             self.on_live.add(caller.agent_id)
 
-    def take(self) -> dict[tuple[str, str], datetime]:
+    def drain(self) -> dict[tuple[str, str], datetime]:
         taken, self.seen = self.seen, {}
         return taken
 
 
 async def _begin_live(store: Store, agent_id: str, now: datetime) -> None:
     """Store that an agent is on live: from then on its test key changes no identity."""
-    agent = await store.look(lambda tx: tx.get(AgentRow, agent_id))
+    agent = await store.read(lambda tx: tx.get(AgentRow, agent_id))
     if agent is not None and agent.live_since is None:
         await store.write(lambda tx: tx.run(begin_live, id=agent_id, at=now), "begin_live")
 
@@ -48,5 +48,5 @@ def write_touches(tx: Tx, touches: dict[tuple[str, str], datetime]) -> int:
     for (key_id, agent_id), at in touches.items():
         tx.run(touch_key, id=key_id, at=at, before=at - REST)
         if tx.run(touch_agent, id=agent_id, at=at, before=at - REST):
-            tx.forget(f"seller:{agent_id}")  # its listings show when it was last seen
+            tx.invalidate(f"seller:{agent_id}")  # its listings show when it was last seen
     return len(touches)

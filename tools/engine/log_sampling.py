@@ -12,7 +12,7 @@ class ReadLogSampler:
     def __init__(self) -> None:
         self.second, self.taken, self.left_out = -1, 0, 0
 
-    def admit(self, now_seconds: float) -> bool:
+    def allow(self, now_seconds: float) -> bool:
         """Check whether there is a line left in this second."""
         second = int(now_seconds)
         if second != self.second:

@@ -18,32 +18,32 @@ Look = Callable[[ReadContext], Awaitable[Any]]
 
 
 async def wait(
-    op: Operation, arguments: Arguments, outside: ReadContext, look: Look, again: Callable[[], ReadContext]
+    op: Operation, arguments: Arguments, read_ctx: ReadContext, look: Look, again: Callable[[], ReadContext]
 ) -> Any:
     """Return the record once the operation calls it ready, or when `wait_seconds` are over.
 
     `again` returns a fresh ReadContext. Raises Unauthenticated if the key was revoked meanwhile, and RateLimited if the
     key or the agent has too many open streams.
     """
-    assert op.ready is not None
-    clock, limits, caller = outside.world.clock, outside.house.limits, outside.caller
+    assert op.is_ready is not None
+    clock, limits, caller = read_ctx.world.clock, read_ctx.config.limits, read_ctx.caller
     most = limits.streams_per_key, limits.streams_per_agent
-    with outside.notifier.open_stream(caller.agent, caller.key_id or caller.agent, *most) as ear:
+    with read_ctx.notifier.open_stream(caller.agent, caller.key_id or caller.agent, *most) as ear:
         began = clock.monotonic()
         ends = began + getattr(arguments, "wait_seconds", 0)
         ear.listen()
-        record = await look(outside)
-        while not op.ready(arguments, record) and not outside.notifier.closed and clock.monotonic() < ends:
-            if not await ear.hears(min(TICK_SECONDS, ends - clock.monotonic())):
-                await _tell(outside, clock.monotonic() - began, ends - began)
+        record = await look(read_ctx)
+        while not op.is_ready(arguments, record) and not read_ctx.notifier.closed and clock.monotonic() < ends:
+            if not await ear.wait(min(TICK_SECONDS, ends - clock.monotonic())):
+                await _tell(read_ctx, clock.monotonic() - began, ends - began)
                 continue
             ear.listen()
-            if not await still_opens(caller, outside.store, outside.caches, outside.house, clock):
+            if not await still_opens(caller, read_ctx.store, read_ctx.caches, read_ctx.config, clock):
                 raise Unauthenticated("this key was revoked while it waited")
             record = await look(again())
         return record
 
 
-async def _tell(outside: ReadContext, elapsed: float, total: float) -> None:
-    if outside.caller.approach.progress is not None:
-        await outside.caller.approach.progress(elapsed, total)
+async def _tell(read_ctx: ReadContext, elapsed: float, total: float) -> None:
+    if read_ctx.caller.approach.progress is not None:
+        await read_ctx.caller.approach.progress(elapsed, total)

@@ -24,7 +24,7 @@ class Subscription:
         """
         self.rung.clear()
 
-    async def hears(self, seconds: float) -> bool:
+    async def wait(self, seconds: float) -> bool:
         """Wait at most `seconds` for the signal; return whether it is set."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -41,9 +41,9 @@ class Notifier:
         self.streams: Counter[str] = Counter()
         store.listeners.append(self.notify)
 
-    def notify(self, told: frozenset[str]) -> None:
+    def notify(self, notified: frozenset[str]) -> None:
         """Wake the streams of these agents."""
-        agents = [*self.ears] if told == EVERYBODY else told & self.ears.keys()
+        agents = [*self.ears] if notified == EVERYBODY else notified & self.ears.keys()
         for agent in agents:
             for ear in self.ears[agent]:
                 ear.rung.set()

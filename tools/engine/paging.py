@@ -15,7 +15,7 @@ T = TypeVar("T")
 MAX_PAGE = 1_048_576  # bytes; a page ends before the record that would exceed it
 
 
-def filled(records: Iterable[T]) -> list[T]:
+def as_many_as_fit(records: Iterable[T]) -> list[T]:
     """Return the records that fit within MAX_PAGE bytes, at least one."""
     page, size = list[T](), 0
     for record in records:
@@ -36,7 +36,7 @@ def place_of(
     if cursor is None:
         return None
     try:
-        return read_cursor(cursor_key(ctx.house.pepper), _scope(ctx, operation, asked, owner), cursor)
+        return read_cursor(cursor_key(ctx.config.pepper), _scope(ctx, operation, asked, owner), cursor)
     except BadCursor as bad:
         raise InvalidCursor(f"cursor: {bad}", param="cursor") from None
 
@@ -44,7 +44,7 @@ def place_of(
 def cursor_to(
     ctx: TxContext | ReadContext, operation: str, asked: Arguments, place: Json, owner: str | None = None
 ) -> str:
-    return write_cursor(cursor_key(ctx.house.pepper), _scope(ctx, operation, asked, owner), place)
+    return write_cursor(cursor_key(ctx.config.pepper), _scope(ctx, operation, asked, owner), place)
 
 
 def _scope(ctx: TxContext | ReadContext, operation: str, asked: Arguments, owner: str | None) -> Json:

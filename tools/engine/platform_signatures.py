@@ -30,13 +30,13 @@ def sign(ctx: TxContext, document: dict[str, Json]) -> Signature:
 
 def platform(ctx: TxContext | ReadContext) -> dict[str, Json]:
     """Return the identity of the signer: its name, URL and DID."""
-    return {"service": ctx.house.brand, "url": ctx.house.base_url, "did": did_of(ctx.world.signer.public_key)}
+    return {"service": ctx.config.brand, "url": ctx.config.base_url, "did": did_of(ctx.world.signer.public_key)}
 
 
 def how_to_verify(ctx: TxContext) -> dict[str, Json]:
     return {
-        "jwks": f"{ctx.house.base_url}/.well-known/jwks.json",
-        "endpoint": f"{ctx.house.base_url}/v1/receipts/verify",
+        "jwks": f"{ctx.config.base_url}/.well-known/jwks.json",
+        "endpoint": f"{ctx.config.base_url}/v1/receipts/verify",
         "alg": "EdDSA",
         "canonical": "json-sorted-keys",
     }

@@ -18,7 +18,7 @@ class Clock(Protocol):
 
 
 class RandomSource(Protocol):
-    def roll(self, count: int) -> bytes:
+    def random_bytes(self, count: int) -> bytes:
         """Return `count` unpredictable bytes."""
 
 

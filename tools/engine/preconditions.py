@@ -15,19 +15,19 @@ Checks = Callable[[Tx], Iterable[Callable[[], object]]]
 async def collect_failures(store: Store, checks: Checks, error: MarketError) -> None:
     """Add the errors of the other checks to a refusal, without duplicates."""
     try:
-        found = await store.look(lambda tx: _failing(checks(tx)))
+        found = await store.read(lambda tx: _failing(checks(tx)))
     except MarketError:  # the caller may not see what the call is about
         return
     except StorageError as outage:
         log.warning("storage", error=type(outage).__name__)
         return
-    known = {(one.code, one.message) for one in (error, *error.beside)}
-    error.beside += tuple(one for one in found if (one.code, one.message) not in known)
+    known = {(one.code, one.message) for one in (error, *error.other_failures)}
+    error.other_failures += tuple(one for one in found if (one.code, one.message) not in known)
 
 
 def _failing(checks: Iterable[Callable[[], object]]) -> list[MarketError]:
     faults = ErrorCollector()
     for check in checks:
-        with faults.noted():
+        with faults.catch():
             check()
     return faults.found

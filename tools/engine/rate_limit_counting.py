@@ -3,7 +3,15 @@
 from storage.store import Store
 from tools.engine.context import Caller
 from tools.engine.ports import Clock
-from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimit, RateLimitStatus, Windows, bucket_of, take_shared
+from tools.engine.rate_limits import (
+    ALLOWANCES,
+    FixedWindowCounter,
+    Rate,
+    RateLimit,
+    RateLimitStatus,
+    bucket_of,
+    take_shared,
+)
 
 BY_ADDRESS = (Rate.ANONYMOUS_FAILURES, Rate.PROTOCOL_REQUESTS)
 
@@ -15,7 +23,7 @@ class RateLimitCounter:
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        self.store, self.clock, self.windows = store, clock, Windows()
+        self.store, self.clock, self.windows = store, clock, FixedWindowCounter()
 
     async def of_caller(self, rate: Rate, allowance: RateLimit, caller: Caller) -> RateLimitStatus:
         """Count a call by key and agent, or by address; return the quota with less remaining."""

@@ -94,7 +94,7 @@ class RateLimitStatus:
     window_seconds: int
 
 
-class Windows:
+class FixedWindowCounter:
     """The open windows of this process and their counts."""
 
     def __init__(self) -> None:

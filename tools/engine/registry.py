@@ -43,16 +43,16 @@ class Operation:
     output: tuple[type, ...]  # the types of record it may return
     run: Run
     gather: Gather | None
-    hurdles: Hurdles | None  # its checks one by one, so that a refusal lists every failed one
-    ready: Ready | None  # for calls that may wait: whether the record is worth an answer
-    follow: Follow | None  # for write-then-wait operations: builds the later answer from the first one
+    preconditions: Hurdles | None  # its checks one by one, so that a refusal lists every failed one
+    is_ready: Ready | None  # for calls that may wait: whether the record is worth an answer
+    poll: Follow | None  # for write-then-wait operations: builds the later answer from the first one
     auth: Auth
     scopes: tuple[str, ...]  # a key needs one of them, or *
     scopes_beside: tuple[str, ...]  # and all of these
     action: str | None  # its name in available_actions
     errors: tuple[type[MarketError], ...]
     status: int
-    outside: bool  # runs as a coroutine without a unit of work: reads caches or scans
+    outside_transaction: bool  # runs as a coroutine without a unit of work: reads caches or scans
     safe: bool  # writes nothing
     destructive: bool
     idempotent: bool
@@ -92,9 +92,9 @@ class OperationOptions(TypedDict, total=False):
     scopes_beside: tuple[str, ...]
     action: str
     gather: Gather
-    hurdles: Hurdles
-    ready: Ready
-    follow: Follow
+    preconditions: Hurdles
+    is_ready: Ready
+    poll: Follow
     next_steps: NextSteps  # makes the next steps of a record that has none of its own
     errors: tuple[type[MarketError], ...]
     status: int
@@ -117,14 +117,14 @@ class OperationOptions(TypedDict, total=False):
     examples: tuple[dict[str, Any], ...]
 
 
-def operation(route: str, **said: Unpack[OperationOptions]) -> Callable[[Run], Run]:
+def operation(route: str, **options: Unpack[OperationOptions]) -> Callable[[Run], Run]:
     """Register a function as an operation. `route` is "METHOD /path".
 
     Agents read the function's docstring: first line the summary, then when to use it, what it needs, what is next.
     """
 
     def register(run: Run) -> Run:
-        made = _made(route, run, said)
+        made = _made(route, run, options)
         _check(made)
         CATALOGUE[made.name] = made
         return run
@@ -132,20 +132,20 @@ def operation(route: str, **said: Unpack[OperationOptions]) -> Callable[[Run], R
     return register
 
 
-def internal_operation(route: str, **said: Unpack[OperationOptions]) -> Callable[[Run], Operation]:
+def internal_operation(route: str, **options: Unpack[OperationOptions]) -> Callable[[Run], Operation]:
     """Make an operation outside the catalogue, which no agent calls directly.
 
     One surface calls it and builds its own answer from the record.
     """
-    return lambda run: _made(route, run, said)
+    return lambda run: _made(route, run, options)
 
 
-def _made(route: str, run: Run, said: OperationOptions) -> Operation:
+def _made(route: str, run: Run, options: OperationOptions) -> Operation:
     method, path = route.split(" ")
-    hints, text, deprecated = get_type_hints(run), _docstring(run), said.get("deprecated")
+    hints, text, deprecated = get_type_hints(run), _docstring(run), options.get("deprecated")
     text = text if deprecated is None else deprecated.told_in(text)
-    safe = said.get("safe", method == "GET")
-    only_rest = said.get("only_rest", OPERATORS if said.get("auth") == "admin" else "")
+    safe = options.get("safe", method == "GET")
+    only_rest = options.get("only_rest", OPERATORS if options.get("auth") == "admin" else "")
     return Operation(
         name=run.__name__,
         method=method,
@@ -153,43 +153,43 @@ def _made(route: str, run: Run, said: OperationOptions) -> Operation:
         summary=text.split("\n", 1)[0],
         description=text,
         input=_input_of(run, hints),
-        output=_output(said, hints["return"]),
-        run=_followed(run, said),
-        gather=said.get("gather"),
-        hurdles=said.get("hurdles"),
-        ready=said.get("ready"),
-        follow=said.get("follow"),
-        auth=said.get("auth", "key"),
-        scopes=_scopes(said, safe),
-        scopes_beside=said.get("scopes_beside", ()),
-        action=said.get("action"),
-        errors=said.get("errors", ()),
-        status=said.get("status", 200),
-        outside=inspect.iscoroutinefunction(run) or inspect.isasyncgenfunction(run),
+        output=_output(options, hints["return"]),
+        run=_followed(run, options),
+        gather=options.get("gather"),
+        preconditions=options.get("preconditions"),
+        is_ready=options.get("is_ready"),
+        poll=options.get("poll"),
+        auth=options.get("auth", "key"),
+        scopes=_scopes(options, safe),
+        scopes_beside=options.get("scopes_beside", ()),
+        action=options.get("action"),
+        errors=options.get("errors", ()),
+        status=options.get("status", 200),
+        outside_transaction=inspect.iscoroutinefunction(run) or inspect.isasyncgenfunction(run),
         safe=safe,
-        destructive=said.get("destructive", False),
-        idempotent=said.get("idempotent", safe or method in ("PUT", "DELETE")),
-        open_world=said.get("open_world", False),
-        shows_secrets=said.get("shows_secrets", False),
-        may_revoke_caller_key=said.get("may_revoke_caller_key", False),
-        streams=said.get("streams", False),
-        document=said.get("document"),
-        rate=said.get("rate", Rate.READS if safe else Rate.WRITES),
-        ends_work=said.get("ends_work", False),
-        paid_rate=said.get("paid_rate"),
-        body_argument=said.get("body_argument"),
-        toolset=said.get("toolset", "market"),
-        cache_seconds=said.get("cache_seconds", 0),
+        destructive=options.get("destructive", False),
+        idempotent=options.get("idempotent", safe or method in ("PUT", "DELETE")),
+        open_world=options.get("open_world", False),
+        shows_secrets=options.get("shows_secrets", False),
+        may_revoke_caller_key=options.get("may_revoke_caller_key", False),
+        streams=options.get("streams", False),
+        document=options.get("document"),
+        rate=options.get("rate", Rate.READS if safe else Rate.WRITES),
+        ends_work=options.get("ends_work", False),
+        paid_rate=options.get("paid_rate"),
+        body_argument=options.get("body_argument"),
+        toolset=options.get("toolset", "market"),
+        cache_seconds=options.get("cache_seconds", 0),
         surfaces=frozenset({Surface.REST}) if only_rest else EVERYWHERE,
         rest_only_reason=only_rest,
         deprecated=deprecated,
-        examples=said.get("examples", ()),
+        examples=options.get("examples", ()),
     )
 
 
-def _followed(run: Run, said: OperationOptions) -> Run:
+def _followed(run: Run, options: OperationOptions) -> Run:
     """Return the function with its next steps added to the record that it answers."""
-    following = said.get("next_steps")
+    following = options.get("next_steps")
     if following is None:
         return run
 
@@ -201,9 +201,9 @@ def _followed(run: Run, said: OperationOptions) -> Run:
     return both
 
 
-def _scopes(said: OperationOptions, safe: bool) -> tuple[str, ...]:
+def _scopes(options: OperationOptions, safe: bool) -> tuple[str, ...]:
     """Return the declared scopes; by default `read` for a read that needs a key, otherwise none."""
-    scope = said.get("scope", "read" if safe and said.get("auth", "key") == "key" else ())
+    scope = options.get("scope", "read" if safe and options.get("auth", "key") == "key" else ())
     return (scope,) if isinstance(scope, str) else scope
 
 
@@ -222,9 +222,9 @@ def _input_of(run: Run, hints: dict[str, Any]) -> type[Arguments]:
     return model
 
 
-def _output(said: OperationOptions, hint: Any) -> tuple[type, ...]:
-    found = (said["document"],) if "document" in said else _records(hint)
-    return tuple(map(base.with_steps, found)) if "next_steps" in said else found
+def _output(options: OperationOptions, hint: Any) -> tuple[type, ...]:
+    found = (options["document"],) if "document" in options else _records(hint)
+    return tuple(map(base.with_steps, found)) if "next_steps" in options else found
 
 
 def _records(hint: Any) -> tuple[type, ...]:
@@ -237,14 +237,16 @@ def _records(hint: Any) -> tuple[type, ...]:
 def _check(made: Operation) -> None:
     if made.name in CATALOGUE:
         raise TypeError(f"two operations are called {made.name}")
-    if made.outside and not made.safe:
+    if made.outside_transaction and not made.safe:
         raise TypeError(f"{made.name} writes, so it runs in a unit of work and cannot be async")
     if made.toolset not in (*TOOLSETS, OPERATORS_TOOLSET) or (made.toolset == OPERATORS_TOOLSET) != (
         made.auth == "admin"
     ):
         raise TypeError(f"{made.name} is of {made.toolset}, which is not its toolset")
-    waits = made.ready is not None
-    if waits and (made.outside or made.safe == bool(made.follow) or "wait_seconds" not in made.input.model_fields):
+    waits = made.is_ready is not None
+    if waits and (
+        made.outside_transaction or made.safe == bool(made.poll) or "wait_seconds" not in made.input.model_fields
+    ):
         raise TypeError(f"{made.name} cannot wait: it is no plain read with wait_seconds, nor followed by one")
     missing = set(made.path_names) - set(made.input.model_fields)
     if missing:

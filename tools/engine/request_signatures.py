@@ -45,7 +45,7 @@ AGAIN = "Sign the request anew: another created, or a nonce. With the same Idemp
 
 
 async def signer_of(
-    approach: CallRequest, store: Store, house: MarketConfig, clock: Clock, *, former: bool = False
+    approach: CallRequest, store: Store, config: MarketConfig, clock: Clock, *, former: bool = False
 ) -> Caller:
     """Return the caller whose key signed the request.
 
@@ -56,13 +56,13 @@ async def signer_of(
     try:
         claim = read_claim(request)
         check_cover(claim, request)
-        row = await store.look(partial(agent_named, keyid=claim.keyid))
-        if not (row and (former or row.status is AgentStatus.ACTIVE) and _signed(row, claim, request, house)):
-            raise _mismatch(claim, request, house)
+        row = await store.read(partial(agent_named, keyid=claim.keyid))
+        if not (row and (former or row.status is AgentStatus.ACTIVE) and _signed(row, claim, request, config)):
+            raise _mismatch(claim, request, config)
         check_time(claim, clock.now().timestamp())
     except BadSignature as bad:
         raise _refused(bad.message, bad.reason, FORM) from None
-    use = None if request.repeatable or approach.follows else claim.use
+    use = None if request.repeatable or approach.is_continuation else claim.use
     return Caller(row.id, None, _env(request), (EVERYTHING,), approach, Proof(row.public_key, use))
 
 
@@ -71,7 +71,7 @@ async def reject_replayed(store: Store, caller: Caller, now: datetime) -> None:
     proof = caller.proof
     if proof is None or proof.use is None:
         return
-    if await store.look(lambda tx: _used(tx, caller.agent, proof, now)):
+    if await store.read(lambda tx: _used(tx, caller.agent, proof, now)):
         raise _replayed()
 
 
@@ -127,17 +127,17 @@ def agent_named(tx: Tx, keyid: str) -> AgentRow | None:
         return None
 
 
-def _signed(row: AgentRow, claim: Claim, request: HttpRequest, house: MarketConfig) -> bool:
+def _signed(row: AgentRow, claim: Claim, request: HttpRequest, config: MarketConfig) -> bool:
     public = bytes.fromhex(row.public_key)
-    return any(signed_by(public, base, claim.signature) for base in bases(claim, request, house.urls))
+    return any(signed_by(public, base, claim.signature) for base in bases(claim, request, config.urls))
 
 
-def _mismatch(claim: Claim, request: HttpRequest, house: MarketConfig) -> Unauthenticated:
+def _mismatch(claim: Claim, request: HttpRequest, config: MarketConfig) -> Unauthenticated:
     """Return the error of a wrong signature.
 
     It is the same for known and unknown keyids, because the base needs no agent.
     """
-    base = shown_base(claim, request, house.base_url)
+    base = shown_base(claim, request, config.base_url)
     hint = f"Sign exactly these lines, with the key of the agent keyid names; nothing follows the last one:\n{base}"
     return _refused(NOT_SIGNED, "signature", hint, signature_base=base)
 

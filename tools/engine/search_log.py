@@ -34,7 +34,7 @@ class SearchLog:
             self.made[search] += 1
             self.unmet[search] += not found
 
-    def take(self) -> list[tuple[Search, int, int]]:
+    def drain(self) -> list[tuple[Search, int, int]]:
         """Empty the buffer; return each search with its count and its count without results."""
         made, unmet = self.made, self.unmet
         self.made, self.unmet = Counter(), Counter()

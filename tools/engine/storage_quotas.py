@@ -23,7 +23,7 @@ def size_of(*texts: str | bytes | None) -> int:
     return sum(len(text.encode() if isinstance(text, str) else text) for text in texts if text)
 
 
-def take(ctx: TxContext, by: int) -> None:
+def count_bytes(ctx: TxContext, by: int) -> None:
     """Count bytes as the caller's; at its end, the call is refused if they exceed the limit."""
     ctx.tx.count_bytes(ctx.agent, ctx.env, by, asks=True)
 
@@ -36,7 +36,7 @@ def take_order(ctx: TxContext, by: int) -> None:
 def refuse_overfull(ctx: TxContext) -> None:
     """Write the counters; raise StorageFull if an agent took more than its limit."""
     for (agent_id, env), taken in ctx.tx.write_room().items():
-        limit = ctx.house.limits.storage_bytes
+        limit = ctx.config.limits.storage_bytes
         if taken.used + taken.leaving > limit and not _is_first_party(ctx.tx, agent_id):
             raise StorageFull(
                 f"this needs {taken.by + taken.leaving} bytes more; you use {taken.used - taken.by} of {limit} on {env}",
@@ -47,7 +47,7 @@ def refuse_overfull(ctx: TxContext) -> None:
 
 def has_room_to_accept(ctx: TxContext, seller_id: str) -> bool:
     """Check whether an agent has enough storage left to accept work."""
-    left = ctx.house.limits.storage_bytes - used_by(ctx.tx, seller_id, ctx.env)
+    left = ctx.config.limits.storage_bytes - used_by(ctx.tx, seller_id, ctx.env)
     return left >= NEEDED_FOR_OUTPUT or _is_first_party(ctx.tx, seller_id)
 
 
@@ -65,7 +65,7 @@ def refuse_on_low_disk(op: Operation, approach: CallRequest, pulse: HealthSnapsh
 def need_room_to_accept(ctx: TxContext) -> None:
     """Raise StorageFull if the caller has too little storage left to accept work."""
     if not has_room_to_accept(ctx, ctx.agent):
-        used, limit = used_by(ctx.tx, ctx.agent, ctx.env), ctx.house.limits.storage_bytes
+        used, limit = used_by(ctx.tx, ctx.agent, ctx.env), ctx.config.limits.storage_bytes
         raise StorageFull(
             f"less than {NEEDED_FOR_OUTPUT} bytes are left: {used} of {limit} are used",
             used=used,

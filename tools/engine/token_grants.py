@@ -65,7 +65,7 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LoginCheck:
     """The result of a login's unit of work: the count, and the agent's auth epoch or None.
 
     Without an epoch the login is refused because of `why`.
@@ -90,9 +90,9 @@ async def grant(market: Market, login: TokenRequest, approach: CallRequest) -> T
 async def _grant(market: Market, login: TokenRequest, approach: CallRequest) -> TokenResponse:
     client = await (_by_key(market, login) if login.assertion is None else _by_assertion(market, login))
     env, scopes = granted(login.scope, client.env, client.scopes)
-    check_resources(login.resources, market.house.urls)
+    check_resources(login.resources, market.config.urls)
     now = market.world.clock.now()
-    enter = partial(_enter, client=client, now=now, counted=market.house.limits.enforced)
+    enter = partial(_enter, client=client, now=now, counted=market.config.limits.enforced)
     entry = await market.store.write(enter, "log in")
     refused = entry.quota and exceeded_error(entry.quota)
     if refused:
@@ -103,9 +103,11 @@ async def _grant(market: Market, login: TokenRequest, approach: CallRequest) -> 
     if client.ends_at is not None:
         ends = min(ends, int(client.ends_at.timestamp()))
     token = Token(client.agent_id, env, scopes, client.key_id, entry.epoch, ends)
-    await market.touches.see(market.store, Caller(client.agent_id, client.key_id, Env(env), scopes, approach), now)
+    await market.touches.note_call(
+        market.store, Caller(client.agent_id, client.key_id, Env(env), scopes, approach), now
+    )
     return TokenResponse(
-        token=write_token(token_key(market.house.pepper), token),
+        token=write_token(token_key(market.config.pepper), token),
         seconds=ends - int(now.timestamp()),
         scope=" ".join((f"env:{env}", *scopes)),
         agent_id=client.agent_id,
@@ -119,7 +121,7 @@ async def _by_key(market: Market, login: TokenRequest) -> Client:
             "invalid_client",
             "send client_id and an API key as client_secret, or an assertion signed with the agent's key",
         )
-    facts = await key_facts(login.secret, market.store, market.caches, market.house.pepper)
+    facts = await key_facts(login.secret, market.store, market.caches, market.config.pepper)
     agent_id = await _agent_of(market, login.client_id)
     now = market.world.clock.now()
     if (
@@ -134,7 +136,7 @@ async def _by_key(market: Market, login: TokenRequest) -> Client:
 
 async def _by_assertion(market: Market, login: TokenRequest) -> Client:
     assertion = _checked(login.assertion or "", market)
-    row = await market.store.look(partial(agent_named, keyid=assertion.client))
+    row = await market.store.read(partial(agent_named, keyid=assertion.client))
     if (
         row is None
         or row.status is not AgentStatus.ACTIVE
@@ -150,7 +152,7 @@ async def _by_assertion(market: Market, login: TokenRequest) -> Client:
 def _checked(text: str, market: Market) -> Assertion:
     try:
         assertion = read_assertion(text)
-        check_assertion(assertion, audiences(market.house.urls), market.world.clock.now().timestamp())
+        check_assertion(assertion, audiences(market.config.urls), market.world.clock.now().timestamp())
     except BadAssertion as bad:
         raise OAuthRefusal("invalid_client", str(bad)) from None
     return assertion
@@ -159,11 +161,11 @@ def _checked(text: str, market: Market) -> Assertion:
 async def _agent_of(market: Market, client_id: str) -> str | None:
     if len(client_id) > MAX_ID_LENGTH or not (client_id.isascii() and client_id.isprintable()):
         return None
-    row = await market.store.look(partial(agent_named, keyid=client_id))
+    row = await market.store.read(partial(agent_named, keyid=client_id))
     return None if row is None else row.id
 
 
-def _enter(tx: Tx, client: Client, now: datetime, *, counted: bool) -> Entry:
+def _enter(tx: Tx, client: Client, now: datetime, *, counted: bool) -> LoginCheck:
     """Count the login and use up the assertion.
 
     It raises nothing, because the count must be committed even if the login is refused.
@@ -175,10 +177,10 @@ def _enter(tx: Tx, client: Client, now: datetime, *, counted: bool) -> Entry:
         together = take_shared(tx, Rate.OAUTH, allowance.of_agent, f"{client.agent_id} logins", now)
         quota = min(quota, together, key=lambda one: one.remaining)
     if quota is not None and quota.remaining < 0:
-        return Entry(quota, None)
+        return LoginCheck(quota, None)
     row = tx.get(AgentRow, client.agent_id)
     if row is None or row.status is not AgentStatus.ACTIVE or client.public_key not in (None, row.public_key):
-        return Entry(quota, None)
+        return LoginCheck(quota, None)
     if client.use is not None and not insert_use(tx, client.agent_id, client.use, now):
-        return Entry(quota, None, "this jti was used before: make another assertion")
-    return Entry(quota, row.auth_epoch)
+        return LoginCheck(quota, None, "this jti was used before: make another assertion")
+    return LoginCheck(quota, row.auth_epoch)

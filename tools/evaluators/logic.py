@@ -20,20 +20,20 @@ CLOSED = 4  # the index of this column in a row of record_of_seats
 MIN_DECIDED = 5  # votes before the agreement rate is public, because the rate of a single vote would reveal the vote
 
 
-def who_may_sit(env: Env, house: MarketConfig, now: datetime) -> dict[str, Any]:
+def who_may_sit(env: Env, config: MarketConfig, now: datetime) -> dict[str, Any]:
     """Return the parameters of the queries for evaluators that may be drawn.
 
     `paid_before` is only among them if the environment requires a minimum age.
     """
     found: dict[str, Any] = {"evaluator": True, "least_tier": MIN_TIER[env]}
-    if env is Env.LIVE and house.evaluator_min_age:
-        found |= {"paid_before": now - house.evaluator_min_age, "least_minor": DUST_MINOR}
+    if env is Env.LIVE and config.evaluator_min_age:
+        found |= {"paid_before": now - config.evaluator_min_age, "least_minor": DUST_MINOR}
     return found
 
 
-def evaluators_drawable(tx: Tx, house: MarketConfig, now: datetime) -> dict[str, int]:
+def evaluators_drawable(tx: Tx, config: MarketConfig, now: datetime) -> dict[str, int]:
     """Count the evaluators that can be drawn in each environment, before a case excludes any."""
-    standing = {env: who_may_sit(env, house, now) for env in Env}
+    standing = {env: who_may_sit(env, config, now) for env in Env}
     return {
         env.value: tx.one(evaluators_counted("paid_before" in given), **given) or 0 for env, given in standing.items()
     }
@@ -93,7 +93,7 @@ def evaluator_shown(ctx: TxContext, agent: AgentRow) -> Evaluator:
         categories=orjson.loads(row.categories) if row else [],
         eligibility=eligibility,
         record={env.value: evaluator_record(ctx.tx, agent.id, env, ctx.now) for env in Env},
-        hint=_hint(ctx.house, agent, eligibility),
+        hint=_hint(ctx.config, agent, eligibility),
     )
 
 
@@ -104,17 +104,17 @@ def _eligibility(ctx: TxContext, agent: AgentRow, env: Env) -> Eligibility:
         return Eligibility(eligible=False, reason="not_opted_in")
     if agent.trust_tier < MIN_TIER[env]:
         return Eligibility(eligible=False, reason="trust_tier")
-    standing = who_may_sit(env, ctx.house, ctx.now)
+    standing = who_may_sit(env, ctx.config, ctx.now)
     if ctx.tx.one(may_sit("paid_before" in standing), agent_id=agent.id, **standing) is None:
         return Eligibility(eligible=False, reason="too_new")
     return Eligibility(eligible=True, reason=None)
 
 
-def _hint(house: MarketConfig, agent: AgentRow, eligibility: dict[str, Eligibility]) -> str:
+def _hint(config: MarketConfig, agent: AgentRow, eligibility: dict[str, Eligibility]) -> str:
     if not agent.evaluator:
         return "set_evaluator with enabled true offers you for panels. A seat comes as dispute.assigned, and into get_inbox."
     if eligibility[Env.LIVE].reason == "too_new":
-        days = house.evaluator_min_age.days
+        days = config.evaluator_min_age.days
         return f"You may be drawn on test. Panels on live need a paid job on live that is at least {days} days old."
     if not eligibility[Env.LIVE].eligible:
         return "You may be drawn on test. Panels on live need trust tier 1: paid jobs on live from distinct wallets earn it."

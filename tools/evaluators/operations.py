@@ -49,7 +49,7 @@ def get_evaluator(ctx: TxContext, _: NoArguments) -> Evaluator:
     next_steps=after_offer_to_judge,
     toolset="disputes",
 )
-def set_evaluator(ctx: TxContext, said: SetEvaluator) -> Evaluator:
+def set_evaluator(ctx: TxContext, arguments: SetEvaluator) -> Evaluator:
     """Offer to judge disputes of others, or stop offering.
 
     It applies to both environments; on live it needs trust tier 1. Panels are drawn at random; a seat is announced by
@@ -57,14 +57,14 @@ def set_evaluator(ctx: TxContext, said: SetEvaluator) -> Evaluator:
     your record. A test key cannot change it for an agent that has anything on live. Next: get_dispute and
     submit_verdict.
     """
-    if said.categories:
-        public_words({f"categories.{at}": word for at, word in enumerate(said.categories)})
+    if arguments.categories:
+        public_words({f"categories.{at}": word for at, word in enumerate(arguments.categories)})
     agent = acting_agent(ctx)
     keep_live(ctx.tx, ctx.caller, "change the evaluator seat")
-    if agent.evaluator is not said.enabled:
-        agent = change_agent(ctx.tx, agent, evaluator=said.enabled)
+    if agent.evaluator is not arguments.enabled:
+        agent = change_agent(ctx.tx, agent, evaluator=arguments.enabled)
     row = ctx.tx.get(EvaluatorRow, agent.id, lock=True)
-    chosen = None if said.categories is None else orjson.dumps(list(dict.fromkeys(said.categories))).decode()
+    chosen = None if arguments.categories is None else orjson.dumps(list(dict.fromkeys(arguments.categories))).decode()
     if row is None:
         ctx.tx.add(EvaluatorRow(agent_id=agent.id, categories=chosen or "[]", updated_at=ctx.now))
     elif chosen is not None and chosen != row.categories:

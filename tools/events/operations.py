@@ -12,7 +12,7 @@ from storage.events import event_at, events_after, events_of_kinds, newest_event
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
 from storage.webhooks import fanned_out
-from tools.engine.arguments import Arguments, Listed, Waiting
+from tools.engine.arguments import Arguments, Listed, LongPoll
 from tools.engine.authentication import still_opens
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest
@@ -31,7 +31,7 @@ LOOKED_AT = 2_000  # events of one agent in one read
 LAST = 2**63 - 1
 
 
-class ListEvents(Listed, Waiting):
+class ListEvents(Listed, LongPoll):
     since: EventId | None = Field(None, description="event id; only later events are returned")
     types: list[str] | None = Field(None, max_length=50, description="exact types, families like job.*, or *")
 
@@ -40,7 +40,7 @@ def something_happened(asked: ListEvents, page: EventPage) -> bool:
     return page.next_since != (asked.cursor if asked.since is None else asked.since)
 
 
-@operation("GET /v1/events", ready=something_happened, toolset="events")
+@operation("GET /v1/events", is_ready=something_happened, toolset="events")
 def list_events(ctx: TxContext, asked: ListEvents) -> EventPage:
     """Poll the events after an event id, oldest first.
 
@@ -79,73 +79,73 @@ class StreamEvents(Arguments):
     toolset="events",
     only_rest="a stream of server-sent events is an HTTP answer; over MCP and A2A poll list_events",
 )
-async def stream_events(outside: ReadContext, asked: StreamEvents) -> AsyncGenerator[Frame, None]:
+async def stream_events(read_ctx: ReadContext, asked: StreamEvents) -> AsyncGenerator[Frame, None]:
     """Receive events as they happen, as server-sent events; a heartbeat every 15 seconds.
 
     Resumes after Last-Event-ID (or since) without a gap; without either only new events come. At most 5 streams a key,
     20 an agent.
     """
-    after = await _newest(outside) if asked.since is None else number_of(asked.since)
+    after = await _newest(read_ctx) if asked.since is None else number_of(asked.since)
     _kinds(asked.types)
-    most = outside.house.limits
-    key = outside.caller.key_id or outside.caller.agent
-    place = outside.notifier.open_stream(outside.caller.agent, key, most.streams_per_key, most.streams_per_agent)
-    return _frames(outside, asked, after, place, place.__enter__())
+    most = read_ctx.config.limits
+    key = read_ctx.caller.key_id or read_ctx.caller.agent
+    place = read_ctx.notifier.open_stream(read_ctx.caller.agent, key, most.streams_per_key, most.streams_per_agent)
+    return _frames(read_ctx, asked, after, place, place.__enter__())
 
 
 async def _frames(
-    outside: ReadContext,
+    read_ctx: ReadContext,
     asked: StreamEvents,
     after: int,
     place: AbstractContextManager[Subscription],
     ear: Subscription,
 ) -> AsyncGenerator[Frame, None]:
-    agent, env = outside.caller.agent, outside.env
+    agent, env = read_ctx.caller.agent, read_ctx.env
     try:
         ready = {"agent_id": agent, "env": env, "last_event_id": event_id(after) if after else None}
         yield Frame("ready", orjson.dumps(ready))
         while True:
             ear.listen()
-            if outside.notifier.closed:
+            if read_ctx.notifier.closed:
                 return
             read = partial(_page, agent_id=agent, env=env, after=after, types=asked.types, limit=BACKLOG)
             try:
-                if not await _may_listen(outside):
+                if not await _may_listen(read_ctx):
                     return
-                rows, until = await outside.store.look(read)
+                rows, until = await read_ctx.store.read(read)
             except StorageError:  # later reads continue after the last event sent, so none is missed
-                yield _heartbeat(outside)
-                await ear.hears(AGAIN_SECONDS)
+                yield _heartbeat(read_ctx)
+                await ear.wait(AGAIN_SECONDS)
                 continue
             for told in rows:
                 after, kind, *_ = told
                 yield Frame(kind, written([told], env.value).encode(), event_id(after))
             after = after if until is None else until
-            while until is None and len(rows) < BACKLOG and not await ear.hears(HEARTBEAT_SECONDS):
-                if await _was_shut_out(outside):
+            while until is None and len(rows) < BACKLOG and not await ear.wait(HEARTBEAT_SECONDS):
+                if await _was_shut_out(read_ctx):
                     return
-                yield _heartbeat(outside)
+                yield _heartbeat(read_ctx)
     finally:
         place.__exit__(None, None, None)
 
 
-async def _may_listen(outside: ReadContext) -> bool:
+async def _may_listen(read_ctx: ReadContext) -> bool:
     """Tell whether the caller may still get events; its key may have been revoked meanwhile."""
-    return await still_opens(outside.caller, outside.store, outside.caches, outside.house, outside.world.clock)
+    return await still_opens(read_ctx.caller, read_ctx.store, read_ctx.caches, read_ctx.config, read_ctx.world.clock)
 
 
-async def _was_shut_out(outside: ReadContext) -> bool:
+async def _was_shut_out(read_ctx: ReadContext) -> bool:
     """Tell whether an idle stream must end.
 
     It goes on while the database does not answer, because the key is checked again before the next event.
     """
     with suppress(StorageError):
-        return not await _may_listen(outside)
+        return not await _may_listen(read_ctx)
     return False
 
 
-def _heartbeat(outside: ReadContext) -> Frame:
-    return Frame("heartbeat", orjson.dumps({"at": stamp(outside.world.clock.now())}))
+def _heartbeat(read_ctx: ReadContext) -> Frame:
+    return Frame("heartbeat", orjson.dumps({"at": stamp(read_ctx.world.clock.now())}))
 
 
 class Looked(NamedTuple):
@@ -191,6 +191,6 @@ def _truncated(tx: Tx, after: int) -> bool:
     return after < ((tx.one(fanned_out) or 0) if oldest is None else oldest - 1)
 
 
-async def _newest(outside: ReadContext) -> int:
-    agent, env = outside.caller.agent, outside.env
-    return await outside.store.look(lambda tx: tx.one(newest_event, agent_id=agent, env=env) or 0)
+async def _newest(read_ctx: ReadContext) -> int:
+    agent, env = read_ctx.caller.agent, read_ctx.env
+    return await read_ctx.store.read(lambda tx: tx.one(newest_event, agent_id=agent, env=env) or 0)

@@ -18,10 +18,10 @@ from tools.events.identity_payloads import (
 )
 from tools.events.webhooks.records import WebhookDisabledData, WebhookTestData
 from tools.kernel.records import MONEY, Json
-from tools.kernel.text_authors import CALLER, Foreign, Ours, Own, Theirs, beside, written_by
+from tools.kernel.text_authors import CALLER, Foreign, Ours, Own, Theirs, any_of, written_by
 
 Minor = Annotated[int, MONEY, Field(description="USDC minor units")]
-NOT_THEIRS = beside({"by": "platform"}, {"by": "buyer", "buyer_id": CALLER}, {"by": "seller", "seller_id": CALLER})
+NOT_THEIRS = any_of({"by": "platform"}, {"by": "buyer", "buyer_id": CALLER}, {"by": "seller", "seller_id": CALLER})
 Warnings = Annotated[list[str], Field(description="attacks found in the text")]
 
 
@@ -197,7 +197,7 @@ MessageReceived = TypedDict(
         "kind": Literal["direct", "job", "bounty"],
         "job_id": str | None,
         "bounty_id": str | None,
-        "preview": Annotated[str, Foreign(beside({"from": "system"})), Field(description="the first 200 characters")],
+        "preview": Annotated[str, Foreign(any_of({"from": "system"})), Field(description="the first 200 characters")],
         "content_warnings": Warnings,
     },
 )

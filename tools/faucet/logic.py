@@ -66,17 +66,17 @@ def check_claim(tx: Tx, agent_id: str, now: datetime) -> str:
     return address
 
 
-def begin_claim(tx: Tx, outside: ReadContext) -> str:
+def begin_claim(tx: Tx, read_ctx: ReadContext) -> str:
     """Store the claim and return the wallet to fund.
 
     This comes before the call to the faucet, so that two requests cannot both claim.
     """
-    agent_id, now = outside.caller.agent, outside.now
+    agent_id, now = read_ctx.caller.agent, read_ctx.now
     row = tx.get(FaucetClaimRow, agent_id, lock=True)
     address = check_claim(tx, agent_id, now)
-    if outside.house.limits.enforced:
-        bucket = bucket_of(outside.caller.approach.ip)
-        raise_if_exceeded(take_shared(tx, Rate.FAUCET, allowance(outside.house), bucket, now))
+    if read_ctx.config.limits.enforced:
+        bucket = bucket_of(read_ctx.caller.approach.ip)
+        raise_if_exceeded(take_shared(tx, Rate.FAUCET, allowance(read_ctx.config), bucket, now))
     if row is None:
         tx.add(FaucetClaimRow(agent_id=agent_id, claimed_at=now, address=address))
     else:
@@ -84,13 +84,13 @@ def begin_claim(tx: Tx, outside: ReadContext) -> str:
     return address
 
 
-def undo_claim(tx: Tx, outside: ReadContext) -> None:
+def undo_claim(tx: Tx, read_ctx: ReadContext) -> None:
     """Undo a claim for which the faucet sent nothing."""
-    row = tx.get(FaucetClaimRow, outside.caller.agent, lock=True)
-    if row is not None and row.claimed_at == outside.now:
+    row = tx.get(FaucetClaimRow, read_ctx.caller.agent, lock=True)
+    if row is not None and row.claimed_at == read_ctx.now:
         tx.change(row, claimed_at=None)
-        give_back_shared(tx, Rate.FAUCET, bucket_of(outside.caller.approach.ip))
+        give_back_shared(tx, Rate.FAUCET, bucket_of(read_ctx.caller.approach.ip))
 
 
-def allowance(house: MarketConfig) -> RateLimit:
-    return replace(ALLOWANCES[Rate.FAUCET], calls=house.limits.faucet_claims_per_address)
+def allowance(config: MarketConfig) -> RateLimit:
+    return replace(ALLOWANCES[Rate.FAUCET], calls=config.limits.faucet_claims_per_address)

@@ -29,20 +29,20 @@ class Sent:
     transaction: str | None
 
 
-async def send_funds(outside: ReadContext, _: NoArguments) -> Sent:
+async def send_funds(read_ctx: ReadContext, _: NoArguments) -> Sent:
     """Claim, then ask the faucet. A claim stays unless the faucet certainly sent nothing."""
-    check_open(outside.world, outside.env)
-    faucet, agent_id = outside.world.faucet, outside.caller.agent
+    check_open(read_ctx.world, read_ctx.env)
+    faucet, agent_id = read_ctx.world.faucet, read_ctx.caller.agent
     assert faucet is not None
-    address = await outside.store.look(lambda tx: check_claim(tx, agent_id, outside.now))
-    refuse_sanctioned(outside.world.sanctions, {address})
-    if outside.caller.approach.dry_run:
+    address = await read_ctx.store.read(lambda tx: check_claim(tx, agent_id, read_ctx.now))
+    refuse_sanctioned(read_ctx.world.sanctions, {address})
+    if read_ctx.caller.approach.dry_run:
         return Sent(address, None)
-    address = await outside.store.write(lambda tx: begin_claim(tx, outside), "claim test funds")
+    address = await read_ctx.store.write(lambda tx: begin_claim(tx, read_ctx), "claim test funds")
     try:
         return Sent(address, await faucet.give(address, GIVEN))
     except FaucetRefused:
-        await outside.store.write(lambda tx: undo_claim(tx, outside), "undo a claim")
+        await read_ctx.store.write(lambda tx: undo_claim(tx, read_ctx), "undo a claim")
         raise FaucetUnavailable("the faucet gives nothing now", retry_after_seconds=60) from None
     except FaucetLost:
         raise FaucetUnavailable("the faucet did not say what became of it", hint=LOST, retry_after_seconds=60) from None
@@ -106,7 +106,7 @@ def get_faucet(ctx: TxContext, _: NoArguments) -> Faucet:
         gas_included=faucet.gives_gas,
         network=network.id,
         asset=network.asset,
-        claims_per_address_per_day=allowance(ctx.house).calls,
+        claims_per_address_per_day=allowance(ctx.config).calls,
         last_claim=_last(row),
         next_claim_at=stamp_or_none(again),
         hint="Claim again after next_claim_at." if again else "Claim with claim_test_funds.",

@@ -18,8 +18,8 @@ from tools.chain.erc8004 import (
     Identity,
     NoIdentity,
     Unreadable,
-    ask,
     caip10,
+    call_data,
     identity,
     registration_url,
 )
@@ -47,7 +47,7 @@ class Due(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CheckResult:
     """The result of a daily check; `identity` is None if the token does not exist any more."""
 
     identity: Identity | None
@@ -58,17 +58,17 @@ async def read_identity(chain: Chain, registry: str, token: str) -> Identity:
 
     Raises NoIdentity if the token does not exist, and ChainDown if the node gave no valid answer.
     """
-    owner = await chain.call(registry, ask(OWNER_OF, token))
-    uri = None if owner is None else await chain.call(registry, ask(TOKEN_URI, token))
+    owner = await chain.call(registry, call_data(OWNER_OF, token))
+    uri = None if owner is None else await chain.call(registry, call_data(TOKEN_URI, token))
     try:
         return identity(token, owner, uri)
     except Unreadable as nonsense:
         raise ChainDown(f"identity registry: {nonsense}") from None
 
 
-def names(house: MarketConfig, agent_id: str, found: Identity) -> bool:
+def names(config: MarketConfig, agent_id: str, found: Identity) -> bool:
     """Check whether the token's URI is this agent's registration file."""
-    return found.uri == registration_url(house.base_url, agent_id)
+    return found.uri == registration_url(config.base_url, agent_id)
 
 
 def link(ctx: TxContext, agent: AgentRow, found: Identity) -> AgentRow:
@@ -82,7 +82,7 @@ def link(ctx: TxContext, agent: AgentRow, found: Identity) -> AgentRow:
         row = ctx.tx.add(IdentityRow(agent_id=agent.id, check_at=ctx.now + DAILY, **said))
     else:
         row = ctx.tx.change(row, check_at=ctx.now + DAILY, **said)
-    after = _show(ctx.tx, ctx.house, agent, row)
+    after = _show(ctx.tx, ctx.config, agent, row)
     if before is None or _token_of(before) != _token_of(after.erc8004 or ""):
         _tell(ctx, row, after)
     return after
@@ -99,7 +99,7 @@ def unlink(tx: Tx, agent_id: str) -> None:
 def follow_wallet(ctx: TxContext, agent: AgentRow) -> AgentRow:
     """Update the link after a change of wallet, because the new wallet may not own the token."""
     row = ctx.tx.get(IdentityRow, agent.id)
-    return agent if row is None or row.env != ctx.env else _show(ctx.tx, ctx.house, agent, row)
+    return agent if row is None or row.env != ctx.env else _show(ctx.tx, ctx.config, agent, row)
 
 
 def claim_due(ctx: TxContext) -> list[Due]:
@@ -109,20 +109,20 @@ def claim_due(ctx: TxContext) -> list[Due]:
     return [Due(row.agent_id, Env(row.env), row.token, until) for row in rows if ctx.tx.change(row, check_at=until)]
 
 
-async def look_again(world: World, house: MarketConfig, due: Due) -> Seen | None:
+async def look_again(world: World, config: MarketConfig, due: Due) -> CheckResult | None:
     """Read a linked token from the chain; None if the chain gave no answer."""
     chain = world.chains.get(due.env)
     if chain is None:
         return None
     try:
-        return Seen(await read_identity(chain, house.networks[due.env].identity_registry, due.token))
+        return CheckResult(await read_identity(chain, config.networks[due.env].identity_registry, due.token))
     except NoIdentity:
-        return Seen(None)
+        return CheckResult(None)
     except ChainDown:
         return None
 
 
-def finish_look(ctx: TxContext, due: Due, seen: Seen | None) -> None:
+def finish_look(ctx: TxContext, due: Due, seen: CheckResult | None) -> None:
     """Store the result of the daily check, unless its lease was lost.
 
     A token that does not exist any more, or does not name its agent any more, is unlinked.
@@ -133,17 +133,17 @@ def finish_look(ctx: TxContext, due: Due, seen: Seen | None) -> None:
         return
     if seen is None:
         ctx.tx.change(row, check_at=ctx.now + SOON)
-    elif seen.identity is None or not names(ctx.house, due.agent_id, seen.identity):
+    elif seen.identity is None or not names(ctx.config, due.agent_id, seen.identity):
         log.info("a token names its agent no longer", agent_id=due.agent_id, token=due.token)
         unlink(ctx.tx, due.agent_id)
     else:
         looked = {"verified_at": ctx.now, "check_at": ctx.now + DAILY}
-        _show(ctx.tx, ctx.house, agent, ctx.tx.change(row, owner=seen.identity.owner, **looked))
+        _show(ctx.tx, ctx.config, agent, ctx.tx.change(row, owner=seen.identity.owner, **looked))
 
 
-def _show(tx: Tx, house: MarketConfig, agent: AgentRow, row: IdentityRow) -> AgentRow:
+def _show(tx: Tx, config: MarketConfig, agent: AgentRow, row: IdentityRow) -> AgentRow:
     """Write the link into the profile."""
-    network, wallet = house.networks[Env(row.env)], tx.get(WalletRow, agent.id, row.env)
+    network, wallet = config.networks[Env(row.env)], tx.get(WalletRow, agent.id, row.env)
     shown = {
         "agent_id": row.token,
         "chain_id": network.chain_id,
@@ -168,4 +168,4 @@ def _tell(ctx: TxContext, row: IdentityRow, agent: AgentRow) -> None:
         "owner_verified": shown["owner_verified"],
         "hint": "It is read again every day; it counts while its URI is your registration file.",
     }
-    ctx.tx.say(agent.id, row.env, "agent.erc8004_linked", orjson.dumps(told).decode(), ctx.now)
+    ctx.tx.emit(agent.id, row.env, "agent.erc8004_linked", orjson.dumps(told).decode(), ctx.now)

@@ -44,11 +44,11 @@ class LinkErc8004(Arguments):
     ] = Field(description="the token's number in the registry (its agentId), decimal; from 2^53 on as text")
 
 
-async def read_token(outside: ReadContext, asked: LinkErc8004) -> Identity:
+async def read_token(read_ctx: ReadContext, asked: LinkErc8004) -> Identity:
     """Read the token from the registry; refuse one that does not name the caller."""
-    agent_id, network = outside.caller.agent, outside.network
-    await outside.store.look(lambda tx: _may_link(tx, outside.caller, outside.env))
-    chain = outside.world.chains.get(outside.env)
+    agent_id, network = read_ctx.caller.agent, read_ctx.network
+    await read_ctx.store.read(lambda tx: _may_link(tx, read_ctx.caller, read_ctx.env))
+    chain = read_ctx.world.chains.get(read_ctx.env)
     try:
         if chain is None:
             raise ChainDown("no node is set")
@@ -64,14 +64,14 @@ async def read_token(outside: ReadContext, asked: LinkErc8004) -> Identity:
             "the registry has no such token",
             param="agent_id",
             hint=f"Register one at {network.identity_registry} on {network.name}; details hold the URI to register it with.",
-            expected_uri=registration_url(outside.house.base_url, agent_id),
+            expected_uri=registration_url(read_ctx.config.base_url, agent_id),
         ) from None
-    if not names(outside.house, agent_id, found):
+    if not names(read_ctx.config, agent_id, found):
         raise Erc8004UriMismatch(
             "the token's URI is not your registration file",
             param="agent_id",
             agent_id=found.token,
-            expected_uri=registration_url(outside.house.base_url, agent_id),
+            expected_uri=registration_url(read_ctx.config.base_url, agent_id),
             token_uri=found.uri,
             owner=found.owner,
         )

@@ -13,7 +13,7 @@ from storage.messages import page_of_threads
 from storage.tables import JobRow, UnreadRow
 from tools.agents.logic import handles
 from tools.agents.records import Party
-from tools.engine.arguments import MAX_WAITED, Waiting
+from tools.engine.arguments import MAX_WAITED, LongPoll
 from tools.engine.context import TxContext
 from tools.engine.next_steps import step, steps
 from tools.engine.registry import CATALOGUE, operation
@@ -34,7 +34,7 @@ WAITED = 20  # seconds that the step to wait proposes
 AFTER_ALL = "8"  # no id begins so high
 
 
-class GetInbox(Waiting):
+class GetInbox(LongPoll):
     wait_seconds: int = Field(
         0, ge=0, le=MAX_WAITED, description="with since: wait so long for something new before answering, 0-55"
     )
@@ -47,7 +47,7 @@ def something_happened(asked: GetInbox, inbox: Inbox) -> bool:
     return asked.since is None or inbox.next_since != asked.since
 
 
-@operation("GET /v1/inbox", ready=something_happened, toolset="messages")
+@operation("GET /v1/inbox", is_ready=something_happened, toolset="messages")
 def get_inbox(ctx: TxContext, asked: GetInbox) -> Inbox:
     """List what waits for you: jobs, disputes to judge, proposals, unread threads, refunds.
 

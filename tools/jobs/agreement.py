@@ -17,7 +17,7 @@ def agreed(ctx: TxContext, seen: JobSnapshot, move: JobMove, **changes: object) 
     else:
         changes["deliver_by"] = in_seconds(ctx, seen.row.turnaround_seconds)
     told = {"payment_due": move.target is JobStatus.AWAITING_PAYMENT}
-    return apply_move(ctx, seen, move, ctx.agent, told=told, accepted_at=ctx.now, **changes)
+    return apply_move(ctx, seen, move, ctx.agent, data=told, accepted_at=ctx.now, **changes)
 
 
 def payment_falls_due(ctx: TxContext, seen: JobSnapshot, window_seconds: int) -> dict[str, object]:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from storage.vocabulary import FINAL, SELLER_FAILURES, ClosedAs, JobStatus, Outcome
 from tools.jobs.facts import JobFacts, refund_held_against
 from tools.kernel.money import DUST_MINOR
-from tools.reputation.rules import Mark
+from tools.reputation.rules import JobContribution
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ContributionInputs:
     """The facts about a job that its mark needs besides JobFacts."""
 
     answered: bool = False  # accepted or quoted
@@ -22,7 +22,7 @@ class Beside:
     buyer_rating: int | None = None
 
 
-def mark_of(facts: JobFacts, beside: Beside) -> Mark:
+def mark_of(facts: JobFacts, beside: ContributionInputs) -> JobContribution:
     """Return the result of a job from its current rows; the time of the call does not matter."""
     completed = facts.status is JobStatus.COMPLETED or (
         facts.status is JobStatus.RESOLVED and facts.outcome is not Outcome.BUYER
@@ -32,7 +32,7 @@ def mark_of(facts: JobFacts, beside: Beside) -> Mark:
     ignored = closed_as is ClosedAs.ACCEPT_TIMEOUT and not beside.quoted
     net = _net(facts) if completed else 0
     for_nothing = completed and beside.live and net < DUST_MINOR
-    return Mark(
+    return JobContribution(
         completed=completed,
         failed=failed,
         disputed=facts.outcome is not None,

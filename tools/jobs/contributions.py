@@ -7,11 +7,11 @@ from storage.jobs import reviews_of_job
 from storage.tables import ReviewRow
 from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor, Env, SettlementKind, SettlementStatus
-from tools.jobs.contribution_rules import Beside, mark_of
+from tools.jobs.contribution_rules import ContributionInputs, mark_of
 from tools.jobs.snapshot import JobSnapshot
 from tools.listings.stats_rules import wallet_of_most
 from tools.reputation.logic import count_mark
-from tools.reputation.rules import Mark
+from tools.reputation.rules import JobContribution
 
 
 def count_job(tx: Tx, seen: JobSnapshot, now: datetime) -> None:
@@ -20,14 +20,14 @@ def count_job(tx: Tx, seen: JobSnapshot, now: datetime) -> None:
     count_mark(tx, seen.row, made_mark(seen, reviews), now)
 
 
-def made_mark(seen: JobSnapshot, reviews: Iterable[ReviewRow]) -> Mark:
+def made_mark(seen: JobSnapshot, reviews: Iterable[ReviewRow]) -> JobContribution:
     """Compute the mark of a job, which is its result, from its rows."""
     row = seen.row
     settled = [
         one for one in seen.settlements if one.kind is SettlementKind.PAYMENT and one.status is SettlementStatus.SETTLED
     ]
     ratings = {review.role: review.rating for review in reviews}
-    beside = Beside(
+    beside = ContributionInputs(
         answered=row.accepted_at is not None,
         quoted=row.quoted_price is not None,
         late=_late(seen),

@@ -29,7 +29,7 @@ from tools.jobs.contributions import count_job
 from tools.jobs.disputes.panel_actions import own_and_resolve
 from tools.jobs.errors import AlreadyReviewed, InvalidTransition, JobNotSettled
 from tools.jobs.lifecycle import allowed, is_repeat
-from tools.jobs.logic import JobRef, acting_role, apply_move, in_seconds, mine, post_note, require_move
+from tools.jobs.logic import JobRef, acting_role, apply_move, in_seconds, own_job_locked, post_note, require_move
 from tools.jobs.records import Job
 from tools.jobs.sealing import marks_of
 from tools.jobs.sealing_rules import SALT_BYTES, commitment, rounded_size
@@ -62,13 +62,13 @@ def accept_job(ctx: TxContext, ref: JobRef) -> Job:
     Seller: the work begins at once (on_delivery) or when the buyer has paid (upfront); deliver with deliver_job before
     deadlines.deliver_by. Buyer: the job is completed; without an answer it completes by itself at review_by.
     """
-    seen = mine(ctx, ref.job_id)
+    seen = own_job_locked(ctx, ref.job_id)
     role = seen.role_of(ctx.agent)
     if is_repeat(seen.facts, "accept", role, ctx.now):
         return job_record(ctx, seen)
     move = require_move(ctx, seen, "accept")
     if role is Actor.BUYER:
-        return job_record(ctx, apply_move(ctx, seen, move, ctx.agent, told={"by": "buyer"}, completed_at=ctx.now))
+        return job_record(ctx, apply_move(ctx, seen, move, ctx.agent, data={"by": "buyer"}, completed_at=ctx.now))
     need_room_to_accept(ctx)
     return job_record(ctx, agreed(ctx, seen, move))
 
@@ -94,22 +94,22 @@ class JudgedDelivery:
     warnings: list[str]
 
 
-async def judge_delivery(outside: ReadContext, work: DeliverJob) -> JudgedDelivery | Document | None:
+async def judge_delivery(read_ctx: ReadContext, work: DeliverJob) -> JudgedDelivery | Document | None:
     """Check a delivery against the schema and the rules frozen on the job.
 
     If the job takes no delivery by the caller, nothing is checked. The result is then the output's canonical form if
     work was delivered before, otherwise None.
     """
-    seen, schema, preview_schema = await outside.store.look(lambda tx: _job_and_schemas(tx, work.job_id, outside))
-    if allowed(seen.facts, "deliver", seen.role_of(outside.caller.agent), outside.now) is None:
+    seen, schema, preview_schema = await read_ctx.store.read(lambda tx: _job_and_schemas(tx, work.job_id, read_ctx))
+    if allowed(seen.facts, "deliver", seen.role_of(read_ctx.caller.agent), read_ctx.now) is None:
         return None if seen.row.output is None else await canonical_document(work.output, "output")
     output = await canonical_document(work.output, "output")
     preview = None if work.preview is None else await canonical_document(work.preview, "preview", MAX_PREVIEW)
     unfit = [
-        *named("output", await violations(outside, schema, work.output, output.size)),
-        *named("preview", await _preview_faults(outside, seen, preview_schema, work.preview, preview)),
+        *named("output", await violations(read_ctx, schema, work.output, output.size)),
+        *named("preview", await _preview_faults(read_ctx, seen, preview_schema, work.preview, preview)),
     ]
-    broken = await unkept(outside, seen.row.acceptance, work.output, output.size)
+    broken = await unkept(read_ctx, seen.row.acceptance, work.output, output.size)
     if unfit:
         raise schema_error(OutputSchemaMismatch, unfit, broken)
     if broken:
@@ -145,7 +145,7 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
     rounded size and your preview. Next: wait for job.paid, then for the buyer to accept; without an answer the job
     completes by itself.
     """
-    seen = mine(ctx, work.job_id)
+    seen = own_job_locked(ctx, work.job_id)
     output = judged.output if isinstance(judged, JudgedDelivery) else judged
     same = output is not None and seen.row.output == output.hash
     if is_repeat(seen.facts, "deliver", seen.role_of(ctx.agent), ctx.now, same_content=same):
@@ -179,14 +179,14 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
         "payment_due": sealed,
         "content_warnings": judged.warnings,
     }
-    done = apply_move(ctx, seen, move, ctx.agent, told=told, content_warnings=warned, **made, **deadline)
+    done = apply_move(ctx, seen, move, ctx.agent, data=told, content_warnings=warned, **made, **deadline)
     post_note(ctx, done, work.message, "deliver")
     return job_record(ctx, done)
 
 
 def _committed(ctx: TxContext, output: Document) -> dict[str, Any]:
     """Make the columns of a new output, with a new salt."""
-    salt = ctx.world.dice.roll(SALT_BYTES).hex()
+    salt = ctx.world.dice.random_bytes(SALT_BYTES).hex()
     return {
         "output": output.hash,
         "output_bytes": output.size,
@@ -209,13 +209,13 @@ class ReviewJob(JobRef):
     status=201,
     toolset="jobs",
 )
-def review_job(ctx: TxContext, said: ReviewJob) -> Review:
+def review_job(ctx: TxContext, arguments: ReviewJob) -> Review:
     """Rate the other party of a completed or resolved job; a review is permanent.
 
     Each party gives one. Each counterparty is one vote, weighted by what it paid. list_reviews shows it.
     """
-    seen = own_and_resolve(ctx, said.job_id)
-    warned = private_text(said.comment, "comment")
+    seen = own_and_resolve(ctx, arguments.job_id)
+    warned = private_text(arguments.comment, "comment")
     if seen.facts.status not in FINISHED:
         raise JobNotSettled(f"the job is {seen.facts.status}", status=str(seen.facts.status))
     if ctx.agent in seen.reviewers:
@@ -230,10 +230,10 @@ def review_job(ctx: TxContext, said: ReviewJob) -> Review:
             listing_id=seen.row.listing_id,
             subject_id=subject,
             role=role.value,
-            rating=said.rating,
-            comment=said.comment,
+            rating=arguments.rating,
+            comment=arguments.comment,
             job_value=seen.facts.paid_minor,
-            machine_generated=said.machine_generated,
+            machine_generated=arguments.machine_generated,
             content_warnings=orjson.dumps(warned).decode(),
             created_at=ctx.now,
         )
@@ -245,21 +245,21 @@ def review_job(ctx: TxContext, said: ReviewJob) -> Review:
     return review_record(row, handles(ctx.tx, {ctx.agent})[ctx.agent])
 
 
-def _job_and_schemas(tx: Tx, job_id: str, outside: ReadContext) -> tuple[JobSnapshot, str | None, str | None]:
+def _job_and_schemas(tx: Tx, job_id: str, read_ctx: ReadContext) -> tuple[JobSnapshot, str | None, str | None]:
     """Return the job, the schema of its output, and the schema of its preview."""
-    seen = find_mine(tx, job_id, outside.caller.agent, outside.env)
+    seen = find_mine(tx, job_id, read_ctx.caller.agent, read_ctx.env)
     return seen, text_of(tx, seen.row.output_schema), text_of(tx, seen.row.preview_schema)
 
 
 async def _preview_faults(
-    outside: ReadContext, seen: JobSnapshot, schema: str | None, preview: Json, made: Document | None
+    read_ctx: ReadContext, seen: JobSnapshot, schema: str | None, preview: Json, made: Document | None
 ) -> Sequence[Violation]:
     """Return the faults of a preview.
 
     A sealed delivery without the preview that the buyer asked for is a fault too.
     """
     if schema is not None and made is not None:
-        return await violations(outside, schema, preview, made.size)
+        return await violations(read_ctx, schema, preview, made.size)
     sealed = seen.row.price and not seen.facts.is_paid
     return [Violation("", "Required: the buyer asked for a preview.")] if schema and sealed else ()
 
@@ -279,4 +279,4 @@ def _tell_reviewed(ctx: TxContext, row: ReviewRow, warned: list[str]) -> None:
         "comment": row.comment,
         "content_warnings": warned,
     }
-    ctx.tx.say(row.subject_id, row.env, "review.received", orjson.dumps(told).decode(), ctx.now)
+    ctx.tx.emit(row.subject_id, row.env, "review.received", orjson.dumps(told).decode(), ctx.now)

@@ -9,7 +9,7 @@ from storage.vocabulary import Env
 from tools.engine.context import TxContext
 from tools.jobs.lifecycle import JobMove, sweep
 from tools.jobs.logic import run_clock
-from tools.jobs.snapshot import see
+from tools.jobs.snapshot import load
 
 log = structlog.get_logger("emporion.deadlines")
 BATCH = 50
@@ -29,7 +29,7 @@ def expire_due_jobs(ctx: TxContext, move: JobMove, after: str) -> tuple[int, str
     for row in rows:
         here = replace(ctx, env=Env(row.env))
         with ctx.tx.alone() as kept:
-            moved += run_clock(here, see(ctx.tx, row)).row is not row
+            moved += run_clock(here, load(ctx.tx, row)).row is not row
         if kept.error is not None:
             log.error("a due job could not be moved", job_id=row.id, error=repr(kept.error))
     return moved, rows[-1].id if len(rows) == BATCH else None

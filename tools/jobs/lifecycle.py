@@ -281,7 +281,7 @@ class Waiter(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingAction:
     """The party that must act, how, by when (None: no deadline), and what happens otherwise."""
 
     who: Waiter
@@ -305,7 +305,7 @@ class Wait(NamedTuple):
     then: str
 
 
-def waiting_on(facts: JobFacts, now: datetime) -> Waiting | None:
+def waiting_on(facts: JobFacts, now: datetime) -> PendingAction | None:
     """Return what the job waits for at `now`; None if no party has to act.
 
     A review is never waited for.
@@ -314,8 +314,8 @@ def waiting_on(facts: JobFacts, now: datetime) -> Waiting | None:
     for wait in WAITS:
         if seen.status is wait.status and (wait.when is None or wait.when(seen, now)):
             until: datetime | None = getattr(seen, wait.deadline) if wait.deadline else None
-            return Waiting(wait.who, wait.action, until + wait.grace if until else None, wait.then)
-    return Waiting(Waiter.SELLER, "refund", None, _REFUND_THEN) if refund_expected(seen) > 0 else None
+            return PendingAction(wait.who, wait.action, until + wait.grace if until else None, wait.then)
+    return PendingAction(Waiter.SELLER, "refund", None, _REFUND_THEN) if refund_expected(seen) > 0 else None
 
 
 # Listings: the same kind of table, without facts.

@@ -49,7 +49,7 @@ ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # events
 COUNTED = FINISHED | {JobStatus.CANCELLED}  # statuses that change a listing's figures
 
 
-def mine(ctx: TxContext, job_id: str) -> JobSnapshot:
+def own_job_locked(ctx: TxContext, job_id: str) -> JobSnapshot:
     """Return the caller's job, locked, after making the clock's move if one is due."""
     seen = find_mine(ctx.tx, job_id, ctx.agent, ctx.env, lock=True)
     return run_clock(ctx, seen)
@@ -60,7 +60,7 @@ def run_clock(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     move = due(seen.facts, ctx.now)
     if move is None:
         return seen
-    return apply_move(ctx, seen, move, None, told={"by": "clock"}, **clock_changes(seen.row, move))
+    return apply_move(ctx, seen, move, None, data={"by": "clock"}, **clock_changes(seen.row, move))
 
 
 def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
@@ -91,7 +91,7 @@ def acting_role(ctx: TxContext, seen: JobSnapshot) -> Actor:
 
 
 def refusal(ctx: TxContext, seen: JobSnapshot, action: str) -> InvalidTransition:
-    stands, waiting = standing(ctx, seen), waiting_steps(ctx, seen)
+    stands, waiting = refusal_state(ctx, seen), waiting_steps(ctx, seen)
     actions = stands["available_actions"]
     first = pay_first(action, sealed=seen.facts.is_sealed and "pay" in actions)
     patience = [_patience(ctx, seen)] if waiting or actions == ["message"] else first
@@ -110,7 +110,7 @@ def waiting_steps(ctx: TxContext, seen: JobSnapshot) -> tuple[Json, ...]:
     return tuple(asdict(one) for one in wait_step(seen.row.id)) if theirs else ()
 
 
-def standing(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
+def refusal_state(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
     """Return what a refusal says of the job: its status, and the caller's available actions."""
     actions = available_actions(seen.facts, seen.role_of(ctx.agent), ctx.now, known_actions(ctx.operations))
     return {"status": str(seen.facts.status), "available_actions": list(actions)}
@@ -129,7 +129,7 @@ def apply_move(
     move: JobMove,
     actor_id: str | None,
     *,
-    told: dict[str, Json] | None = None,
+    data: dict[str, Json] | None = None,
     **changes: object,
 ) -> JobSnapshot:
     """Make a move: update the row, write the audit row, and send an event to both parties.
@@ -143,7 +143,7 @@ def apply_move(
     row = ctx.tx.change(seen.row, **changes, **waiting_columns(moved, stored_waiting(seen.row), ctx.now))
     after = replace(seen, row=row)
     assert move.event is not None
-    record_event(ctx, after, move.event, actor_id, (told or {}) | how_it_ended(move.event, after.facts))
+    record_event(ctx, after, move.event, actor_id, (data or {}) | how_it_ended(move.event, after.facts))
     emit_due_events(ctx, seen.facts, after)
     if move.target in COUNTED:
         recount(ctx.tx, row, after.settlements)
@@ -164,22 +164,22 @@ def emit_due_events(ctx: TxContext, before: JobFacts, after: JobSnapshot) -> Non
         record_event(ctx, after, "job.refund_due", None, {"refund_expected": owed})
 
 
-def record_event(ctx: TxContext, seen: JobSnapshot, event: str, actor_id: str | None, told: dict[str, Json]) -> None:
+def record_event(ctx: TxContext, seen: JobSnapshot, event: str, actor_id: str | None, data: dict[str, Json]) -> None:
     """Write a job's audit row, and send the event to both parties."""
-    row, told = seen.row, with_words(told, PAYLOADS[event])
+    row, data = seen.row, with_words(data, PAYLOADS[event])
     ctx.tx.append(
         JobEventRow,
         job_id=row.id,
         type=event.removeprefix("job."),
         actor_id=actor_id,
-        data=orjson.dumps(told).decode() if told else None,
+        data=orjson.dumps(data).decode() if data else None,
         created_at=ctx.now,
     )
-    data = common_data(seen, ctx.now)
-    _index_refund(ctx.tx, row, event, due=data["refund_due"])
-    text = orjson.dumps({**data, **told}).decode()
+    common = common_data(seen, ctx.now)
+    _index_refund(ctx.tx, row, event, due=common["refund_due"])
+    text = orjson.dumps({**common, **data}).decode()
     for party in dict.fromkeys((row.buyer_id, row.seller_id)):
-        ctx.tx.say(party, row.env, event, text, ctx.now)
+        ctx.tx.emit(party, row.env, event, text, ctx.now)
 
 
 def common_data(seen: JobSnapshot, now: datetime) -> JobEvent:

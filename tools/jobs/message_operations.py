@@ -9,9 +9,9 @@ from tools.engine.errors import InvalidRequest, NotFound, PayloadTooLarge, Stora
 from tools.engine.follow_up_steps import after_words
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.jobs.disputes.panel_actions import held, rest
+from tools.jobs.disputes.panel_actions import load_and_resolve, rest
 from tools.jobs.snapshot import JobSnapshot
-from tools.messages.drafts import Said, screen
+from tools.messages.drafts import MessageContent, screen
 from tools.messages.errors import AwaitingReply
 from tools.messages.logic import Words, other_in, write
 from tools.messages.records import Message
@@ -19,17 +19,17 @@ from tools.messages.views import find_thread, message_records
 from tools.screening.errors import ContentRejected
 
 
-class PostMessage(Said):
+class PostMessage(MessageContent):
     thread_id: str = Field(max_length=64, description="thr_…")
     evidence_done: bool = Field(
         False, description="in the thread of a disputed job: this is the last of your evidence. It cannot be undone"
     )
 
 
-async def screen_in_thread(outside: ReadContext, said: PostMessage) -> Words:
+async def screen_in_thread(read_ctx: ReadContext, arguments: PostMessage) -> Words:
     """Screen the words of an agent that is in the thread; NotFound for any other."""
-    await outside.store.look(lambda tx: find_thread(tx, said.thread_id, outside.caller.agent, outside.env))
-    return await screen(outside, said)
+    await read_ctx.store.read(lambda tx: find_thread(tx, arguments.thread_id, read_ctx.caller.agent, read_ctx.env))
+    return await screen(read_ctx, arguments)
 
 
 @operation(
@@ -44,7 +44,7 @@ async def screen_in_thread(outside: ReadContext, said: PostMessage) -> Words:
     next_steps=after_words,
     toolset="messages",
 )
-def post_message(ctx: TxContext, said: PostMessage, words: Words) -> Message:
+def post_message(ctx: TxContext, arguments: PostMessage, words: Words) -> Message:
     """Write in a thread you are in, also about a job that is over.
 
     The other agent gets message.received. After 10 messages in a row without an answer, one a day is accepted; in a
@@ -52,8 +52,8 @@ def post_message(ctx: TxContext, said: PostMessage, words: Words) -> Message:
     deliver_job's message, are always accepted. In a dispute, what you post here is evidence until the first vote that
     counts.
     """
-    case = _disputed(ctx, said.thread_id) if said.evidence_done else None
-    thread = find_thread(ctx.tx, said.thread_id, ctx.agent, ctx.env, lock=True)
+    case = _disputed(ctx, arguments.thread_id) if arguments.evidence_done else None
+    thread = find_thread(ctx.tx, arguments.thread_id, ctx.agent, ctx.env, lock=True)
     _check_reachable(ctx, thread)
     posted = write(ctx, thread, words)
     if case is not None:
@@ -68,7 +68,7 @@ def _disputed(ctx: TxContext, thread_id: str) -> JobSnapshot:
     Raises InvalidRequest if the job has no panel that still takes evidence.
     """
     thread = find_thread(ctx.tx, thread_id, ctx.agent, ctx.env)
-    seen = held(ctx, thread.job_id) if thread.job_id else None
+    seen = load_and_resolve(ctx, thread.job_id) if thread.job_id else None
     if seen is None or seen.panel is None or not seen.panel.is_open:
         raise InvalidRequest(
             "evidence_done: evaluators wait for evidence only in the thread of a job whose dispute they judge",

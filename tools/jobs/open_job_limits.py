@@ -15,7 +15,7 @@ from storage.tables import AgentRow, JobRow, ListingRow
 from tools.engine.context import TxContext
 from tools.jobs.errors import JobLimit, SellerBusy
 from tools.jobs.logic import run_clock
-from tools.jobs.snapshot import see
+from tools.jobs.snapshot import load
 from tools.kernel.money import DUST_MINOR
 from tools.kernel.plurals import counted
 
@@ -104,7 +104,10 @@ def _judge_newcomer(ctx: TxContext, listing: ListingRow, held: int, share: int) 
 
 
 def _judge_buyer(ctx: TxContext) -> None:
-    unfinished, most = ctx.tx.one(unfinished_of, buyer_id=ctx.agent, env=ctx.env) or 0, ctx.house.limits.unfinished_jobs
+    unfinished, most = (
+        ctx.tx.one(unfinished_of, buyer_id=ctx.agent, env=ctx.env) or 0,
+        ctx.config.limits.unfinished_jobs,
+    )
     if unfinished >= most:
         raise JobLimit(f"you have {unfinished} unfinished jobs, at most {most} are allowed", limit=most)
 
@@ -112,7 +115,7 @@ def _judge_buyer(ctx: TxContext) -> None:
 def _move_on(ctx: TxContext, listing_id: str) -> int:
     """Make the clock's due moves on the jobs that hold these places; return how many were made."""
     rows = _lapsed(ctx, lapsed_places, listing_id)
-    return sum(run_clock(ctx, see(ctx.tx, row)).row is not row for row in rows)
+    return sum(run_clock(ctx, load(ctx.tx, row)).row is not row for row in rows)
 
 
 def _lapsed(ctx: TxContext, query: Query[JobRow], listing_id: str) -> list[JobRow]:

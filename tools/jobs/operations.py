@@ -6,10 +6,10 @@ from pydantic import Field
 
 from storage.jobs import jobs_of
 from tools.agents.logic import handles
-from tools.engine.arguments import Listed, Waiting
+from tools.engine.arguments import Listed, LongPoll
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, NotFound
-from tools.engine.paging import cursor_to, filled, place_of
+from tools.engine.paging import as_many_as_fit, cursor_to, place_of
 from tools.engine.registry import operation
 from tools.jobs.logic import JobRef
 from tools.jobs.place_order import ORDER_ERRORS, JudgedOrder, Order, hurdles, judge_order, place_order
@@ -20,7 +20,13 @@ from tools.kernel.records import Json
 
 
 @operation(
-    "POST /v1/jobs", scope="buy", gather=judge_order, hurdles=hurdles, errors=ORDER_ERRORS, status=201, toolset="buying"
+    "POST /v1/jobs",
+    scope="buy",
+    gather=judge_order,
+    preconditions=hurdles,
+    errors=ORDER_ERRORS,
+    status=201,
+    toolset="buying",
 )
 def create_job(ctx: TxContext, order: Order, judged: JudgedOrder) -> JobCreated:
     """Order a listing. Nothing is charged now.
@@ -31,7 +37,7 @@ def create_job(ctx: TxContext, order: Order, judged: JudgedOrder) -> JobCreated:
     return created_record(ctx, *place_order(ctx, order, judged))
 
 
-class GetJob(JobRef, Waiting):
+class GetJob(JobRef, LongPoll):
     since: str | None = Field(
         None,
         max_length=40,
@@ -49,7 +55,7 @@ def job_is_worth_saying(asked: GetJob, job: Job) -> bool:
     return job.waiting_on is None or job.waiting_on.who == job.role
 
 
-@operation("GET /v1/jobs/{job_id}", ready=job_is_worth_saying, errors=(NotFound,), toolset="jobs")
+@operation("GET /v1/jobs/{job_id}", is_ready=job_is_worth_saying, errors=(NotFound,), toolset="jobs")
 def get_job(ctx: TxContext, ref: GetJob) -> Job:
     """Read one of your jobs: status, what you can do now, what it waits for and until when.
 
@@ -75,7 +81,7 @@ def list_jobs(ctx: TxContext, asked: ListJobs) -> JobPage:
     named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
     rows = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
     who = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
-    page = filled(Job(**job_fields(ctx, seen, who)) for seen in load_all(ctx.tx, rows[: asked.limit]))
+    page = as_many_as_fit(Job(**job_fields(ctx, seen, who)) for seen in load_all(ctx.tx, rows[: asked.limit]))
     more = len(rows) > len(page)
     return JobPage(
         data=[one for one in page if asked.status in (None, one.status)],  # a row may lag behind its deadline

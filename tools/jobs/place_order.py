@@ -66,19 +66,19 @@ class JudgedOrder:
     newest: NewestBlock  # the newest block when the order was made
 
 
-async def judge_order(outside: ReadContext, order: Order) -> JudgedOrder:
-    listing, schema = await outside.store.look(lambda tx: _listing_and_schema(tx, order.listing_id, outside.env))
+async def judge_order(read_ctx: ReadContext, order: Order) -> JudgedOrder:
+    listing, schema = await read_ctx.store.read(lambda tx: _listing_and_schema(tx, order.listing_id, read_ctx.env))
     faults, warned = ErrorCollector(), list[str]()
-    with faults.noted():
+    with faults.catch():
         private_text(order.title, "title")
-    with faults.noted():
+    with faults.catch():
         made = await canonical_document(order.input, "input")
-        with faults.noted():
-            if found := await violations(outside, schema, order.input, made.size):
+        with faults.catch():
+            if found := await violations(read_ctx, schema, order.input, made.size):
                 raise schema_error(InputSchemaMismatch, named("input", found))
         warned = await private_json_beside(order.input, "input", made.size)
-    faults.refuse()
-    newest = await newest_block(outside) if listing.price != 0 else NewestBlock()
+    faults.raise_all()
+    newest = await newest_block(read_ctx) if listing.price != 0 else NewestBlock()
     return JudgedOrder(made, listing.input_schema, warned, newest)
 
 
@@ -214,7 +214,7 @@ def _new_job(
         output_schema=listing.output_schema,
         acceptance=listing.acceptance,
         content_warnings=orjson.dumps(judged.warnings).decode(),
-        panel_seed=ctx.world.dice.roll(32),
+        panel_seed=ctx.world.dice.random_bytes(32),
         head_at_order=judged.newest.number,
         block_time_at_order=judged.newest.time,
         accept_by=in_seconds(ctx, listing.accept_timeout_seconds),

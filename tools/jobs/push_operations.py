@@ -55,7 +55,7 @@ def set_push(ctx: TxContext, wanted: SetPush) -> PushConfig:
     Each party may have at most five URLs.
     """
     find_mine(ctx.tx, wanted.job_id, ctx.agent, ctx.env)
-    callable_url(ctx.house, wanted.url, "url")
+    callable_url(ctx.config, wanted.url, "url")
     ctx.tx.get(AgentRow, ctx.agent, lock=True)  # the lock keeps concurrent calls within the limit
     rows = ctx.tx.all(pushes_of_job, agent_id=ctx.agent, job_id=wanted.job_id)
     row = next((one for one in rows if one.config_id == wanted.id), None)
@@ -63,7 +63,7 @@ def set_push(ctx: TxContext, wanted: SetPush) -> PushConfig:
         row = ctx.tx.get(WebhookRow, row.id, lock=True) or row  # the delivery worker changes it too
         since = row.since if row.status is WebhookStatus.ACTIVE else _newest(ctx)
         return _config(revived(ctx, row, since=since, **_said(ctx, row.id, wanted)))
-    most = ctx.house.limits.webhooks_per_task
+    most = ctx.config.limits.webhooks_per_task
     if len(rows) >= most:
         raise WebhookLimit(
             f"you have {len(rows)} push notification configs for this task, at most {most} are allowed",

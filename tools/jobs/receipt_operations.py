@@ -57,15 +57,15 @@ class VerifyReceipt(Arguments):
     )
 
 
-async def measure_document(outside: ReadContext, given: VerifyReceipt) -> bytes:
+async def measure_document(read_ctx: ReadContext, arguments: VerifyReceipt) -> bytes:
     """Return the canonical form of the receipt or the attestation.
 
     Exactly one of the two must be given, and it must not be larger than MAX_SIGNED.
     """
-    document = given.receipt if given.receipt is not None else given.attestation
-    if document is None or (given.receipt is not None and given.attestation is not None):
+    document = arguments.receipt if arguments.receipt is not None else arguments.attestation
+    if document is None or (arguments.receipt is not None and arguments.attestation is not None):
         raise InvalidRequest("send either receipt or attestation", param="receipt")
-    param = "receipt" if given.receipt is not None else "attestation"
+    param = "receipt" if arguments.receipt is not None else "attestation"
     return (await canonical_document(document, param, MAX_SIGNED)).text
 
 
@@ -78,21 +78,21 @@ async def measure_document(outside: ReadContext, given: VerifyReceipt) -> bytes:
     rate=Rate.VERIFY,
     toolset="jobs",
 )
-def verify_receipt(ctx: TxContext, given: VerifyReceipt, document: bytes) -> Verification:
+def verify_receipt(ctx: TxContext, arguments: VerifyReceipt, document: bytes) -> Verification:
     """Check a receipt or attestation that this market signed.
 
     Send the whole signed document, as you got it. An attestation is valid for 7 days; then valid is false, and reason
     says so. If its key was replaced, valid is false too, and retired names that key: fetch the document again.
     """
-    kid, sig = given.signature.get("kid"), given.signature.get("sig")
+    kid, sig = arguments.signature.get("kid"), arguments.signature.get("sig")
     if not isinstance(kid, str) or not isinstance(sig, str):
         raise InvalidRequest("signature needs the texts kid and sig", param="signature")
     public, retired = signer_in_force(ctx).public_key, _retired(ctx, document, kid, sig)
     reason = (
-        _claim_fault(ctx, given.signature)
+        _claim_fault(ctx, arguments.signature)
         or (f"signed by a key that was replaced at {retired.retired_at}; fetch the document again" if retired else None)
         or _fault(ctx, document, kid, sig)
-        or _expiry(ctx, given)
+        or _expiry(ctx, arguments)
     )
     key = jwk_of(public)
     return Verification(
@@ -147,12 +147,12 @@ def _fault(ctx: TxContext, document: bytes, kid: str, sig: str) -> str | None:
     return None if verify_ed25519(ctx.world.signer.public_key, document, sig) else "the signature does not match"
 
 
-def _expiry(ctx: TxContext, given: VerifyReceipt) -> str | None:
+def _expiry(ctx: TxContext, arguments: VerifyReceipt) -> str | None:
     """Return the reason why an attestation has expired, or None.
 
     Both names are checked, because an attestation may be sent as `receipt`.
     """
-    document = given.attestation if given.receipt is None else given.receipt
+    document = arguments.attestation if arguments.receipt is None else arguments.receipt
     ends = (document or {}).get("expires_at")
     return (
         f"the attestation expired at {ends}; fetch a new one"

@@ -17,7 +17,7 @@ from tools.kernel.text_authors import (
     Ours,
     Payload,
     SellersWords,
-    beside,
+    any_of,
     written_by,
 )
 
@@ -138,7 +138,7 @@ class Job(Priced):
     bounty_id: str | None
     buyer: Party
     seller: Party
-    title: Annotated[str, Foreign(beside({"role": "buyer", "listing_id": None}))]
+    title: Annotated[str, Foreign(any_of({"role": "buyer", "listing_id": None}))]
     input: Annotated[
         BuyersWords[dict[str, Json] | None],
         Bulk("job://{id}/input"),
@@ -179,7 +179,7 @@ class Job(Priced):
     deadlines: Alone[Deadlines]
     cancel_reason: Annotated[
         str | None,
-        Foreign(beside({"status": "declined", "role": "seller"})),
+        Foreign(any_of({"status": "declined", "role": "seller"})),
     ]
     dispute_reason: BuyersWords[str | None]
     dispute_id: str | None

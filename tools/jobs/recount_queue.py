@@ -8,7 +8,7 @@ from storage.reputation import marked_again, unmarked
 from storage.tables import JobRow
 from storage.transaction import Tx
 from tools.jobs.contributions import count_job
-from tools.jobs.snapshot import see
+from tools.jobs.snapshot import load
 from tools.listings.stats import recount
 
 BATCH = 50
@@ -25,7 +25,7 @@ def count_waiting(tx: Tx, now: datetime) -> bool:
         with tx.alone() as kept:
             row = tx.get(JobRow, one.job_id, lock=True)
             if row is not None:
-                seen = see(tx, row)
+                seen = load(tx, row)
                 recount(tx, row, seen.settlements)
                 count_job(tx, seen, now)
         if kept.error is not None:

@@ -10,9 +10,9 @@ from tools.engine.batch import BATCH, Place, each_alone
 from tools.engine.context import TxContext
 from tools.events.payloads import DeadlineSoon
 from tools.jobs.attention import Attention
-from tools.jobs.lifecycle import Waiting, notices_due, waiting_on
+from tools.jobs.lifecycle import PendingAction, notices_due, waiting_on
 from tools.jobs.logic import common_data, record_event, run_clock, stored_waiting, waiting_columns
-from tools.jobs.snapshot import JobSnapshot, see
+from tools.jobs.snapshot import JobSnapshot, load
 from tools.kernel.records import stamp, stamp_or_none
 
 
@@ -24,7 +24,7 @@ def tell_due_notices(ctx: TxContext, after: Place) -> tuple[int, Place | None]:
 
 def _tell(ctx: TxContext, row: JobRow) -> int:
     """Send a job's due notices, and store when to check it again; return how many were sent."""
-    seen = see(ctx.tx, row)
+    seen = load(ctx.tx, row)
     if run_clock(ctx, seen) is not seen:  # the clock's move has sent an event to both parties
         return 0
     before, said = stored_waiting(seen.row), 0
@@ -47,7 +47,7 @@ def _look_again(ctx: TxContext, seen: JobSnapshot, before: Attention, changes: d
     ctx.tx.change(seen.row, **changes, **waiting_columns(told, before, ctx.now))
 
 
-def _announce(ctx: TxContext, seen: JobSnapshot, waiting: Waiting) -> None:
+def _announce(ctx: TxContext, seen: JobSnapshot, waiting: PendingAction) -> None:
     """Send job.deadline_soon to the party that must act, and not to the other."""
     assert waiting.until is not None
     assert seen.row.waits_for is not None
@@ -57,4 +57,4 @@ def _announce(ctx: TxContext, seen: JobSnapshot, waiting: Waiting) -> None:
         "deadline_at": stamp(waiting.until),
         "then": waiting.then,
     }
-    ctx.tx.say(seen.row.waits_for, seen.row.env, "job.deadline_soon", orjson.dumps(told).decode(), ctx.now)
+    ctx.tx.emit(seen.row.waits_for, seen.row.env, "job.deadline_soon", orjson.dumps(told).decode(), ctx.now)

@@ -47,7 +47,7 @@ class JobSnapshot:
         return self.row.seller_id if agent_id == self.row.buyer_id else self.row.buyer_id
 
 
-def see(tx: Tx, row: JobRow) -> JobSnapshot:
+def load(tx: Tx, row: JobRow) -> JobSnapshot:
     settlements = tuple(tx.all(settlements_of_job, job_id=row.id))
     finished = row.status in FINISHED
     reviews: Sequence[ReviewRow] = tx.all(reviews_of_job, job_id=row.id) if finished else ()
@@ -86,7 +86,7 @@ def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = Fals
     row = tx.get(JobRow, job_id, lock=lock)
     if row is None or row.env != env or agent_id not in (row.buyer_id, row.seller_id):
         raise NotFound("you have no such job", param="job_id")
-    return see(tx, row)
+    return load(tx, row)
 
 
 def facts_of(seen: JobSnapshot) -> JobFacts:

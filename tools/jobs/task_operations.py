@@ -10,10 +10,10 @@ from storage.jobs import count_of_tasks, tasks_of
 from storage.tables import JobRow
 from storage.vocabulary import JobStatus
 from tools.agents.logic import handles
-from tools.engine.arguments import Listed, Waiting
+from tools.engine.arguments import Listed, LongPoll
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, NotFound
-from tools.engine.paging import cursor_to, filled, place_of
+from tools.engine.paging import as_many_as_fit, cursor_to, place_of
 from tools.engine.registry import internal_operation
 from tools.jobs.logic import JobRef
 from tools.jobs.snapshot import load_all
@@ -26,7 +26,7 @@ MOVING = frozenset({JobStatus.OPEN, JobStatus.QUOTE_REQUESTED, JobStatus.IN_PROG
 LATEST, LAST_JOB = datetime(9999, 1, 1, tzinfo=EPOCH.tzinfo), "job_~"
 
 
-class TaskRef(JobRef, Waiting):
+class TaskRef(JobRef, LongPoll):
     messages: int = Field(MAX_MESSAGES, ge=0, le=MAX_MESSAGES, description="how many of the thread's newest messages")
 
 
@@ -35,7 +35,7 @@ def task_rests(asked: TaskRef, task: Task) -> bool:
     return task.job.status not in MOVING
 
 
-@internal_operation("GET /v1/jobs/{job_id}", ready=task_rests, errors=(NotFound,), toolset="jobs")
+@internal_operation("GET /v1/jobs/{job_id}", is_ready=task_rests, errors=(NotFound,), toolset="jobs")
 def read_task(ctx: TxContext, ref: TaskRef) -> Task:
     """Read a job, its payments and the messages of its thread.
 
@@ -64,7 +64,7 @@ def read_tasks(ctx: TxContext, asked: TaskList) -> TaskPage:
     wanted |= {} if asked.seller_id is None else {"seller_id": asked.seller_id}
     rows = ctx.tx.all(tasks_of(*kinds), **wanted, at=at, before=before, limit=asked.limit + 1)
     named = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
-    page = filled(task_record(ctx, seen, named, newest, []) for seen in load_all(ctx.tx, rows[: asked.limit]))
+    page = as_many_as_fit(task_record(ctx, seen, named, newest, []) for seen in load_all(ctx.tx, rows[: asked.limit]))
     more = len(rows) > len(page)
     return TaskPage(
         data=[one for one in page if asked.statuses is None or one.job.status in asked.statuses],  # as in list_jobs

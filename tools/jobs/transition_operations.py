@@ -11,13 +11,13 @@ from tools.engine.document_validation import violations
 from tools.engine.errors import NotFound, SchemaTooExpensive, StorageFull, TooBusy
 from tools.engine.next_steps import step
 from tools.engine.registry import operation
-from tools.engine.storage_quotas import take
+from tools.engine.storage_quotas import count_bytes
 from tools.engine.stored_documents import text_of
 from tools.jobs.agreement import agreed
 from tools.jobs.disputes.panel_actions import open_case
 from tools.jobs.errors import InvalidTransition, QuoteChanged, SellerHasNoWalletAddress
 from tools.jobs.lifecycle import is_repeat
-from tools.jobs.logic import JobRef, apply_move, in_seconds, mine, post_note, require_move, standing
+from tools.jobs.logic import JobRef, apply_move, in_seconds, own_job_locked, post_note, refusal_state, require_move
 from tools.jobs.records import Job
 from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import output_of
@@ -44,20 +44,20 @@ class Reasoned(JobRef):
     ends_work=True,
     toolset="selling",
 )
-def decline_job(ctx: TxContext, said: Reasoned) -> Job:
+def decline_job(ctx: TxContext, arguments: Reasoned) -> Job:
     """Decline an order you do not want, before the work has begun.
 
     A reason helps the buyer to order better. Nothing is owed afterwards; a payment under way must be sent back.
     """
-    seen = mine(ctx, said.job_id)
-    private_text(said.reason, "reason")
+    seen = own_job_locked(ctx, arguments.job_id)
+    private_text(arguments.reason, "reason")
     if is_repeat(seen.facts, "decline", seen.role_of(ctx.agent), ctx.now):
         return job_record(ctx, seen)
     move = require_move(ctx, seen, "decline")
     done = apply_move(
-        ctx, seen, move, ctx.agent, told={"by": "seller", "reason": said.reason}, cancel_reason=said.reason
+        ctx, seen, move, ctx.agent, data={"by": "seller", "reason": arguments.reason}, cancel_reason=arguments.reason
     )
-    post_note(ctx, done, said.reason, "decline")
+    post_note(ctx, done, arguments.reason, "decline")
     return job_record(ctx, done)
 
 
@@ -80,7 +80,7 @@ def quote_job(ctx: TxContext, offer: QuoteJob) -> Job:
     Call it again to change the price until the buyer agrees. The buyer has the accept window, counted from the first
     quote, to accept; otherwise the job expires.
     """
-    seen = mine(ctx, offer.job_id)
+    seen = own_job_locked(ctx, offer.job_id)
     private_text(offer.message, "message")
     move = require_move(ctx, seen, "quote")
     row = seen.row
@@ -89,10 +89,10 @@ def quote_job(ctx: TxContext, offer: QuoteJob) -> Job:
     window = {} if row.quoted_price is not None else {"accept_by": in_seconds(ctx, row.accept_timeout_seconds)}
     told = {"quoted_price": offer.price}
     done = apply_move(
-        ctx, seen, move, ctx.agent, told=told, quoted_price=offer.price, quote_message=offer.message, **window
+        ctx, seen, move, ctx.agent, data=told, quoted_price=offer.price, quote_message=offer.message, **window
     )
     post_note(ctx, done, offer.message, "quote")
-    take(ctx, 0)  # a quote can change without a limit, so its notes are refused if the storage is full
+    count_bytes(ctx, 0)  # a quote can change without a limit, so its notes are refused if the storage is full
     return job_record(ctx, done)
 
 
@@ -113,18 +113,18 @@ class AcceptQuote(JobRef):
     idempotent=True,
     toolset="buying",
 )
-def accept_quote(ctx: TxContext, said: AcceptQuote) -> Job:
+def accept_quote(ctx: TxContext, arguments: AcceptQuote) -> Job:
     """Agree to the quoted price: work begins (on_delivery or free), or you pay first (upfront).
 
     Send the price you have read: the seller may change it until you agree; the call is then refused with the new one.
     Next: wait for the delivery, or pay_job.
     """
-    seen = mine(ctx, said.job_id)
+    seen = own_job_locked(ctx, arguments.job_id)
     if is_repeat(seen.facts, "accept_quote", seen.role_of(ctx.agent), ctx.now):
-        _hold_to_price(ctx, seen, said.price)
+        _hold_to_price(ctx, seen, arguments.price)
         return job_record(ctx, seen)
     move = require_move(ctx, seen, "accept_quote")
-    _hold_to_price(ctx, seen, said.price)
+    _hold_to_price(ctx, seen, arguments.price)
     return job_record(ctx, agreed(ctx, seen, move, price=seen.row.quoted_price))
 
 
@@ -139,7 +139,7 @@ def _hold_to_price(ctx: TxContext, seen: JobSnapshot, read: int | None) -> None:
         next_steps=tuple(asdict(one) for one in step("get_job", "Read the present quote.", job_id=seen.row.id)),
         quoted_price=quoted,
         quoted_price_display=display_or_none(quoted),
-        **standing(ctx, seen),
+        **refusal_state(ctx, seen),
     )
 
 
@@ -160,7 +160,7 @@ def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
 
     The work resumes; the seller has turnaround_seconds again. The delivery you have stays readable.
     """
-    seen = mine(ctx, asked.job_id)
+    seen = own_job_locked(ctx, asked.job_id)
     private_text(asked.message, "message")
     if is_repeat(seen.facts, "request_revision", seen.role_of(ctx.agent), ctx.now):
         return job_record(ctx, seen)
@@ -171,7 +171,7 @@ def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
         seen,
         move,
         ctx.agent,
-        told={"revision": row.revision_count + 1, "revisions_left": row.max_revisions - row.revision_count - 1},
+        data={"revision": row.revision_count + 1, "revisions_left": row.max_revisions - row.revision_count - 1},
         revision_count=row.revision_count + 1,
         deliver_by=in_seconds(ctx, row.turnaround_seconds),
         review_by=None,
@@ -190,21 +190,21 @@ def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
     ends_work=True,
     toolset="jobs",
 )
-def cancel_job(ctx: TxContext, said: Reasoned) -> Job:
+def cancel_job(ctx: TxContext, arguments: Reasoned) -> Job:
     """Stop a job; available_actions says whether you can.
 
     The effect depends on role and time. Buyer: free before the work begins and for a sealed delivery; from one hour
     after a missed deliver_by, the seller owes back what was paid. Seller: before the work it declines the order; during
     the work it counts as a failed job, and what was paid is owed back.
     """
-    seen = mine(ctx, said.job_id)
-    private_text(said.reason, "reason")
+    seen = own_job_locked(ctx, arguments.job_id)
+    private_text(arguments.reason, "reason")
     if is_repeat(seen.facts, "cancel", seen.role_of(ctx.agent), ctx.now):
         return job_record(ctx, seen)
     move = require_move(ctx, seen, "cancel")
-    told = {"reason": said.reason, "by": seen.role_of(ctx.agent).value}
-    done = apply_move(ctx, seen, move, ctx.agent, told=told, cancel_reason=said.reason)
-    post_note(ctx, done, said.reason, "cancel")
+    told = {"reason": arguments.reason, "by": seen.role_of(ctx.agent).value}
+    done = apply_move(ctx, seen, move, ctx.agent, data=told, cancel_reason=arguments.reason)
+    post_note(ctx, done, arguments.reason, "cancel")
     return job_record(ctx, done)
 
 
@@ -219,24 +219,24 @@ class DisputeJob(JobRef):
 SchemaChecks = dict[str, Json]
 
 
-async def hold_to_schema(outside: ReadContext, said: DisputeJob) -> SchemaChecks | None:
+async def hold_to_schema(read_ctx: ReadContext, arguments: DisputeJob) -> SchemaChecks | None:
     """Check the delivery against the job's output_schema, for the case.
 
     The result never refuses the dispute.
     """
-    schema, output = await outside.store.look(lambda tx: _promised(tx, outside, said.job_id))
+    schema, output = await read_ctx.store.read(lambda tx: _promised(tx, read_ctx, arguments.job_id))
     if schema is None or output is None:
         return None
     try:
-        found = await violations(outside, schema, orjson.loads(output), len(output))
+        found = await violations(read_ctx, schema, orjson.loads(output), len(output))
     except (SchemaTooExpensive, TooBusy):
         return {"output_schema": "none", "output_schema_errors": ["the check took too long"]}
     errors = [f"output{one.path}: {one.message}" for one in found]
     return {"output_schema": "fail" if errors else "pass", "output_schema_errors": errors}
 
 
-def _promised(tx: Tx, outside: ReadContext, job_id: str) -> tuple[str | None, str | None]:
-    row = find_mine(tx, job_id, outside.caller.agent, outside.env).row
+def _promised(tx: Tx, read_ctx: ReadContext, job_id: str) -> tuple[str | None, str | None]:
+    row = find_mine(tx, job_id, read_ctx.caller.agent, read_ctx.env).row
     return text_of(tx, row.output_schema), output_of(tx, row)
 
 
@@ -251,7 +251,7 @@ def _promised(tx: Tx, outside: ReadContext, job_id: str) -> tuple[str | None, st
     ends_work=True,
     toolset="buying",
 )
-def dispute_job(ctx: TxContext, said: DisputeJob, checks: SchemaChecks | None) -> Job:
+def dispute_job(ctx: TxContext, arguments: DisputeJob, checks: SchemaChecks | None) -> Job:
     """Dispute a delivery that is not what was promised; the verdict is final.
 
     If a revision is left, ask for it first. Three independent evaluators are drawn, read the case without your names,
@@ -260,15 +260,15 @@ def dispute_job(ctx: TxContext, said: DisputeJob, checks: SchemaChecks | None) -
     vote, unless both post with evidence_done true; on test at once. Next: get_dispute; withdraw_dispute while it is
     undecided.
     """
-    seen = mine(ctx, said.job_id)
-    private_text(said.reason, "reason")
+    seen = own_job_locked(ctx, arguments.job_id)
+    private_text(arguments.reason, "reason")
     if _disputed(ctx, seen):
         return job_record(ctx, seen)
     move = require_move(ctx, seen, "dispute")
     case = ctx.new_id("dsp_")
-    told = {"dispute_id": case, "reason": said.reason}
-    done = apply_move(ctx, seen, move, ctx.agent, told=told, dispute_id=case, dispute_reason=said.reason)
-    post_note(ctx, done, said.reason, "dispute")
+    told = {"dispute_id": case, "reason": arguments.reason}
+    done = apply_move(ctx, seen, move, ctx.agent, data=told, dispute_id=case, dispute_reason=arguments.reason)
+    post_note(ctx, done, arguments.reason, "dispute")
     return job_record(ctx, open_case(ctx, done, checks))
 
 

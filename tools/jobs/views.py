@@ -128,7 +128,7 @@ def _payment(ctx: TxContext, seen: JobSnapshot, facts: JobFacts, owed: int, refu
         asset=network.asset,
         pay_to=row.pay_to,
         pay_from=row.pay_from,
-        pay_url=f"{ctx.house.base_url}/v1/jobs/{row.id}/pay",
+        pay_url=f"{ctx.config.base_url}/v1/jobs/{row.id}/pay",
         pay_by=stamp_or_none(row.pay_by),
         paid_at=stamp_or_none(facts.paid_at),
         settlement=_latest(ctx, seen, SettlementKind.PAYMENT),

@@ -32,7 +32,7 @@ class MarketError(Exception):
         super().__init__(message)
         self.message, self.param, self.details, self.next_steps = message, param, details, next_steps
         self.hint = hint or self.usual_hint
-        self.beside: tuple[MarketError, ...] = ()  # the other errors of the same call
+        self.other_failures: tuple[MarketError, ...] = ()  # the other errors of the same call
 
     @property
     def retry_after_seconds(self) -> int | None:
@@ -45,16 +45,16 @@ class MarketError(Exception):
 
         If the call has several errors, `details.failing` lists them all, each with its hint.
         """
-        failing = {"failing": [one.said() for one in (self, *self.beside)]} if self.beside else {}
+        failing = {"failing": [one.fields() for one in (self, *self.other_failures)]} if self.other_failures else {}
         return {
             "type": self.type,
-            **self.said(**self.details, **failing),
+            **self.fields(**self.details, **failing),
             "docs": f"{docs_url}#{self.code}",
             "request_id": request_id,
             "retryable": self.retryable,
         }
 
-    def said(self, **details: Json) -> dict[str, Json]:
+    def fields(self, **details: Json) -> dict[str, Json]:
         optional = {"hint": self.hint, "param": self.param, "details": details, "next_steps": list(self.next_steps)}
         return {"code": self.code, "message": self.message} | {name: one for name, one in optional.items() if one}
 
@@ -107,15 +107,15 @@ class ErrorCollector:
         self.found: list[MarketError] = []
 
     @contextmanager
-    def noted(self) -> Iterator[None]:
+    def catch(self) -> Iterator[None]:
         try:
             yield
         except MarketError as error:
             self.found.append(error)
 
-    def refuse(self) -> None:
+    def raise_all(self) -> None:
         """Raise the first error, with the others in its `beside`."""
         if self.found:
             first, *rest = self.found
-            first.beside = (*first.beside, *rest)
+            first.other_failures = (*first.other_failures, *rest)
             raise first

@@ -231,13 +231,13 @@ def _covered(items: list[http_sf.ItemType]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _check_parameters(given: Mapping[str, object]) -> None:
-    unknown = sorted(given.keys() - PARAMETERS)
+def _check_parameters(parameters: Mapping[str, object]) -> None:
+    unknown = sorted(parameters.keys() - PARAMETERS)
     if unknown:
         raise BadSignature("malformed", f"unknown signature parameter {unknown[0][:64]}")
-    if _text(given, "alg") not in (None, "ed25519"):
+    if _text(parameters, "alg") not in (None, "ed25519"):
         raise BadSignature("algorithm", "alg must be ed25519, or be left out")
-    _text(given, "tag")
+    _text(parameters, "tag")
 
 
 def _base(claim: Claim, request: HttpRequest, url: str, mark: bytes, *, hide: bool) -> bytes:
@@ -263,15 +263,15 @@ def _values(claim: Claim, request: HttpRequest, url: str, mark: bytes, hide: boo
         yield name, b"(hidden)" if hide and name in HIDDEN else value
 
 
-def _text(given: Mapping[str, object], name: str) -> str | None:
-    value = given.get(name)
+def _text(parameters: Mapping[str, object], name: str) -> str | None:
+    value = parameters.get(name)
     if value is None or isinstance(value, str):
         return value
     raise BadSignature("malformed", f"{name} is a quoted string")
 
 
-def _whole(given: Mapping[str, object], name: str) -> int | None:
-    value = given.get(name)
+def _whole(parameters: Mapping[str, object], name: str) -> int | None:
+    value = parameters.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
     raise BadSignature("malformed", f"{name} is a whole number of seconds since 1970")

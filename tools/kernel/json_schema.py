@@ -73,7 +73,7 @@ class Violation:
     message: str
 
 
-def admit(schema: Json) -> None:
+def validate_schema(schema: Json) -> None:
     """Raise SchemaRefused unless `schema` may be stored and any document checked against it.
 
     Required: `"type": "object"` at the top; $schema absent or 2020-12. At most: 64 KB; 4000 subschemas; 32 levels and
@@ -107,7 +107,7 @@ def checker_for(schema_text: str) -> "Validator":
 
 
 @lru_cache(KEPT_CHECKERS)
-def reading(schema_text: str) -> float:
+def pattern_cost(schema_text: str) -> float:
     """Return roughly the microseconds that the engine needs to compile a schema's patterns."""
     return reading_of(orjson.loads(schema_text))
 
@@ -125,7 +125,7 @@ def is_expensive(schema_text: str, instance_bytes: int) -> bool:
     most (values in the document) x (subschemas that can meet at one value). A value takes at least two bytes, a unit of
     that breadth 0.13 microseconds (measured). `violations` takes a few times as long.
     """
-    if instance_bytes > MAX_LIGHT_BYTES or reading(schema_text) > MAX_LIGHT_READING:
+    if instance_bytes > MAX_LIGHT_BYTES or pattern_cost(schema_text) > MAX_LIGHT_READING:
         return True
     return instance_bytes * _breadth(schema_text) > MAX_LIGHT_COST
 

@@ -90,9 +90,9 @@ def amounts_in_words(kind: Any) -> tuple[tuple[str, str], ...]:
     return tuple((name, f"{name}_display") for name in hints if f"{name}_display" in hints)
 
 
-def with_words(told: dict[str, Json], kind: type) -> dict[str, Json]:
+def with_words(data: dict[str, Json], kind: type) -> dict[str, Json]:
     """Add the display strings of the amounts to the data of an event."""
-    return told | {shown: display_or_none(told[name]) for name, shown in amounts_in_words(kind) if name in told}
+    return data | {shown: display_or_none(data[name]) for name, shown in amounts_in_words(kind) if name in data}
 
 
 def stamp(at: datetime) -> str:

@@ -362,13 +362,13 @@ def _too_deep(max_depth: int) -> str:
     return f"The document is nested more than {max_depth} levels deep."
 
 
-def is_trivially_valid(given: dict[str, Json]) -> bool:
+def is_trivially_valid(arguments: dict[str, Json]) -> bool:
     """Check whether all arguments are ASCII texts and small integers, as in most reads.
 
     check_tree has nothing to find in them.
     """
-    words = [*given]
-    for value in given.values():
+    words = [*arguments]
+    for value in arguments.values():
         if value.__class__ is str:
             words.append(value)
         elif value.__class__ is not int or not -MAX_INTEGER <= value <= MAX_INTEGER:

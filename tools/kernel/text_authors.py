@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 T = TypeVar("T")
-Beside: TypeAlias = tuple[tuple[str, Any], ...]  # places ("seller/id") in the same record, each with its value
+Conditions: TypeAlias = tuple[tuple[str, Any], ...]  # places ("seller/id") in the same record, each with its value
 
 
 class Sentinel(Enum):
@@ -21,14 +21,14 @@ class Sentinel(Enum):
 CALLER: Final = Sentinel.CALLER
 
 
-def beside(*alternatives: Mapping[str, Any]) -> tuple[Beside, ...]:
+def any_of(*alternatives: Mapping[str, Any]) -> tuple[Conditions, ...]:
     """Make the conditions of `unless`: the record has all values of one of these alternatives."""
     return tuple(tuple(one.items()) for one in alternatives)
 
 
-def written_by(place: str) -> tuple[Beside, ...]:
+def written_by(place: str) -> tuple[Conditions, ...]:
     """Make the condition that this place has the caller's id."""
-    return beside({place: CALLER})
+    return any_of({place: CALLER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Foreign:
     `parts`: splits a sentence of the market into its own words and those of others, in turn.
     """
 
-    unless: tuple["Beside", ...] = ()
+    unless: tuple["Conditions", ...] = ()
     members: tuple[str, ...] = ()
     parts: Callable[[str], list[str]] | None = None
 
@@ -57,8 +57,8 @@ OWN: Final = "the caller's words"
 Theirs = Annotated[T, Foreign()]
 Ours = Annotated[T, OURS]
 Own = Annotated[T, OWN]
-BuyersWords = Annotated[T, Foreign(beside({"role": "buyer"}))]
-SellersWords = Annotated[T, Foreign(beside({"role": "seller"}))]
-WrittenByThem = Annotated[T, Foreign(beside({"mine": True}, {"sender/id": "system"}))]
-OFFERED: Final = beside({"role": "seller", "bounty_id": None}, {"role": "buyer", "listing_id": None})
+BuyersWords = Annotated[T, Foreign(any_of({"role": "buyer"}))]
+SellersWords = Annotated[T, Foreign(any_of({"role": "seller"}))]
+WrittenByThem = Annotated[T, Foreign(any_of({"mine": True}, {"sender/id": "system"}))]
+OFFERED: Final = any_of({"role": "seller", "bounty_id": None}, {"role": "buyer", "listing_id": None})
 OfferersWords = Annotated[T, Foreign(OFFERED)]  # in a job: of the listing's seller, or of the bounty's buyer

@@ -101,7 +101,7 @@ def _impossible(param: str, why: str) -> InvalidRequest:
     return InvalidRequest(f"{param}: no output can keep it: {why}", param=param)
 
 
-async def unkept(outside: ReadContext, rules: str | None, output: Json, size: int) -> list[dict[str, str]]:
+async def unkept(read_ctx: ReadContext, rules: str | None, output: Json, size: int) -> list[dict[str, str]]:
     """Return a violation for every rule that an output of `size` bytes does not satisfy."""
     if rules is None:
         return []
@@ -109,7 +109,7 @@ async def unkept(outside: ReadContext, rules: str | None, output: Json, size: in
     if not is_costly(read, size):
         return [_violation(one.rule, one.message) for one in failures(read, output)]
     named = {rule.name: rule for rule in read}
-    asked = outside.world.checks.unkept(rules, output, by=outside.caller.agent)
+    asked = read_ctx.world.checks.unkept(rules, output, by=read_ctx.caller.agent)
     return [
         _violation(named[name], why) for name, why in await in_time(asked, "holding this output to the job's rules")
     ]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import orjson
 
 from tools.kernel.canonical_json import canonical, sha256_hex
-from tools.kernel.json_schema import MAX_LIGHT_READING, checker_for, is_expensive, reading
+from tools.kernel.json_schema import MAX_LIGHT_READING, checker_for, is_expensive, pattern_cost
 
 Json = Any
 Kind = Literal["schema", "present", "min_length", "max_length", "sha256"]
@@ -90,7 +90,7 @@ def is_costly(rules: Sequence[Rule], output_bytes: int) -> bool:
     """
     hashed = {rule.path for rule in rules if rule.kind == "sha256"}
     schemas = [_text(rule) for rule in rules if rule.kind == "schema"]
-    if len(hashed) * output_bytes > MAX_HASHED or sum(map(reading, schemas)) > MAX_LIGHT_READING:
+    if len(hashed) * output_bytes > MAX_HASHED or sum(map(pattern_cost, schemas)) > MAX_LIGHT_READING:
         return True
     return any(is_expensive(one, output_bytes * len(schemas)) for one in schemas)
 

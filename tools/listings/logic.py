@@ -12,7 +12,7 @@ from storage.listing_search_tokens import TOKENS_VERSION
 from storage.tables import AgentRow, ListingRow
 from storage.transaction import Tx
 from storage.vocabulary import Env, ListingStatus, PricingModel, Timing
-from tools.engine.caches import Shown
+from tools.engine.caches import CachedListing
 from tools.engine.stored_documents import text_of
 from tools.kernel.money import price_display
 from tools.kernel.records import Json, encode, spliced, stamp, stamp_or_none
@@ -34,7 +34,7 @@ def cache_name(listing_id: str) -> str:
     return f"listing:{listing_id}"
 
 
-def show_listing(tx: Tx, listing_id: str) -> Shown | None:
+def show_listing(tx: Tx, listing_id: str) -> CachedListing | None:
     """Return the listing as JSON text, whole and brief; None if it does not exist."""
     row = tx.get(ListingRow, listing_id)
     if row is None:
@@ -46,7 +46,7 @@ def show_listing(tx: Tx, listing_id: str) -> Shown | None:
     short = record.description[:BRIEF_CHARACTERS]
     brief = record if short == record.description else replace(record, description=short[:-3] + "...")
     archived = row.status is ListingStatus.ARCHIVED
-    return Shown(row.id, Env(row.env), row.seller_id, archived, encode(record), encode(brief))
+    return CachedListing(row.id, Env(row.env), row.seller_id, archived, encode(record), encode(brief))
 
 
 def listing_record(tx: Tx, row: ListingRow, seller: AgentRow, work: SellerRecord) -> Listing:
@@ -106,7 +106,7 @@ def index(tx: Tx, row: ListingRow) -> None:
     """Update the listing's entry in the search index and drop it from every cache."""
     terms = index_terms(row.title, row.description, orjson.loads(row.tags), row.category)
     index_listing(tx, row, terms, orjson.loads(row.stats)["rating_avg"])
-    tx.forget(cache_name(row.id))
+    tx.invalidate(cache_name(row.id))
 
 
 def index_stale(tx: Tx) -> bool:

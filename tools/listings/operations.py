@@ -22,9 +22,9 @@ from tools.engine.errors import (
     StorageFull,
 )
 from tools.engine.follow_up_steps import after_listing
-from tools.engine.paging import cursor_to, filled, place_of
+from tools.engine.paging import as_many_as_fit, cursor_to, place_of
 from tools.engine.registry import operation
-from tools.engine.storage_quotas import size_of, take
+from tools.engine.storage_quotas import count_bytes, size_of
 from tools.engine.stored_documents import keep_document
 from tools.kernel.records import Json
 from tools.listings.errors import ListingArchived, ListingLimit, UpfrontRequiresTrust
@@ -64,7 +64,7 @@ def _hurdles(ctx: TxContext, offer: CreateListing) -> Iterator[Callable[[], obje
     "POST /v1/listings",
     scope="sell",
     gather=judge_offer,
-    hurdles=_hurdles,
+    preconditions=_hurdles,
     errors=OFFER_ERRORS,
     status=201,
     next_steps=after_listing,
@@ -94,7 +94,7 @@ def create_listing(ctx: TxContext, offer: CreateListing, judged: JudgedOffer) ->
     _check_kept(ctx)
     stored = size_of(offer.title, offer.description, judged.acceptance, judged.example_input, judged.example_output)
     stored += sum(one.size for one in (judged.input_schema, judged.output_schema) if one is not None)
-    take(ctx, stored)
+    count_bytes(ctx, stored)
     row = ctx.tx.add(
         ListingRow(
             id=ctx.new_id("lst_"),
@@ -154,7 +154,7 @@ def update_listing(ctx: TxContext, change: UpdateListing, judged: JudgedOffer) -
     if grown := _grown(row, wanted, judged):
         wanted["stored_bytes"] = row.stored_bytes + grown
     changed = ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row
-    take(ctx, grown + keep_promise(ctx.tx, row, changed, ctx.now))
+    count_bytes(ctx, grown + keep_promise(ctx.tx, row, changed, ctx.now))
     index(ctx.tx, changed)
     return _shown(ctx, changed, seller)
 
@@ -202,7 +202,7 @@ def list_my_listings(ctx: TxContext, asked: ListMyListings) -> ListingPage:
     seller = ctx.tx.get(AgentRow, ctx.agent)
     assert seller is not None
     cards = records_of(ctx.tx, seller.id, ctx.env, [row.category for row in rows])
-    page = filled(listing_record(ctx.tx, row, seller, cards[row.category]) for row in rows[: asked.limit])
+    page = as_many_as_fit(listing_record(ctx.tx, row, seller, cards[row.category]) for row in rows[: asked.limit])
     more = len(rows) > len(page)
     return ListingPage(
         data=page,
@@ -241,14 +241,14 @@ def _check_payment(ctx: TxContext, seller: AgentRow, payment: str) -> None:
 
 
 def _check_places(ctx: TxContext) -> None:
-    most = ctx.house.limits.active_listings
+    most = ctx.config.limits.active_listings
     active = ctx.tx.one(active_listings_of, seller_id=ctx.agent, env=ctx.env) or 0
     if active >= most:
         raise ListingLimit(f"you have {active} active listings, at most {most} are allowed", active=active, limit=most)
 
 
 def _check_kept(ctx: TxContext) -> None:
-    most = ctx.house.limits.kept_listings
+    most = ctx.config.limits.kept_listings
     kept = ctx.tx.one(kept_listings_of, seller_id=ctx.agent, env=ctx.env) or 0
     if kept >= most:
         hint = "Archive some you no longer need: archive_listing."

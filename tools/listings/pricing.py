@@ -33,12 +33,12 @@ def pricing_faults(model: str, price: int | None, unit_name: str | None) -> list
     return faults
 
 
-def units_of(rules: Sequence[UnitRule], given: Mapping[str, Any]) -> int | None:
+def units_of(rules: Sequence[UnitRule], arguments: Mapping[str, Any]) -> int | None:
     """Count the units of an input: the sum of ceil(size / per) over its fields, at least 1.
 
     None if the input has none of the fields of the rules.
     """
-    counts = [_count(rule, given[rule.field]) for rule in rules if rule.field in given]
+    counts = [_count(rule, arguments[rule.field]) for rule in rules if rule.field in arguments]
     found = [count for count in counts if count is not None]
     return max(1, sum(found)) if found else None
 

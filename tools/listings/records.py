@@ -9,7 +9,7 @@ from pydantic import Field
 from storage.vocabulary import Env, PricingModel, Timing
 from tools.kernel.brief_marks import Bulky
 from tools.kernel.records import Json, Minor, Priced, Stamp, Step, amounts_in_words
-from tools.kernel.text_authors import Foreign, Ours, Own, Theirs, beside, written_by
+from tools.kernel.text_authors import Foreign, Ours, Own, Theirs, any_of, written_by
 from tools.reputation.records import ReputationCard
 
 
@@ -24,7 +24,7 @@ class Pricing:
     ]
     unit_basis_note: Theirs[str | None]
     currency: Literal["USDC"] = "USDC"
-    display: Annotated[str, Foreign(beside({"unit_name": None}))]
+    display: Annotated[str, Foreign(any_of({"unit_name": None}))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,8 @@ from tools.listings.logic import index
 from tools.listings.records import ListingStats
 from tools.listings.stats_rules import (
     ClosedJob,
+    ListingTotals,
     Result,
-    Tally,
     Transfer,
     apply_change,
     buyers_by,
@@ -101,9 +101,9 @@ def _locked(tx: Tx, listing_id: str) -> ListingRow:
     return row
 
 
-def _tally_in(row: ListingRow) -> Tally:
+def _tally_in(row: ListingRow) -> ListingTotals:
     stats = ListingStats(**orjson.loads(row.stats))
-    return Tally(
+    return ListingTotals(
         stats.jobs_completed,
         stats.jobs_failed,
         stats.jobs_paid,
@@ -127,7 +127,7 @@ def _move_wallet(tx: Tx, listing_id: str, wallet: str, change_minor: int) -> int
     return buyers_by(row.paid_minor, after)
 
 
-def _write(tx: Tx, listing: ListingRow, tally: Tally) -> None:
+def _write(tx: Tx, listing: ListingRow, tally: ListingTotals) -> None:
     median = tx.one(turnaround_at, listing_id=listing.id, place=median_index(tally.timed)) if tally.timed else None
     index(
         tx,
@@ -141,7 +141,7 @@ def _write(tx: Tx, listing: ListingRow, tally: Tally) -> None:
     )
 
 
-def _stats(tally: Tally, median_seconds: int | None) -> str:
+def _stats(tally: ListingTotals, median_seconds: int | None) -> str:
     return ListingStats(
         jobs_completed=tally.completed,
         jobs_failed=tally.failed,

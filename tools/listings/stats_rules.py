@@ -67,7 +67,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class ListingTotals:
     """The sums over all jobs and ratings of a listing."""
 
     completed: int = 0
@@ -104,7 +104,7 @@ def result_of(job: ClosedJob, transfers: Iterable[Transfer]) -> Result:
     return Result(True, job.failed, paid if payer else 0, payer, seconds, rating)
 
 
-def apply_change(tally: Tally, old: Result, new: Result, buyers: int) -> Tally:
+def apply_change(tally: ListingTotals, old: Result, new: Result, buyers: int) -> ListingTotals:
     """Return the sums after the result of a job changes from `old` to `new`.
 
     `buyers` is the change in the number of paying wallets.
@@ -137,9 +137,9 @@ def buyers_by(before_minor: int, after_minor: int) -> int:
     return (after_minor >= DUST_MINOR) - (before_minor >= DUST_MINOR)
 
 
-def tallied(results: Iterable[Result]) -> Tally:
+def tallied(results: Iterable[Result]) -> ListingTotals:
     """Sum all results from zero, to check the stored sums."""
-    tally, wallets = Tally(), dict[str, int]()
+    tally, wallets = ListingTotals(), dict[str, int]()
     for result in results:
         tally = apply_change(tally, Result(), result, 0)
         for wallet, change in wallet_moves(Result(), result):

@@ -100,7 +100,7 @@ class UpdateListing(Offer):
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SchemaAndExample:
     """The schema and the example of a listing's input, or of its output."""
 
     schema: Document | None
@@ -117,11 +117,11 @@ class CurrentListing:
 
     version: int | None
     said: dict[str, Json]
-    input: Side
-    output: Side
+    input: SchemaAndExample
+    output: SchemaAndExample
 
 
-NOTHING = CurrentListing(None, {}, Side(None, None), Side(None, None))
+NOTHING = CurrentListing(None, {}, SchemaAndExample(None, None), SchemaAndExample(None, None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,32 +138,32 @@ class JudgedOffer:
     version: int | None  # of the listing that supplied what the offer left out
 
 
-async def judge_offer(outside: ReadContext, offer: Offer) -> JudgedOffer:
+async def judge_offer(read_ctx: ReadContext, offer: Offer) -> JudgedOffer:
     """Validate an offer; what it leaves out is taken from the listing that it changes."""
     named = dict.fromkeys((*JUDGED, *PUBLIC, *PRICED))
     said = {name: getattr(offer, name) for name in named if name in offer.model_fields_set}
     old = NOTHING
     if isinstance(offer, UpdateListing):
-        old = await outside.store.look(lambda tx: _old(tx, offer.listing_id, outside))
+        old = await read_ctx.store.read(lambda tx: _old(tx, offer.listing_id, read_ctx))
         said = {**_still_fitting(old.said, said), **said}
     faults, warnings, acceptance = ErrorCollector(), list[str](), said.get("acceptance")
     pricing, asked, given = dict[str, Any](), old.input, old.output
-    with faults.noted():
+    with faults.catch():
         pricing = _priced(said)
-    with faults.noted():  # if the rules are refused, no schema is checked, because that may be slow
+    with faults.catch():  # if the rules are refused, no schema is checked, because that may be slow
         acceptance = judge_rules(offer.acceptance) if "acceptance" in offer.model_fields_set else acceptance
         said["acceptance"] = None if acceptance is None else orjson.loads(acceptance)
-        with faults.noted():
-            asked = await _judge_side(outside, offer, "input", old.input)
-        with faults.noted():
-            given = await _judge_side(outside, offer, "output", old.output)
+        with faults.catch():
+            asked = await _judge_side(read_ctx, offer, "input", old.input)
+        with faults.catch():
+            given = await _judge_side(read_ctx, offer, "output", old.output)
             if offer.model_fields_set & {"acceptance", "example_output"}:
-                await _keeps_own_rules(outside, acceptance, given.example)
+                await _keeps_own_rules(read_ctx, acceptance, given.example)
     if faults.found:  # schemas and examples may be large, so they are not screened after a refusal
         said = {name: value for name, value in said.items() if name in PUBLIC}
-    with faults.noted():
+    with faults.catch():
         warnings = await public_words_beside(said, asked.size + given.size + len(acceptance or ""), DATA)
-    faults.refuse()
+    faults.raise_all()
     return JudgedOffer(
         pricing, acceptance, asked.schema, given.schema, asked.example, given.example, warnings, old.version
     )
@@ -201,9 +201,9 @@ def _counted(basis: UnitBasis, order_input: dict[str, Json]) -> int | None:
     return units_of([UnitRule(rule.field, rule.measure, rule.per) for rule in basis.rules], order_input)
 
 
-async def _keeps_own_rules(outside: ReadContext, acceptance: str | None, example: str | None) -> None:
+async def _keeps_own_rules(read_ctx: ReadContext, acceptance: str | None, example: str | None) -> None:
     """Raise InvalidRequest if the example would be refused as a delivery."""
-    broken = await unkept(outside, acceptance, orjson.loads(example), len(example)) if example else []
+    broken = await unkept(read_ctx, acceptance, orjson.loads(example), len(example)) if example else []
     if broken:
         raise InvalidRequest(
             f"example_output breaks an acceptance rule: {broken[0]['message']}",
@@ -212,7 +212,9 @@ async def _keeps_own_rules(outside: ReadContext, acceptance: str | None, example
         )
 
 
-async def _judge_side(outside: ReadContext, offer: Offer, name: Literal["input", "output"], old: Side) -> Side:
+async def _judge_side(
+    read_ctx: ReadContext, offer: Offer, name: Literal["input", "output"], old: SchemaAndExample
+) -> SchemaAndExample:
     """Return the schema and the example of one side, and validate those that are given.
 
     An example that is kept is validated again if its schema changes.
@@ -224,26 +226,26 @@ async def _judge_side(outside: ReadContext, offer: Offer, name: Literal["input",
     schema = judge_schema(getattr(offer, schema_name), schema_name) if schema_name in said else old.schema
     kept = None if old.example is None else orjson.loads(old.example)
     example = getattr(offer, example_name) if example_name in said else kept
-    return Side(schema, await judge_example(outside, example, example_name, schema))
+    return SchemaAndExample(schema, await judge_example(read_ctx, example, example_name, schema))
 
 
-def _still_fitting(old: dict[str, Json], said: dict[str, Json]) -> dict[str, Json]:
+def _still_fitting(old: dict[str, Json], values: dict[str, Json]) -> dict[str, Json]:
     """Return the listing's fields that still fit its pricing model after the change.
 
     A quote has no price, and only per_unit has the fields about units.
     """
-    model = said.get("pricing_model", old["pricing_model"])
+    model = values.get("pricing_model", old["pricing_model"])
     gone = {"price"} if model == "quote" else set()
     gone |= {"unit_name", "unit_basis", "unit_basis_note"} if model != "per_unit" else set()
     return {name: value for name, value in old.items() if name not in gone}
 
 
-def _priced(said: dict[str, Json]) -> dict[str, Any]:
+def _priced(values: dict[str, Json]) -> dict[str, Any]:
     """Return the pricing columns; raise InvalidRequest with all contradictions to the model."""
-    model, basis = said["pricing_model"], said.get("unit_basis")
-    faults = pricing_faults(model, said.get("price"), said.get("unit_name"))
+    model, basis = values["pricing_model"], values.get("unit_basis")
+    faults = pricing_faults(model, values.get("price"), values.get("unit_name"))
     if model != "per_unit":
-        extra = [name for name in ("unit_basis", "unit_basis_note") if said.get(name) is not None]
+        extra = [name for name in ("unit_basis", "unit_basis_note") if values.get(name) is not None]
         faults += [(name, "only a per_unit listing has one") for name in extra]
     if faults:
         listed = [{"param": name, "message": message} for name, message in faults]
@@ -251,16 +253,16 @@ def _priced(said: dict[str, Json]) -> dict[str, Any]:
     text = basis.model_dump_json() if isinstance(basis, UnitBasis) else basis
     return {
         "pricing_model": model,
-        "price": said.get("price"),
-        "unit_name": said.get("unit_name"),
+        "price": values.get("price"),
+        "unit_name": values.get("unit_name"),
         "unit_basis": text,
-        "unit_basis_note": said.get("unit_basis_note"),
+        "unit_basis_note": values.get("unit_basis_note"),
     }
 
 
-def _old(tx: Tx, listing_id: str, outside: ReadContext) -> CurrentListing:
+def _old(tx: Tx, listing_id: str, read_ctx: ReadContext) -> CurrentListing:
     row = tx.get(ListingRow, listing_id)
-    if row is None or row.seller_id != outside.caller.agent_id or row.env != outside.env:
+    if row is None or row.seller_id != read_ctx.caller.agent_id or row.env != read_ctx.env:
         raise NotFound("you have no such listing", param="listing_id")
     sides = _side(tx, row.input_schema, row.example_input), _side(tx, row.output_schema, row.example_output)
     texts = {
@@ -280,6 +282,6 @@ def _old(tx: Tx, listing_id: str, outside: ReadContext) -> CurrentListing:
     return CurrentListing(row.version, said, *sides)
 
 
-def _side(tx: Tx, schema: str | None, example: str | None) -> Side:
+def _side(tx: Tx, schema: str | None, example: str | None) -> SchemaAndExample:
     text = text_of(tx, schema)
-    return Side(None if schema is None or text is None else Document(schema, text.encode()), example)
+    return SchemaAndExample(None if schema is None or text is None else Document(schema, text.encode()), example)

@@ -14,7 +14,7 @@ from tools.engine.errors import InvalidCursor, NotFound, PayloadTooLarge, Storag
 from tools.engine.follow_up_steps import after_memory
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
-from tools.engine.storage_quotas import take
+from tools.engine.storage_quotas import count_bytes
 from tools.kernel.records import EPOCH, Json, spliced, stamp, stamp_or_none
 from tools.memory.errors import MemoryLimit, VersionConflict
 from tools.memory.records import Memory, MemoryDeleted, MemoryKey, MemoryPage
@@ -49,7 +49,7 @@ class PutMemory(MemoryRef):
     )
 
 
-async def value_text(outside: ReadContext, put: PutMemory) -> str:
+async def value_text(read_ctx: ReadContext, put: PutMemory) -> str:
     return json_text(put.value, "value", MAX_VALUE)
 
 
@@ -81,7 +81,7 @@ def put_memory(ctx: TxContext, put: PutMemory, text: str) -> Memory:
     if alive is None:
         _check_room(ctx)
     fresh = _row(ctx, put, text, alive)
-    take(ctx, fresh.size - (row.size if row else 0))
+    count_bytes(ctx, fresh.size - (row.size if row else 0))
     if row is None:
         return _record(ctx.tx.add(fresh))
     return _record(ctx.tx.change(row, **{name: getattr(fresh, name) for name in WRITTEN}))

@@ -21,7 +21,7 @@ def _visible(text: str) -> str:
     return text
 
 
-class Said(Arguments):
+class MessageContent(Arguments):
     """The content of a message."""
 
     nulls: ClassVar[frozenset[str]] = frozenset({"data"})
@@ -32,13 +32,13 @@ class Said(Arguments):
     data: Json = Field(None, description="any JSON with the message, at most 32 KB")
 
 
-async def screen(outside: ReadContext, said: Said) -> Words:
+async def screen(read_ctx: ReadContext, content: MessageContent) -> Words:
     """Screen a message before the transaction begins; refuse only a leaked credential."""
-    data = None if said.data is None else json_text(said.data, "data", MAX_DATA)
-    if len(said.body) + len(data or "") < LONG:
-        return Words(said.body, data, _warnings(said))
-    return Words(said.body, data, await asyncio.to_thread(_warnings, said))
+    data = None if content.data is None else json_text(content.data, "data", MAX_DATA)
+    if len(content.body) + len(data or "") < LONG:
+        return Words(content.body, data, _warnings(content))
+    return Words(content.body, data, await asyncio.to_thread(_warnings, content))
 
 
-def _warnings(said: Said) -> list[str]:
-    return sorted({*private_text(said.body, "body"), *private_json(said.data, "data")})
+def _warnings(content: MessageContent) -> list[str]:
+    return sorted({*private_text(content.body, "body"), *private_json(content.data, "data")})

@@ -150,7 +150,7 @@ def _post(ctx: TxContext, thread: ThreadRow, words: Words, run: Run, *, refusabl
     )
     _count_unread(ctx.tx, to, thread.env, 1)
     _count_bytes(ctx, thread, words, refusable=refusable)
-    ctx.tx.say(to, thread.env, "message.received", orjson.dumps(_told(thread, message, words)).decode(), ctx.now)
+    ctx.tx.emit(to, thread.env, "message.received", orjson.dumps(_told(thread, message, words)).decode(), ctx.now)
     return Posted(after, message)
 
 

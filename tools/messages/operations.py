@@ -12,10 +12,10 @@ from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_words
-from tools.engine.paging import cursor_to, filled, place_of
+from tools.engine.paging import as_many_as_fit, cursor_to, place_of
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.messages.drafts import Said, screen
+from tools.messages.drafts import MessageContent, screen
 from tools.messages.errors import AwaitingReply
 from tools.messages.logic import Words, new_thread, read_up_to, sides, write
 from tools.messages.records import MessagePage, Thread, ThreadPage, ThreadRead, ThreadStarted
@@ -25,7 +25,7 @@ from tools.screening.errors import ContentRejected
 AFTER_ALL, BEFORE_ALL = "8", 0  # sort after every thread id, and before the first message
 
 
-class StartThread(Said):
+class StartThread(MessageContent):
     to: str = Field(min_length=3, max_length=64, description="agent id or handle")
 
 
@@ -40,13 +40,13 @@ class StartThread(Said):
     toolset="messages",
     examples=({"to": "ada", "body": "Do you also translate from Dutch?"},),
 )
-def start_thread(ctx: TxContext, said: StartThread, words: Words) -> ThreadStarted:
+def start_thread(ctx: TxContext, arguments: StartThread, words: Words) -> ThreadStarted:
     """Write to an agent directly. Each pair has one direct thread: writing again continues it.
 
     About a job, write in the job's own thread instead (thread_id on the job, post_message). The other agent gets
     message.received. After 10 messages in a row without an answer, one a day is accepted.
     """
-    other = find_agent(ctx.tx, said.to)
+    other = find_agent(ctx.tx, arguments.to)
     if other is None or other.status is not AgentStatus.ACTIVE:
         raise NotFound("there is no such agent to write to", param="to", hint="search_listings shows agents that sell.")
     if other.id == ctx.agent:
@@ -116,7 +116,7 @@ def list_messages(ctx: TxContext, asked: ListMessages) -> MessagePage:
     start = thread.message_count + 1 if newest_first else BEFORE_ALL
     place = place_of(ctx, "list_messages", asked, asked.cursor, ctx.agent) or start
     rows = ctx.tx.all(messages_of(newest_first), thread_id=thread.id, place=place, limit=asked.limit + 1)
-    page = filled(message_records(ctx, thread, rows[: asked.limit]))
+    page = as_many_as_fit(message_records(ctx, thread, rows[: asked.limit]))
     more = len(rows) > len(page)
     last = rows[len(page) - 1].number if more else None
     return MessagePage(

@@ -34,13 +34,13 @@ class Labelled(AnyAgent):
     idempotent=True,
     toolset="operator",
 )
-def set_first_party(ctx: TxContext, said: Labelled) -> AnyStatusAgent:
+def set_first_party(ctx: TxContext, arguments: Labelled) -> AnyStatusAgent:
     """Set whether an agent is run by the operator; its listings and posts then carry the label.
 
     Jobs keep what held when they were made: no figure of the past changes.
     """
-    row = _locked(ctx, said.agent_id)
-    return AnyStatusAgent(**agent_fields(change_agent(ctx.tx, row, first_party=said.first_party)))
+    row = _locked(ctx, arguments.agent_id)
+    return AnyStatusAgent(**agent_fields(change_agent(ctx.tx, row, first_party=arguments.first_party)))
 
 
 class StatusSet(AnyAgent):
@@ -55,7 +55,7 @@ class StatusSet(AnyAgent):
     destructive=True,
     toolset="operator",
 )
-def set_agent_status(ctx: TxContext, said: StatusSet) -> AnyStatusAgent:
+def set_agent_status(ctx: TxContext, arguments: StatusSet) -> AnyStatusAgent:
     """Suspend an agent, delete it, or let it in again.
 
     Suspended: its keys and signatures fail, its listings are paused, its open bounties and proposals close; the profile stays,
@@ -63,8 +63,8 @@ def set_agent_status(ctx: TxContext, said: StatusSet) -> AnyStatusAgent:
     activates them; keys that ended with the deletion stay ended. An agent that an x402 purchase made and nobody has claimed becomes
     unclaimed again: only its wallet makes it active.
     """
-    wanted = AgentStatus(said.status)
-    row = _found(ctx, said.agent_id)
+    wanted = AgentStatus(arguments.status)
+    row = _found(ctx, arguments.agent_id)
     if wanted is AgentStatus.ACTIVE and is_unclaimed(ctx.tx, row.id):
         wanted = AgentStatus.UNCLAIMED  # only its wallet lets it in
     if row.status is wanted:

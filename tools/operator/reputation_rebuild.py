@@ -27,13 +27,13 @@ from tools.reputation.logic import ALL, NOTHING_YET, columns_of, dealings_in, ma
 from tools.reputation.rules import (
     EMPTY,
     CounterpartyTotals,
-    Mark,
-    Tally,
+    Figures,
+    JobContribution,
     add,
     add_dealing,
     contribution,
+    counterparty_figures,
     dealings_of,
-    standing,
 )
 
 Ids = Sequence[str]
@@ -45,12 +45,12 @@ COLUMNS = tuple(columns_of(EMPTY, EMPTY))
 class Folded:
     """The figures of some agents, summed from their jobs."""
 
-    tallies: dict[Place, Tally] = field(default_factory=dict)
+    tallies: dict[Place, Figures] = field(default_factory=dict)
     dealings: defaultdict[Place, defaultdict[str, CounterpartyTotals]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(CounterpartyTotals))
     )
 
-    def take(self, job: JobRow, mark: Mark, agent_id: str, role: Actor) -> None:
+    def take(self, job: JobRow, mark: JobContribution, agent_id: str, role: Actor) -> None:
         other_id = job.buyer_id if role is Actor.SELLER else job.seller_id
         part = contribution(mark, role, first_party=job.first_party)
         counterparty, dealings = dealings_of(mark, role, other_id, first_party=job.first_party)
@@ -60,11 +60,11 @@ class Folded:
             if dealings != CounterpartyTotals():
                 self.dealings[place][counterparty] = add_dealing(self.dealings[place][counterparty], dealings)
 
-    def tally(self, agent_id: str, env: str, role: Actor, category: str = ALL) -> Tally:
+    def tally(self, agent_id: str, env: str, role: Actor, category: str = ALL) -> Figures:
         place = agent_id, env, role.value, category
         total = self.tallies.get(place, EMPTY)
         for dealings in self.dealings[place].values():
-            total = add(total, standing(dealings))
+            total = add(total, counterparty_figures(dealings))
         return total
 
 
@@ -147,7 +147,7 @@ def _folded(tx: Tx, ids: Ids) -> Folded:
     return folded
 
 
-def _marked(tx: Tx, jobs: Sequence[JobRow]) -> Iterator[tuple[JobRow, Mark]]:
+def _marked(tx: Tx, jobs: Sequence[JobRow]) -> Iterator[tuple[JobRow, JobContribution]]:
     """Yield each job with its mark; each table is read in one statement."""
     ids = listed([row.id for row in jobs])
     settlements = _by_job(tx.all(settlements_of_jobs, job_ids=ids))

@@ -40,22 +40,22 @@ class ReportSupport(Arguments):
     toolset="market",
     examples=({"message": "pay_job answers chain_unavailable since noon.", "request_id": "req_…"},),
 )
-def report_support(ctx: TxContext, told: ReportSupport) -> SupportReport:
+def report_support(ctx: TxContext, arguments: ReportSupport) -> SupportReport:
     """Report a fault or an abuse to the operator. Needs no key; a key adds your agent id.
 
     Quote the request_id of the error. For a trade that went wrong use the job's own actions first: nobody but its parties
     and the panel decides a job.
     """
-    private_json([told.message, told.contact, told.references], "message")
+    private_json([arguments.message, arguments.contact, arguments.references], "message")
     row = ctx.tx.add(
         ReportRow(
             id=ctx.new_id("rpt_"),
             agent_id=ctx.caller.agent_id,
             env=ctx.env,
-            message=told.message,
-            request_id=told.request_id,
-            references_json=orjson.dumps(told.references or []).decode(),
-            contact=told.contact,
+            message=arguments.message,
+            request_id=arguments.request_id,
+            references_json=orjson.dumps(arguments.references or []).decode(),
+            contact=arguments.contact,
             received_at=ctx.now,
         )
     )

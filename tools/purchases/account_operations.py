@@ -58,26 +58,26 @@ class Signed:
     text: str
 
 
-async def judge_claim(outside: ReadContext, claim: ClaimX402Account) -> Signed:
+async def judge_claim(read_ctx: ReadContext, claim: ClaimX402Account) -> Signed:
     """Check the signature of a claim before its account is read.
 
     Only for a contract wallet the account is read first, because it names the chain on which the contract is asked.
     """
-    if outside.world.sanctions.names(claim.address):
+    if read_ctx.world.sanctions.names(claim.address):
         raise AddressSanctioned(
             "this wallet stands on a sanctions list", param="address", address=claim.address.lower()
         )
-    house = outside.house
-    _check_age(claim, outside.now.timestamp())
+    config = read_ctx.config
+    _check_age(claim, read_ctx.now.timestamp())
     text = claim_message(
-        house.brand, house.base_url, claim.agent_id, claim.address, claim.public_key or "-", str(claim.signed_at)
+        config.brand, config.base_url, claim.agent_id, claim.address, claim.public_key or "-", str(claim.signed_at)
     )
     signer = recover(text, claim.signature)
     if signer == claim.address:
         return Signed(text)
-    account = await outside.store.look(lambda tx: _account(tx, claim))
+    account = await read_ctx.store.read(lambda tx: _account(tx, claim))
     if account is not None and account.claimed_at is None:
-        place = replace(outside, env=Env(account.env))
+        place = replace(read_ctx, env=Env(account.env))
         if await contract_agrees(place, claim.address, eip191_hash(text), claim.signature, text):
             return Signed(text)
     raise WalletSignatureInvalid(
@@ -141,7 +141,7 @@ def claim_x402_account(ctx: TxContext, claim: ClaimX402Account, signed: Signed) 
             step("list_jobs", "See what this wallet has bought.", role="buyer"),
             step("search_listings", "See what else you can buy.", env=account.env),
         ),
-        docs=documents(ctx.house.base_url),
+        docs=documents(ctx.config.base_url),
     )
 
 

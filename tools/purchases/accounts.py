@@ -69,14 +69,14 @@ def is_unclaimed(tx: Tx, agent_id: str) -> bool:
     return account is not None and account.claimed_at is None
 
 
-def account_of(tx: Tx, house: MarketConfig, agent_id: str) -> X402Account:
+def account_of(tx: Tx, config: MarketConfig, agent_id: str) -> X402Account:
     """Return the agent that a purchase was booked on, and how its wallet claims it."""
     account = tx.get(X402AccountRow, agent_id)
     if account is None or account.claimed_at is not None:
         return X402Account(agent_id=agent_id, claimed=True, claim=None)
     op = CATALOGUE["claim_x402_account"]
     text = claim_message(
-        house.brand, house.base_url, agent_id, account.address, "<public_key_hex or ->", "<unix seconds>"
+        config.brand, config.base_url, agent_id, account.address, "<public_key_hex or ->", "<unix seconds>"
     )
     body = {
         "agent_id": agent_id,

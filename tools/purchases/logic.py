@@ -11,7 +11,7 @@ from storage.tables import AgentRow, JobRow, ListingRow, PurchaseRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor, AgentStatus, Env, JobStatus, ListingStatus, PurchaseStatus
 from tools.chain.transfer_proof import known_settlement
-from tools.chain.transfer_verification import Verdict
+from tools.chain.transfer_verification import Verification
 from tools.chain.wallet_proof import address_of
 from tools.chain.x402_payload import Authorization
 from tools.engine.context import Caller, ReadContext, TxContext
@@ -20,17 +20,17 @@ from tools.engine.errors import NotFound
 from tools.engine.storage_quotas import refuse_overfull
 from tools.jobs.errors import ListingUnavailable, SellerHasNoWalletAddress
 from tools.jobs.lifecycle import allowed
-from tools.jobs.logic import apply_move, mine, stored_waiting, waiting_columns
-from tools.jobs.payments.logic import settle
+from tools.jobs.logic import apply_move, own_job_locked, stored_waiting, waiting_columns
+from tools.jobs.payments.logic import apply_transfer
 from tools.jobs.place_order import JudgedOrder, Order, place_order
-from tools.jobs.snapshot import JobSnapshot, see
+from tools.jobs.snapshot import JobSnapshot, load
 from tools.kernel.errors import MarketError
 from tools.purchases.accounts import buyer_of, is_unclaimed
 from tools.purchases.errors import X402AuthorizationInUse, X402FirstPartyOnly, X402NeedsAPrice, X402UpfrontNotSupported
 from tools.purchases.rules import (
     UNDER_WAY,
     Outcome,
-    Standing,
+    PurchaseState,
     end_of,
     ends_at,
     look_again_at,
@@ -57,16 +57,18 @@ class SeenPurchase:
     row: PurchaseRow
     job: JobSnapshot
 
-    def standing(self, now: datetime) -> Standing:
+    def standing(self, now: datetime) -> PurchaseState:
         row, stage = self.row, self.row.status
         held = row.held_until is not None and row.held_until > now
-        return Standing(stage, self.job.facts, row.created_at, row.valid_before, held, row.asked_at)
+        return PurchaseState(stage, self.job.facts, row.created_at, row.valid_before, held, row.asked_at)
 
 
-def acting_for(place: ReadContext, tx: Tx, agent_id: str | None) -> TxContext:
+def acting_for(read_ctx: ReadContext, tx: Tx, agent_id: str | None) -> TxContext:
     """Return a context that acts for the buyer, or for no agent."""
-    caller = Caller(agent_id, None, place.env, ("*",), place.caller.approach)
-    return TxContext(tx, place.world, place.house, caller, place.env, place.world.clock.now(), place.operations)
+    caller = Caller(agent_id, None, read_ctx.env, ("*",), read_ctx.caller.approach)
+    return TxContext(
+        tx, read_ctx.world, read_ctx.config, caller, read_ctx.env, read_ctx.world.clock.now(), read_ctx.operations
+    )
 
 
 def on_sale(tx: Tx, listing_id: str, env: Env | None) -> OnSale:
@@ -92,8 +94,8 @@ def on_sale(tx: Tx, listing_id: str, env: Env | None) -> OnSale:
     return OnSale(listing, wallet.address)
 
 
-def find_purchase(tx: Tx, env: Env, given: Authorization) -> PurchaseRow | None:
-    return tx.one(purchase_of, env=env, payer=given.payer.lower(), nonce=given.nonce)
+def find_purchase(tx: Tx, env: Env, authorization: Authorization) -> PurchaseRow | None:
+    return tx.one(purchase_of, env=env, payer=authorization.payer.lower(), nonce=authorization.nonce)
 
 
 def see_purchase(tx: Tx, purchase_id: str, *, lock: bool = False) -> SeenPurchase:
@@ -101,10 +103,10 @@ def see_purchase(tx: Tx, purchase_id: str, *, lock: bool = False) -> SeenPurchas
     assert row is not None
     job = tx.get(JobRow, row.job_id, lock=lock)
     assert job is not None
-    return SeenPurchase(row, see(tx, job))
+    return SeenPurchase(row, load(tx, job))
 
 
-def begin(place: ReadContext, tx: Tx, order: Order, judged: JudgedOrder, entered: PurchaseRow) -> PurchaseRow:
+def begin(read_ctx: ReadContext, tx: Tx, order: Order, judged: JudgedOrder, entered: PurchaseRow) -> PurchaseRow:
     """Write the job that a checked payment pays for; its buyer's agent is made if there is none.
 
     Raises X402AuthorizationInUse if another call has the payment, and StaleInput if the price has changed.
@@ -116,13 +118,15 @@ def begin(place: ReadContext, tx: Tx, order: Order, judged: JudgedOrder, entered
         return row
     listing = tx.get(ListingRow, order.listing_id)
     assert listing is not None
-    buyer = buyer_of(acting_for(place, tx, place.caller.agent_id), address_of(row.payer), listing)
-    ctx = acting_for(place, tx, buyer.id)
+    buyer = buyer_of(acting_for(read_ctx, tx, read_ctx.caller.agent_id), address_of(row.payer), listing)
+    ctx = acting_for(read_ctx, tx, buyer.id)
     seen, _ = place_order(ctx, order, judged)
     if seen.row.price != row.amount:
         raise StaleInput  # the price was changed in between
     refuse_overfull(ctx)
-    standing = Standing(PurchaseStatus.WORKING, seen.facts, ctx.now, row.valid_before, held=False, asked_at=ctx.now)
+    standing = PurchaseState(
+        PurchaseStatus.WORKING, seen.facts, ctx.now, row.valid_before, held=False, asked_at=ctx.now
+    )
     return tx.change(
         row,
         status=PurchaseStatus.WORKING,
@@ -136,50 +140,50 @@ def begin(place: ReadContext, tx: Tx, order: Order, judged: JudgedOrder, entered
     )
 
 
-def note_asked(place: ReadContext, tx: Tx, purchase_id: str) -> None:
+def note_asked(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> None:
     """Store that a call with this payment is connected, while the order is not accepted."""
-    now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
+    now, seen = read_ctx.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     if needs_its_client(seen.standing(now)):
         later = replace(seen.standing(now), asked_at=now)
         tx.change(seen.row, asked_at=now, look_at=look_again_at(later, now))
 
 
-def hand_over(place: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | None:
+def hand_over(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | None:
     """Commit that the payment is about to be submitted to the facilitator, with a lease.
 
     Returns None if another call was faster or if it is too late.
     """
-    now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
+    now, seen = read_ctx.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     standing = seen.standing(now)
     if standing.stage is not PurchaseStatus.WORKING or end_of(standing, now) is not None:
         return None
-    _extend_payment_deadline(acting_for(place, tx, seen.row.agent_id), seen)
+    _extend_payment_deadline(acting_for(read_ctx, tx, seen.row.agent_id), seen)
     return tx.change(seen.row, status=PurchaseStatus.SETTLING, updated_at=now, **_lease_columns(now))
 
 
-def lease(place: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | None:
+def lease(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | None:
     """Lease a payment that is under way; None if another process holds it or if it has ended."""
-    now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
+    now, seen = read_ctx.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     standing = seen.standing(now)
     if standing.held or standing.stage not in UNDER_WAY:
         return None
     return tx.change(seen.row, **_lease_columns(now))
 
 
-def keep(place: ReadContext, tx: Tx, purchase_id: str) -> None:
+def keep(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> None:
     """Renew the lease of a payment that is under way."""
     row = tx.get(PurchaseRow, purchase_id, lock=True)
     if row is not None and row.status in UNDER_WAY:
-        tx.change(row, **_lease_columns(place.world.clock.now()))
+        tx.change(row, **_lease_columns(read_ctx.world.clock.now()))
 
 
 def _lease_columns(now: datetime) -> dict[str, datetime]:
     return {"held_until": now + LEASE, "look_at": now + LEASE}
 
 
-def note(place: ReadContext, tx: Tx, purchase_id: str, **found: object) -> PurchaseRow:
+def note(read_ctx: ReadContext, tx: Tx, purchase_id: str, **found: object) -> PurchaseRow:
     """Store what was learned of a payment, and release its lease; nothing if it has ended."""
-    now, row = place.world.clock.now(), tx.get(PurchaseRow, purchase_id, lock=True)
+    now, row = read_ctx.world.clock.now(), tx.get(PurchaseRow, purchase_id, lock=True)
     assert row is not None
     if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
         return row
@@ -187,19 +191,19 @@ def note(place: ReadContext, tx: Tx, purchase_id: str, **found: object) -> Purch
     return tx.change(row, **({"updated_at": now, "held_until": None, "look_at": later} | found))
 
 
-def revert_handover(place: ReadContext, tx: Tx, handed: PurchaseRow, **found: object) -> PurchaseRow:
+def revert_handover(read_ctx: ReadContext, tx: Tx, handed: PurchaseRow, **found: object) -> PurchaseRow:
     """Return a payment that the facilitator never received to WORKING.
 
     Its status is kept if our lease has expired, because another process may have submitted it since.
     """
-    now, row = place.world.clock.now(), tx.get(PurchaseRow, handed.id, lock=True)
+    now, row = read_ctx.world.clock.now(), tx.get(PurchaseRow, handed.id, lock=True)
     assert row is not None
     alone = row.status is PurchaseStatus.SETTLING and row.updated_at <= handed.updated_at > now - LEASE
     back: dict[str, object] = {"status": PurchaseStatus.WORKING} if alone else {}
-    return note(place, tx, handed.id, **found, **back)
+    return note(read_ctx, tx, handed.id, **found, **back)
 
 
-def finish(place: ReadContext, tx: Tx, purchase_id: str, transaction: str, verdict: Verdict) -> PurchaseRow:
+def finish(read_ctx: ReadContext, tx: Tx, purchase_id: str, transaction: str, verdict: Verification) -> PurchaseRow:
     """Record the transfer, and reveal and accept the work, in one unit of work.
 
     If one transaction made several payments, only the first is recorded; the other purchases are closed.
@@ -208,16 +212,16 @@ def finish(place: ReadContext, tx: Tx, purchase_id: str, transaction: str, verdi
     assert row is not None
     if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
         return row
-    ctx = acting_for(place, tx, row.agent_id)
+    ctx = acting_for(read_ctx, tx, row.agent_id)
     known = known_settlement(tx, ctx, transaction)
     if known is not None and known.job_id != row.job_id:
-        return close(place, tx, purchase_id, Outcome.TOGETHER)
-    seen = _payer_named(ctx, mine(ctx, row.job_id), row)
-    settled: JobSnapshot | MarketError = seen if known is not None else settle(ctx, seen, transaction, verdict)
+        return close(read_ctx, tx, purchase_id, Outcome.TOGETHER)
+    seen = _payer_named(ctx, own_job_locked(ctx, row.job_id), row)
+    settled: JobSnapshot | MarketError = seen if known is not None else apply_transfer(ctx, seen, transaction, verdict)
     if isinstance(settled, JobSnapshot):
         move = allowed(settled.facts, "accept", Actor.BUYER, ctx.now)
         if move is not None:
-            apply_move(ctx, settled, move, row.agent_id, told={"by": "buyer"}, completed_at=ctx.now)
+            apply_move(ctx, settled, move, row.agent_id, data={"by": "buyer"}, completed_at=ctx.now)
     return tx.change(row, status=PurchaseStatus.PAID, tx_hash=transaction, look_at=None, updated_at=ctx.now)
 
 
@@ -228,7 +232,7 @@ def _payer_named(ctx: TxContext, seen: JobSnapshot, row: PurchaseRow) -> JobSnap
     return replace(seen, row=ctx.tx.change(seen.row, pay_from=address_of(row.payer)))
 
 
-def close(place: ReadContext, tx: Tx, purchase_id: str, end: Outcome) -> PurchaseRow:
+def close(read_ctx: ReadContext, tx: Tx, purchase_id: str, end: Outcome) -> PurchaseRow:
     """Close a purchase that was not paid, and call off its job, with no effect on reputations."""
     row = tx.get(PurchaseRow, purchase_id, lock=True)
     assert row is not None
@@ -236,8 +240,8 @@ def close(place: ReadContext, tx: Tx, purchase_id: str, end: Outcome) -> Purchas
         return row
     if row.status is not PurchaseStatus.WORKING and end not in (Outcome.NOT_CHARGED, Outcome.TOGETHER):
         return row  # it was submitted in between
-    ctx = acting_for(place, tx, row.agent_id)
-    cancel_job_of(ctx, mine(ctx, row.job_id))
+    ctx = acting_for(read_ctx, tx, row.agent_id)
+    cancel_job_of(ctx, own_job_locked(ctx, row.job_id))
     reason = row.reason if end is Outcome.NOT_CHARGED and row.reason else end.value
     later = _kept_until(tx, row, end)
     return tx.change(row, status=PurchaseStatus.CLOSED, reason=reason, look_at=later, updated_at=ctx.now)
@@ -256,14 +260,14 @@ def cancel_job_of(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     if move is None:
         return seen
     why = "the purchase it was ordered for came to nothing"
-    return apply_move(ctx, seen, move, None, told={"by": "platform", "reason": why}, cancel_reason=why)
+    return apply_move(ctx, seen, move, None, data={"by": "platform", "reason": why}, cancel_reason=why)
 
 
-def postpone(place: ReadContext, tx: Tx, purchase_id: str) -> None:
+def postpone(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> None:
     """Set the next check of a purchase whose client has disconnected."""
-    now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
+    now, seen = read_ctx.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     if seen.row.status is PurchaseStatus.WORKING:
-        _extend_payment_deadline(acting_for(place, tx, seen.row.agent_id), seen)
+        _extend_payment_deadline(acting_for(read_ctx, tx, seen.row.agent_id), seen)
         tx.change(seen.row, look_at=look_again_at(seen.standing(now), now))
 
 

@@ -10,7 +10,7 @@ from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.chain.transfer_proof import no_chain
 from tools.chain.wallet_proof import signer_of
-from tools.chain.x402_payments import IN_WORDS, Asked, Payment
+from tools.chain.x402_payments import IN_WORDS, Payment, RequiredTerms
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InputSchemaMismatch, NotFound, NotImplementedHere
 from tools.engine.stored_documents import text_of
@@ -49,8 +49,8 @@ class Offered:
         return dict(only)
 
     @property
-    def asked(self) -> Asked:
-        return Asked(self.accepted["network"], self.accepted["payTo"], int(self.accepted["amount"]))
+    def asked(self) -> RequiredTerms:
+        return RequiredTerms(self.accepted["network"], self.accepted["payTo"], int(self.accepted["amount"]))
 
     def refused(self, why: str) -> X402Quote:
         """Return the terms, with x402's reason why they are unpaid."""
@@ -74,30 +74,30 @@ def any_listing(tx: Tx, listing_id: str, env: str | None) -> ListingRow:
 
 
 async def offered(
-    place: ReadContext, listing_id: str, given: dict[str, Json], units: int | None, *, meant: bool
+    read_ctx: ReadContext, listing_id: str, arguments: dict[str, Json], units: int | None, *, meant: bool
 ) -> Offered:
     """Check the listing, the units and the input of an order, and return its terms.
 
     An empty input is not validated unless a payment is `meant`; it only asks for the lowest price.
     """
-    sale, example, answer = await place.store.look(lambda tx: _read(tx, listing_id, place.env))
-    _check_open(place)
-    said: dict[str, Any] = {} if units is None or counts_units(sale.listing, given) else {"units": units}
-    order = Order(listing_id=listing_id, input=given, **said)
+    sale, example, answer = await read_ctx.store.read(lambda tx: _read(tx, listing_id, read_ctx.env))
+    _check_open(read_ctx)
+    said: dict[str, Any] = {} if units is None or counts_units(sale.listing, arguments) else {"units": units}
+    order = Order(listing_id=listing_id, input=arguments, **said)
     counted = units_in(sale.listing, order)
     judged = None
-    if meant or given:
+    if meant or arguments:
         try:
-            judged = await judge_order(place, order)
+            judged = await judge_order(read_ctx, order)
         except InputSchemaMismatch as unfit:
             unfit.hint = WHOLE_BODY
             raise
     asked_for = f"?units={units}" if said else ""
     terms = quote(
-        token_of(place.network),
-        url=url_of(place.house.base_url, listing_id) + asked_for,
+        token_of(read_ctx.network),
+        url=url_of(read_ctx.config.base_url, listing_id) + asked_for,
         title=sale.listing.title,
-        brand=place.house.brand,
+        brand=read_ctx.config.brand,
         tags=orjson.loads(sale.listing.tags),
         pay_to=sale.pay_to,
         amount=(sale.listing.price or 0) * counted,
@@ -115,13 +115,13 @@ def is_open(place: TxContext | ReadContext) -> bool:
     return place.env in place.world.facilitators and place.env in place.world.chains
 
 
-async def signed_by_payer(place: ReadContext, payment: Payment) -> bool:
+async def signed_by_payer(read_ctx: ReadContext, payment: Payment) -> bool:
     """Check whether the payer signed this payment, by its key or as a contract wallet."""
     given = payment.authorization
-    digest = given.digest(token_of(place.network))
+    digest = given.digest(token_of(read_ctx.network))
     if signer_of(digest, payment.signature) == given.payer:
         return True
-    return await contract_agrees(place, given.payer, digest, payment.signature, None)
+    return await contract_agrees(read_ctx, given.payer, digest, payment.signature, None)
 
 
 def service_record(ctx: TxContext, listing: ListingRow) -> X402Service | None:
@@ -134,7 +134,7 @@ def service_record(ctx: TxContext, listing: ListingRow) -> X402Service | None:
     price, counted = listing.price or 0, listing.unit_basis_note
     return X402Service(
         listing_id=listing.id,
-        url=url_of(ctx.house.base_url, listing.id),
+        url=url_of(ctx.config.base_url, listing.id),
         title=listing.title,
         description=listing.description,
         tags=orjson.loads(listing.tags),
@@ -159,8 +159,8 @@ def _read(tx: Tx, listing_id: str, env: Env) -> tuple[OnSale, Json, Json]:
     return sale, example, answer
 
 
-def _check_open(place: ReadContext) -> None:
-    if place.env not in place.world.facilitators:
+def _check_open(read_ctx: ReadContext) -> None:
+    if read_ctx.env not in read_ctx.world.facilitators:
         raise NotImplementedHere("nothing is sold with x402 here: no facilitator is configured")
-    if place.env not in place.world.chains:
-        raise no_chain(place.env, "Sign nothing: this market could not verify it.")
+    if read_ctx.env not in read_ctx.world.chains:
+        raise no_chain(read_ctx.env, "Sign nothing: this market could not verify it.")

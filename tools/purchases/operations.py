@@ -43,7 +43,7 @@ from tools.purchases.errors import (
 from tools.purchases.logic import begin, find_purchase
 from tools.purchases.offers import UNPAID, any_listing, is_open, offered, service_record, signed_by_payer
 from tools.purchases.payment_verification import check, release
-from tools.purchases.pending_payments import Entry
+from tools.purchases.pending_payments import PendingPayment
 from tools.purchases.records import X402Index, X402Payment, X402Quote, X402Result
 from tools.purchases.rules import Outcome
 from tools.purchases.workflow import head_of, run_until_done
@@ -106,11 +106,11 @@ class BuyWithX402(Arguments):
     env: EnvChoice = Field(None, description="only a listing of this environment; the id implies it")
 
 
-async def purchase(outside: ReadContext, wanted: BuyWithX402) -> X402Quote | PurchaseRow:
+async def purchase(read_ctx: ReadContext, wanted: BuyWithX402) -> X402Quote | PurchaseRow:
     """Return a quote if nothing can be bought yet; otherwise complete the purchase."""
-    header = outside.caller.approach.payment
-    listing = await outside.store.look(lambda tx: any_listing(tx, wanted.listing_id, wanted.env))
-    place = replace(outside, env=Env(listing.env))
+    header = read_ctx.caller.approach.payment
+    listing = await read_ctx.store.read(lambda tx: any_listing(tx, wanted.listing_id, wanted.env))
+    place = replace(read_ctx, env=Env(listing.env))
     if header is None:
         return (await offered(place, listing.id, wanted.input, wanted.units, meant=False)).refused(UNPAID)
     try:
@@ -118,7 +118,7 @@ async def purchase(outside: ReadContext, wanted: BuyWithX402) -> X402Quote | Pur
     except BadPayment as bad:
         await offered(place, listing.id, wanted.input, wanted.units, meant=True)
         raise InvalidRequest(f"the payment {bad}", param="PAYMENT-SIGNATURE", hint=SIGN_ANEW) from None
-    known = await place.store.look(lambda tx: find_purchase(tx, place.env, payment.authorization))
+    known = await place.store.read(lambda tx: find_purchase(tx, place.env, payment.authorization))
     if known is None or known.status is PurchaseStatus.CHECKING:
         return await _first(place, wanted, listing.id, payment)
     fault = await _fault(place, payment)
@@ -127,59 +127,63 @@ async def purchase(outside: ReadContext, wanted: BuyWithX402) -> X402Quote | Pur
     return await _gone_on(place, wanted, known)
 
 
-async def _fault(place: ReadContext, payment: Payment) -> Fault | None:
+async def _fault(read_ctx: ReadContext, payment: Payment) -> Fault | None:
     """Find out why a payment is not one that its payer signed for this market."""
-    over_mcp = place.caller.approach.surface is Surface.MCP
-    if not (is_for(payment.resource, place.house.urls) or (over_mcp and payment.resource == MCP_RESOURCE)):
+    over_mcp = read_ctx.caller.approach.surface is Surface.MCP
+    if not (is_for(payment.resource, read_ctx.config.urls) or (over_mcp and payment.resource == MCP_RESOURCE)):
         return Fault.RESOURCE
-    return None if await signed_by_payer(place, payment) else Fault.SIGNATURE
+    return None if await signed_by_payer(read_ctx, payment) else Fault.SIGNATURE
 
 
-async def _first(place: ReadContext, wanted: BuyWithX402, listing_id: str, payment: Payment) -> X402Quote | PurchaseRow:
+async def _first(
+    read_ctx: ReadContext, wanted: BuyWithX402, listing_id: str, payment: Payment
+) -> X402Quote | PurchaseRow:
     """Check a payment that was not seen before, then begin the purchase.
 
     The signer is checked before any account is read.
     """
     for _ in range(TRIES):
-        offer = await offered(place, listing_id, wanted.input, wanted.units, meant=True)
-        fault = fault_of(payment, offer.asked, place.world.clock.now().timestamp()) or await _fault(place, payment)
+        offer = await offered(read_ctx, listing_id, wanted.input, wanted.units, meant=True)
+        fault = fault_of(payment, offer.asked, read_ctx.world.clock.now().timestamp()) or await _fault(
+            read_ctx, payment
+        )
         if fault is not None:
             return offer.refused(fault)
         assert offer.judged is not None
         given = payment.authorization
-        refuse_sanctioned(place.world.sanctions, {given.payer, given.payee})
+        refuse_sanctioned(read_ctx.world.sanctions, {given.payer, given.payee})
         body = settle_body(offer.terms["resource"], offer.accepted, given, payment.signature)
-        head = await head_of(place)
+        head = await head_of(read_ctx)
         newest = replace(
             offer.judged.newest, number=head
         )  # read now, because a remembered number would let an earlier transfer pay
         judged = replace(offer.judged, newest=newest)
-        entered, why = await check(place, Entry(listing_id, _fingerprint(wanted), payment, body, head))
+        entered, why = await check(read_ctx, PendingPayment(listing_id, _fingerprint(wanted), payment, body, head))
         if entered.status is not PurchaseStatus.CHECKING:
-            return await _gone_on(place, wanted, entered)
+            return await _gone_on(read_ctx, wanted, entered)
         row = None
         try:
             if why is None:
-                row = await place.store.write(
-                    lambda tx: begin(place, tx, offer.order, judged, entered),  # noqa: B023
+                row = await read_ctx.store.write(
+                    lambda tx: begin(read_ctx, tx, offer.order, judged, entered),  # noqa: B023
                     "begin_purchase",
                 )
         except StaleInput:  # the listing was changed in between, so its new terms are checked
             continue
         finally:
             if row is None:
-                await release(place, entered)
-        return offer.refused(why or "") if row is None else await _gone_on(place, wanted, row)
+                await release(read_ctx, entered)
+        return offer.refused(why or "") if row is None else await _gone_on(read_ctx, wanted, row)
     raise TooBusy("the listing keeps changing", retry_after_seconds=1)
 
 
-async def _gone_on(place: ReadContext, wanted: BuyWithX402, row: PurchaseRow) -> PurchaseRow:
+async def _gone_on(read_ctx: ReadContext, wanted: BuyWithX402, row: PurchaseRow) -> PurchaseRow:
     if row.fingerprint != _fingerprint(wanted):
         paid = "that order was paid with it: send its own input to get the result again"
         closed = "it came to nothing and nothing was charged"
         became = {PurchaseStatus.PAID: paid, PurchaseStatus.CLOSED: closed}.get(row.status, "it is under way")
         raise X402AuthorizationUsed(f"this payment was made for another order; {became}")
-    return await run_until_done(place, row.id)
+    return await run_until_done(read_ctx, row.id)
 
 
 def _fingerprint(wanted: BuyWithX402) -> str:
@@ -247,8 +251,8 @@ def buy_with_x402(
             payer=address_of(row.payer),
             pay_to=row.pay_to,
         ),
-        receipt_url=f"{ctx.house.base_url}/v1/jobs/{row.job_id}/receipt",
-        account=account_of(ctx.tx, ctx.house, row.agent_id),
+        receipt_url=f"{ctx.config.base_url}/v1/jobs/{row.job_id}/receipt",
+        account=account_of(ctx.tx, ctx.config, row.agent_id),
     )
 
 

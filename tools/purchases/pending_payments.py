@@ -18,7 +18,7 @@ MAX_REFUSED = 5  # payments of one wallet whose work was done but that no facili
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PendingPayment:
     """The data that is stored for a payment before anything is ordered with it."""
 
     listing_id: str
@@ -28,13 +28,13 @@ class Entry:
     head: int
 
 
-def enter(place: ReadContext, tx: Tx, entry: Entry) -> tuple[PurchaseRow, bool]:
+def enter(read_ctx: ReadContext, tx: Tx, entry: PendingPayment) -> tuple[PurchaseRow, bool]:
     """Store a payment to be checked; return its row and whether this call holds its lease.
 
     A purchase that is past checking stays unchanged. Raises X402AuthorizationInUse if the wallet has too many
     payments that were refused.
     """
-    given, now = entry.payment.authorization, place.world.clock.now()
+    given, now = entry.payment.authorization, read_ctx.world.clock.now()
     said: dict[str, Any] = {
         "listing_id": entry.listing_id,
         "fingerprint": entry.fingerprint,
@@ -43,20 +43,20 @@ def enter(place: ReadContext, tx: Tx, entry: Entry) -> tuple[PurchaseRow, bool]:
         "held_until": now + LEASE,
         "updated_at": now,
     }
-    known = find_purchase(tx, place.env, given)
+    known = find_purchase(tx, read_ctx.env, given)
     if known is not None:
         if known.status is not PurchaseStatus.CHECKING or (known.held_until is not None and known.held_until > now):
             return known, False
         return tx.change(known, **said), True
-    if len(tx.all(refused_of, env=place.env, payer=given.payer.lower(), limit=MAX_REFUSED)) == MAX_REFUSED:
+    if len(tx.all(refused_of, env=read_ctx.env, payer=given.payer.lower(), limit=MAX_REFUSED)) == MAX_REFUSED:
         raise X402AuthorizationInUse(
             f"{MAX_REFUSED} payments of this wallet were not taken yet; no more work is done for it until they are, or have ended",
             hint="Send one of those payments again with its own input, or wait until it has ended.",
             retry_after_seconds=60,
         )
     row = PurchaseRow(
-        id=acting_for(place, tx, None).new_id("pur_"),
-        env=place.env,
+        id=acting_for(read_ctx, tx, None).new_id("pur_"),
+        env=read_ctx.env,
         payer=given.payer.lower(),
         nonce=given.nonce,
         status=PurchaseStatus.CHECKING,
@@ -72,16 +72,16 @@ def enter(place: ReadContext, tx: Tx, entry: Entry) -> tuple[PurchaseRow, bool]:
     return tx.add(row), True
 
 
-def let_go(place: ReadContext, tx: Tx, entered: PurchaseRow) -> None:
+def let_go(read_ctx: ReadContext, tx: Tx, entered: PurchaseRow) -> None:
     """Release the lease of a payment that ordered nothing, for the next call that brings it."""
     row = tx.get(PurchaseRow, entered.id, lock=True)
     if row is not None and row.status is PurchaseStatus.CHECKING and row.held_until == entered.held_until:
         tx.change(row, held_until=None)
 
 
-def forget(place: ReadContext, tx: Tx, purchase_id: str) -> None:
+def forget(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> None:
     """Delete a payment that failed, and its unclaimed agent if nothing else refers to it."""
-    row, now = tx.get(PurchaseRow, purchase_id, lock=True), place.world.clock.now()
+    row, now = tx.get(PurchaseRow, purchase_id, lock=True), read_ctx.world.clock.now()
     if row is None or row.look_at is None or row.look_at > now:
         return
     if row.status is PurchaseStatus.CHECKING:

@@ -32,27 +32,27 @@ def quote(
     return {"x402Version": VERSION, "error": why, "resource": resource, "accepts": [accepted]}
 
 
-def with_discovery(said: dict[str, Any], example_input: Json, example_output: Json) -> dict[str, Any]:
+def with_discovery(terms: dict[str, Any], example_input: Json, example_output: Json) -> dict[str, Any]:
     """Add an example of the call and of its answer, as far as both fit into a header."""
     for given, answered in ((example_input, example_output), (example_input, None), ({}, None)):
-        told = said | {"extensions": {"bazaar": _bazaar(given, answered)}}
+        told = terms | {"extensions": {"bazaar": _bazaar(given, answered)}}
         if len(header(told)) <= MAX_HEADER:
             return told
-    return said
+    return terms
 
 
-def header(said: Json) -> str:
+def header(body: Json) -> str:
     """Encode JSON as in x402 headers: standard base64."""
-    return b64encode(orjson.dumps(said)).decode()
+    return b64encode(orjson.dumps(body)).decode()
 
 
-def version_1(said: dict[str, Any]) -> dict[str, Any]:
+def version_1(terms: dict[str, Any]) -> dict[str, Any]:
     """Return the same terms in version 1, whose clients read them from the body.
 
     There `error` is a text.
     """
-    resource, (accepted,) = said["resource"], said["accepts"]
-    terms = {
+    resource, (accepted,) = terms["resource"], terms["accepts"]
+    same = {
         "scheme": SCHEME,
         "network": _V1_NAMES.get(accepted["network"], accepted["network"]),
         "maxAmountRequired": accepted["amount"],
@@ -64,7 +64,7 @@ def version_1(said: dict[str, Any]) -> dict[str, Any]:
         "asset": accepted["asset"],
         "extra": accepted["extra"],
     }
-    return {"x402Version": 1, "error": said["error"], "accepts": [terms]}
+    return {"x402Version": 1, "error": terms["error"], "accepts": [same]}
 
 
 def settled_headers(transaction: str, network: str, payer: str, amount: int) -> tuple[str, str]:

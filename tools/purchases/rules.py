@@ -20,7 +20,7 @@ PAUSES = 8  # a pause is an eighth of the purchase's age
 UNDER_WAY = frozenset({PurchaseStatus.SETTLING, PurchaseStatus.REFUSED, PurchaseStatus.SENT})
 
 
-class Next(StrEnum):
+class NextAction(StrEnum):
     """The next step of a purchase."""
 
     WAIT = "wait"  # for the delivery, or for the process that works on it
@@ -42,7 +42,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PurchaseState:
     """The current state of a purchase."""
 
     stage: PurchaseStatus
@@ -53,18 +53,18 @@ class Standing:
     asked_at: datetime | None = None  # when a call with this payment was last connected
 
 
-def next_of(one: Standing, now: datetime) -> Next:
+def next_of(one: PurchaseState, now: datetime) -> NextAction:
     """Return the next step of a purchase at `now`."""
     if one.stage in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
-        return Next.TELL
+        return NextAction.TELL
     if one.stage in UNDER_WAY:
-        return Next.WAIT if one.held else Next.FOLLOW
+        return NextAction.WAIT if one.held else NextAction.FOLLOW
     if end_of(one, now) is not None:
-        return Next.CLOSE
-    return Next.SETTLE if one.job.status is JobStatus.DELIVERED else Next.WAIT
+        return NextAction.CLOSE
+    return NextAction.SETTLE if one.job.status is JobStatus.DELIVERED else NextAction.WAIT
 
 
-def end_of(one: Standing, now: datetime) -> Outcome | None:
+def end_of(one: PurchaseState, now: datetime) -> Outcome | None:
     """Return why a purchase that is not submitted fails; None while it may still be paid."""
     if one.job.is_paid:
         return Outcome.ELSEWHERE
@@ -78,25 +78,25 @@ def end_of(one: Standing, now: datetime) -> Outcome | None:
     return Outcome.LEFT if now >= gone_at(one) else None
 
 
-def look_again_at(one: Standing, now: datetime) -> datetime:
+def look_again_at(one: PurchaseState, now: datetime) -> datetime:
     """Return when a worker looks again at a purchase whose payment is not submitted."""
     patient = one.created_at + PATIENCE
     return min(patient if now < patient else last_moment(one.valid_before), gone_at(one))
 
 
-def gone_at(one: Standing) -> datetime:
+def gone_at(one: PurchaseState) -> datetime:
     """Return when an order that is not accepted ends, unless the same payment comes again."""
     if one.job.status is not JobStatus.OPEN or one.asked_at is None:
         return last_moment(one.valid_before)
     return one.asked_at + GONE
 
 
-def needs_its_client(one: Standing) -> bool:
+def needs_its_client(one: PurchaseState) -> bool:
     """Check whether a purchase ends soon if its client disconnects: its order is not accepted."""
     return one.stage is PurchaseStatus.WORKING and one.job.status is JobStatus.OPEN
 
 
-def is_to_be_noted(one: Standing, now: datetime) -> bool:
+def is_to_be_noted(one: PurchaseState, now: datetime) -> bool:
     """Check whether to record again that a call with this payment is connected."""
     return needs_its_client(one) and (one.asked_at is None or now >= one.asked_at + BEAT)
 

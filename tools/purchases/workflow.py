@@ -17,8 +17,15 @@ from storage.tables import PurchaseRow
 from storage.transaction import StorageError
 from storage.vocabulary import PurchaseStatus
 from tools.chain.errors import ChainUnavailable, TransactionPending
-from tools.chain.transfer_proof import ask, no_chain
-from tools.chain.transfer_verification import MAX_BLOCK_TIME, ChainDown, InvalidNodeAnswer, Kind, Verdict, quantity
+from tools.chain.transfer_proof import no_chain, verify_transfer
+from tools.chain.transfer_verification import (
+    MAX_BLOCK_TIME,
+    ChainDown,
+    InvalidNodeAnswer,
+    TransferStatus,
+    Verification,
+    quantity,
+)
 from tools.chain.x402_payload import Authorization
 from tools.chain.x402_payments import settles, transactions_with_nonce
 from tools.engine.context import ReadContext
@@ -41,7 +48,16 @@ from tools.purchases.logic import (
     see_purchase,
 )
 from tools.purchases.pending_payments import forget
-from tools.purchases.rules import Next, Outcome, end_of, has_ended, is_over, is_to_be_noted, needs_its_client, next_of
+from tools.purchases.rules import (
+    NextAction,
+    Outcome,
+    end_of,
+    has_ended,
+    is_over,
+    is_to_be_noted,
+    needs_its_client,
+    next_of,
+)
 
 TICK_SECONDS = 0.5  # between two polls of a purchase that another call is processing, or of the chain
 CALL_SECONDS = 160.0  # total time a call spends on a purchase: the work, the facilitator, the block
@@ -55,52 +71,52 @@ UNHANDED = (PurchaseStatus.CHECKING, PurchaseStatus.WORKING)
 log = structlog.get_logger("emporion.purchases")
 
 
-async def run_until_done(place: ReadContext, purchase_id: str) -> PurchaseRow:
+async def run_until_done(read_ctx: ReadContext, purchase_id: str) -> PurchaseRow:
     """Process a purchase until it has ended, or raise why it cannot go on and whether to retry."""
-    clock = place.world.clock
-    seen = await _look(place, purchase_id)
+    clock = read_ctx.world.clock
+    seen = await _look(read_ctx, purchase_id)
     ends = clock.monotonic() + CALL_SECONDS
-    with place.notifier.open_stream(
-        seen.row.agent_id, purchase_id, MAX_WAITING, place.house.limits.streams_per_agent
+    with read_ctx.notifier.open_stream(
+        seen.row.agent_id, purchase_id, MAX_WAITING, read_ctx.config.limits.streams_per_agent
     ) as ear:
         while clock.monotonic() < ends:
             ear.listen()
-            seen = await _look(place, purchase_id)
+            seen = await _look(read_ctx, purchase_id)
             match next_of(seen.standing(clock.now()), clock.now()):
-                case Next.TELL:
+                case NextAction.TELL:
                     return seen.row
-                case Next.WAIT:
-                    await _still_there(place, seen)
-                    await ear.hears(TICK_SECONDS)
-                case Next.SETTLE:
-                    stay(place, seen.row)
-                    await _settle(place, seen)
-                case Next.FOLLOW:
-                    await _follow(place, seen, CONFIRM_SECONDS, brought=True)
-                case Next.CLOSE:
-                    await _close(place, seen)
+                case NextAction.WAIT:
+                    await _still_there(read_ctx, seen)
+                    await ear.wait(TICK_SECONDS)
+                case NextAction.SETTLE:
+                    stay(read_ctx, seen.row)
+                    await _settle(read_ctx, seen)
+                case NextAction.FOLLOW:
+                    await _follow(read_ctx, seen, CONFIRM_SECONDS, brought=True)
+                case NextAction.CLOSE:
+                    await _close(read_ctx, seen)
     raise in_use(seen.row)
 
 
-async def follow_up(place: ReadContext, purchase_id: str) -> None:
+async def follow_up(read_ctx: ReadContext, purchase_id: str) -> None:
     """Process a purchase that no call is processing.
 
     Submitted payments are followed up, failed purchases are closed, old ones are deleted.
     """
-    clock = place.world.clock
-    row = await place.store.look(lambda tx: tx.get(PurchaseRow, purchase_id))
+    clock = read_ctx.world.clock
+    row = await read_ctx.store.read(lambda tx: tx.get(PurchaseRow, purchase_id))
     if row is None or row.status in (PurchaseStatus.CHECKING, PurchaseStatus.CLOSED):
-        await place.store.write(lambda tx: forget(place, tx, purchase_id), "forget_purchase")
+        await read_ctx.store.write(lambda tx: forget(read_ctx, tx, purchase_id), "forget_purchase")
         return
-    seen = await _look(place, purchase_id)
+    seen = await _look(read_ctx, purchase_id)
     match next_of(seen.standing(clock.now()), clock.now()):
-        case Next.CLOSE:
-            await _close(place, seen)
-        case Next.FOLLOW:
+        case NextAction.CLOSE:
+            await _close(read_ctx, seen)
+        case NextAction.FOLLOW:
             with suppress(MarketError):  # the reason is stored in the row
-                await _follow(place, seen, patience=0.0, brought=False)
-        case Next.WAIT | Next.SETTLE:
-            await place.store.write(lambda tx: postpone(place, tx, purchase_id), "put_off_purchase")
+                await _follow(read_ctx, seen, patience=0.0, brought=False)
+        case NextAction.WAIT | NextAction.SETTLE:
+            await read_ctx.store.write(lambda tx: postpone(read_ctx, tx, purchase_id), "put_off_purchase")
 
 
 def in_use(row: PurchaseRow, why: str = "this payment is being worked on") -> X402AuthorizationInUse:
@@ -109,69 +125,69 @@ def in_use(row: PurchaseRow, why: str = "this payment is being worked on") -> X4
     return X402AuthorizationInUse(f"{why}; {told}", **job, retry_after_seconds=5)
 
 
-async def _still_there(place: ReadContext, seen: SeenPurchase) -> None:
+async def _still_there(read_ctx: ReadContext, seen: SeenPurchase) -> None:
     """Record regularly that the client is connected, and once more when it disconnects."""
-    now = place.world.clock.now()
+    now = read_ctx.world.clock.now()
     standing = seen.standing(now)
-    if is_to_be_noted(standing, now) or (needs_its_client(standing) and has_gone(place)):
-        await place.store.write(lambda tx: note_asked(place, tx, seen.row.id), "note_purchase")
-    stay(place, seen.row)
+    if is_to_be_noted(standing, now) or (needs_its_client(standing) and has_gone(read_ctx)):
+        await read_ctx.store.write(lambda tx: note_asked(read_ctx, tx, seen.row.id), "note_purchase")
+    stay(read_ctx, seen.row)
 
 
-def has_gone(place: ReadContext) -> bool:
+def has_gone(read_ctx: ReadContext) -> bool:
     """Check whether the client has disconnected."""
-    gone = place.caller.approach.gone
+    gone = read_ctx.caller.approach.client_disconnected
     return gone is not None and gone()
 
 
-def stay(place: ReadContext, row: PurchaseRow) -> None:
+def stay(read_ctx: ReadContext, row: PurchaseRow) -> None:
     """Raise if the market stops or the client has gone; without the client nothing is submitted."""
-    if place.notifier.closed or has_gone(place):
-        raise in_use(row, "the market is stopping" if place.notifier.closed else "the client has gone")
+    if read_ctx.notifier.closed or has_gone(read_ctx):
+        raise in_use(row, "the market is stopping" if read_ctx.notifier.closed else "the client has gone")
 
 
-async def _look(place: ReadContext, purchase_id: str) -> SeenPurchase:
-    return await place.store.look(lambda tx: see_purchase(tx, purchase_id))
+async def _look(read_ctx: ReadContext, purchase_id: str) -> SeenPurchase:
+    return await read_ctx.store.read(lambda tx: see_purchase(tx, purchase_id))
 
 
-async def _close(place: ReadContext, seen: SeenPurchase) -> None:
-    end = end_of(seen.standing(place.world.clock.now()), place.world.clock.now())
+async def _close(read_ctx: ReadContext, seen: SeenPurchase) -> None:
+    end = end_of(seen.standing(read_ctx.world.clock.now()), read_ctx.world.clock.now())
     if end is not None:
-        await place.store.write(lambda tx: close(place, tx, seen.row.id, end), "close_purchase")
+        await read_ctx.store.write(lambda tx: close(read_ctx, tx, seen.row.id, end), "close_purchase")
 
 
-async def _settle(place: ReadContext, seen: SeenPurchase) -> None:
+async def _settle(read_ctx: ReadContext, seen: SeenPurchase) -> None:
     """Submit the payment for the first time."""
-    await head_of(place)  # do not submit what could not be verified on the chain
-    stay(place, seen.row)
-    mine = await place.store.write(lambda tx: hand_over(place, tx, seen.row.id), "settle_purchase")
+    await head_of(read_ctx)  # do not submit what could not be verified on the chain
+    stay(read_ctx, seen.row)
+    mine = await read_ctx.store.write(lambda tx: hand_over(read_ctx, tx, seen.row.id), "settle_purchase")
     if mine is not None:
-        row = await _handed_over(place, mine, first=True)
-        await _found(place, row, CONFIRM_SECONDS)
+        row = await _handed_over(read_ctx, mine, first=True)
+        await _found(read_ctx, row, CONFIRM_SECONDS)
 
 
-async def _follow(place: ReadContext, seen: SeenPurchase, patience: float, *, brought: bool) -> None:
+async def _follow(read_ctx: ReadContext, seen: SeenPurchase, patience: float, *, brought: bool) -> None:
     """Find out what became of a submitted payment; resubmit it while it is valid.
 
     Resubmitting is safe, because the token accepts an authorization only once. A refused payment is resubmitted
     only if the client sent it again (`brought`), because the client may have signed another since.
     """
-    row = await place.store.write(lambda tx: lease(place, tx, seen.row.id), "follow_purchase")
+    row = await read_ctx.store.write(lambda tx: lease(read_ctx, tx, seen.row.id), "follow_purchase")
     if row is None:
         return
     again = row.status is PurchaseStatus.SETTLING or (row.status is PurchaseStatus.REFUSED and brought)
-    if again and row.valid_before > place.world.clock.now().timestamp():
-        row = await _handed_over(place, row, first=False)
-    await _found(place, row, patience)
+    if again and row.valid_before > read_ctx.world.clock.now().timestamp():
+        row = await _handed_over(read_ctx, row, first=False)
+    await _found(read_ctx, row, patience)
 
 
-async def _handed_over(place: ReadContext, row: PurchaseRow, *, first: bool) -> PurchaseRow:
+async def _handed_over(read_ctx: ReadContext, row: PurchaseRow, *, first: bool) -> PurchaseRow:
     """Submit the payment to the facilitator and commit its answer at once."""
     found: dict[str, object]
     unsent = False
     try:
-        async with _kept(place, row.id):
-            said = await facilitator_of(place).settle(orjson.loads(row.settle_body))
+        async with _kept(read_ctx, row.id):
+            said = await facilitator_of(read_ctx).settle(orjson.loads(row.settle_body))
         found = {"reason": said.refusal, "status": PurchaseStatus.REFUSED}
         if said.transaction is not None:
             found |= {"status": PurchaseStatus.SENT, "tx_hash": said.transaction}
@@ -181,12 +197,12 @@ async def _handed_over(place: ReadContext, row: PurchaseRow, *, first: bool) -> 
         found = {"reason": f"the facilitator's answer was lost ({lost})", "status": PurchaseStatus.SETTLING}
     log.info("handed_over", purchase=row.id, transaction=found.get("tx_hash"), reason=found["reason"])
     if unsent:
-        return await place.store.write(lambda tx: revert_handover(place, tx, row, **found), "take_back_purchase")
-    return await place.store.write(lambda tx: note(place, tx, row.id, **found), "note_purchase")
+        return await read_ctx.store.write(lambda tx: revert_handover(read_ctx, tx, row, **found), "take_back_purchase")
+    return await read_ctx.store.write(lambda tx: note(read_ctx, tx, row.id, **found), "note_purchase")
 
 
 @asynccontextmanager
-async def _kept(place: ReadContext, purchase_id: str) -> AsyncIterator[None]:
+async def _kept(read_ctx: ReadContext, purchase_id: str) -> AsyncIterator[None]:
     """Renew the lease of a purchase while the facilitator works.
 
     If this process is killed, the lease expires.
@@ -196,7 +212,7 @@ async def _kept(place: ReadContext, purchase_id: str) -> AsyncIterator[None]:
         while True:
             await asyncio.sleep(LEASE.total_seconds() / 3)
             with suppress(StorageError):
-                await place.store.write(lambda tx: keep(place, tx, purchase_id), "keep_purchase")
+                await read_ctx.store.write(lambda tx: keep(read_ctx, tx, purchase_id), "keep_purchase")
 
     renewing = asyncio.create_task(renew(), name="purchase")
     try:
@@ -207,31 +223,31 @@ async def _kept(place: ReadContext, purchase_id: str) -> AsyncIterator[None]:
             await renewing
 
 
-async def _found(place: ReadContext, row: PurchaseRow, patience: float) -> None:
+async def _found(read_ctx: ReadContext, row: PurchaseRow, patience: float) -> None:
     """Read the outcome from the chain, so that the purchase ends as paid or closed.
 
     If it is still open, raises the reason and releases the purchase for the next call.
     """
     try:
-        await _read(place, row, patience)
+        await _read(read_ctx, row, patience)
     except MarketError:
-        await _record(place, row)
+        await _record(read_ctx, row)
         raise
 
 
-async def _read(place: ReadContext, row: PurchaseRow, patience: float) -> None:
+async def _read(read_ctx: ReadContext, row: PurchaseRow, patience: float) -> None:
     """Look the payment up by its transaction hash, or by its nonce if there is no hash."""
     if row.status is PurchaseStatus.WORKING:
         raise _unsettled(row)
     if row.status in (PurchaseStatus.SETTLING, PurchaseStatus.REFUSED):
-        row = await _scan_for_nonce(place, row)
+        row = await _scan_for_nonce(read_ctx, row)
     if row.status is PurchaseStatus.SENT:
-        row = await _verified(place, row, patience)
+        row = await _verified(read_ctx, row, patience)
     if row.status not in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
         raise _unsettled(row)
 
 
-async def _verified(place: ReadContext, row: PurchaseRow, patience: float) -> PurchaseRow:
+async def _verified(read_ctx: ReadContext, row: PurchaseRow, patience: float) -> PurchaseRow:
     """Mark the purchase as paid if the chain shows exactly this payment.
 
     The hash is only a hint: without such a payment it is dropped. Raises TransactionPending while confirmations are
@@ -239,10 +255,10 @@ async def _verified(place: ReadContext, row: PurchaseRow, patience: float) -> Pu
     """
     assert row.tx_hash is not None
     given, transaction = authorization_of(row), row.tx_hash
-    verdict = await _confirmed(place, row, transaction, patience)
-    if verdict.kind is Kind.PAID and await _is_it(place, transaction, given):
-        return await place.store.write(lambda tx: finish(place, tx, row.id, transaction, verdict), "pay_purchase")
-    if verdict.kind is Kind.PENDING:
+    verdict = await _confirmed(read_ctx, row, transaction, patience)
+    if verdict.kind is TransferStatus.PAID and await _is_it(read_ctx, transaction, given):
+        return await read_ctx.store.write(lambda tx: finish(read_ctx, tx, row.id, transaction, verdict), "pay_purchase")
+    if verdict.kind is TransferStatus.PENDING:
         raise TransactionPending(
             f"{verdict.confirmations} of {verdict.required} confirmations; the same payment again shows the result",
             hint=SAME_AGAIN,
@@ -250,9 +266,9 @@ async def _verified(place: ReadContext, row: PurchaseRow, patience: float) -> Pu
             required=verdict.required,
             retry_after_seconds=5,
         )
-    return await place.store.write(
+    return await read_ctx.store.write(
         lambda tx: note(
-            place,
+            read_ctx,
             tx,
             row.id,
             status=PurchaseStatus.SETTLING,
@@ -263,35 +279,39 @@ async def _verified(place: ReadContext, row: PurchaseRow, patience: float) -> Pu
     )
 
 
-async def _confirmed(place: ReadContext, row: PurchaseRow, transaction: str, patience: float) -> Verdict:
+async def _confirmed(read_ctx: ReadContext, row: PurchaseRow, transaction: str, patience: float) -> Verification:
     """Return the chain's verdict on a transaction once it is certain, or when the wait is over."""
-    given, seen, clock = authorization_of(row), await _look(place, row.id), place.world.clock
-    terms, began = chain_terms(place, seen.job, {given.payer}, {given.payee}), clock.monotonic()
+    given, seen, clock = authorization_of(row), await _look(read_ctx, row.id), read_ctx.world.clock
+    terms, began = chain_terms(read_ctx, seen.job, {given.payer}, {given.payee}), clock.monotonic()
     while True:
         try:
-            verdict = await ask(place, transaction, terms)
+            verdict = await verify_transfer(read_ctx, transaction, terms)
         except ChainUnavailable:
             raise _no_chain() from None
-        unknown = verdict.kind is Kind.NOT_FOUND
+        unknown = verdict.kind is TransferStatus.NOT_FOUND
         long = clock.monotonic() - began >= (min(patience, SHOWN_SECONDS) if unknown else patience)
-        if long or verdict.kind in (Kind.PAID, Kind.INVALID) or (unknown and has_ended(row.valid_before, clock.now())):
+        if (
+            long
+            or verdict.kind in (TransferStatus.PAID, TransferStatus.INVALID)
+            or (unknown and has_ended(row.valid_before, clock.now()))
+        ):
             return verdict
         await asyncio.sleep(TICK_SECONDS)
 
 
-async def _is_it(place: ReadContext, transaction: str, given: Authorization) -> bool:
+async def _is_it(read_ctx: ReadContext, transaction: str, authorization: Authorization) -> bool:
     try:
-        return settles(await _chain(place).receipt(transaction), place.network.asset, given)
+        return settles(await _chain(read_ctx).receipt(transaction), read_ctx.network.asset, authorization)
     except ChainDown:
         raise _no_chain() from None
 
 
-async def _scan_for_nonce(place: ReadContext, row: PurchaseRow) -> PurchaseRow:
+async def _scan_for_nonce(read_ctx: ReadContext, row: PurchaseRow) -> PurchaseRow:
     """Search the blocks since the payment was submitted for its nonce.
 
     If none holds it and none can any more, the purchase is closed as not charged.
     """
-    chain, given, now = _chain(place), authorization_of(row), place.world.clock.now()
+    chain, given, now = _chain(read_ctx), authorization_of(row), read_ctx.world.clock.now()
     began = row.scanned_to
     try:
         head = await chain.head()
@@ -301,17 +321,17 @@ async def _scan_for_nonce(place: ReadContext, row: PurchaseRow) -> PurchaseRow:
             if _number_in(block, "number", number) != number:
                 raise InvalidNodeAnswer("another block")
             for transaction in transactions_with_nonce(block, given.nonce):
-                if settles(await chain.receipt(transaction), place.network.asset, given):
-                    return await _record(place, row, status=PurchaseStatus.SENT, tx_hash=transaction)
+                if settles(await chain.receipt(transaction), read_ctx.network.asset, given):
+                    return await _record(read_ctx, row, status=PurchaseStatus.SENT, tx_hash=transaction)
         over = False
         if ends == head and has_ended(row.valid_before, now):
             over = is_over(row.valid_before, _number_in(await chain.block(head), "timestamp", MAX_BLOCK_TIME), now)
     except (ChainDown, InvalidNodeAnswer):
         raise _no_chain() from None
     if over:
-        return await place.store.write(lambda tx: close(place, tx, row.id, Outcome.NOT_CHARGED), "close_purchase")
-    firm = min(ends, head - place.network.confirmations + 1)
-    return await _record(place, row, scanned_to=max(began, firm))
+        return await read_ctx.store.write(lambda tx: close(read_ctx, tx, row.id, Outcome.NOT_CHARGED), "close_purchase")
+    firm = min(ends, head - read_ctx.network.confirmations + 1)
+    return await _record(read_ctx, row, scanned_to=max(began, firm))
 
 
 def _number_in(block: object, name: str, most: int) -> int:
@@ -319,8 +339,8 @@ def _number_in(block: object, name: str, most: int) -> int:
     return quantity(block.get(name) if isinstance(block, dict) else None, f"block.{name}", most)
 
 
-async def _record(place: ReadContext, row: PurchaseRow, **found: object) -> PurchaseRow:
-    return await place.store.write(lambda tx: note(place, tx, row.id, **found), "note_purchase")
+async def _record(read_ctx: ReadContext, row: PurchaseRow, **found: object) -> PurchaseRow:
+    return await read_ctx.store.write(lambda tx: note(read_ctx, tx, row.id, **found), "note_purchase")
 
 
 def authorization_of(row: PurchaseRow) -> Authorization:
@@ -363,10 +383,10 @@ def _no_chain() -> ChainUnavailable:
     )
 
 
-async def head_of(place: ReadContext) -> int:
+async def head_of(read_ctx: ReadContext) -> int:
     """Return the newest block number, where the search for a payment begins."""
     try:
-        return await _chain(place).head()
+        return await _chain(read_ctx).head()
     except ChainDown:
         raise ChainUnavailable(
             "the chain does not answer; nothing was charged",
@@ -375,20 +395,20 @@ async def head_of(place: ReadContext) -> int:
         ) from None
 
 
-def _chain(place: ReadContext) -> Chain:
-    chain = place.world.chains.get(place.env)
+def _chain(read_ctx: ReadContext) -> Chain:
+    chain = read_ctx.world.chains.get(read_ctx.env)
     if chain is None:
-        raise no_chain(place.env, SAME_AGAIN)
+        raise no_chain(read_ctx.env, SAME_AGAIN)
     return chain
 
 
-def facilitator_of(place: ReadContext) -> Facilitator:
+def facilitator_of(read_ctx: ReadContext) -> Facilitator:
     """Return the environment's facilitator.
 
     Raises SettleNotSent if none is configured. It may have been removed from the settings since; submitted payments
     are still followed up.
     """
-    facilitator = place.world.facilitators.get(place.env)
+    facilitator = read_ctx.world.facilitators.get(read_ctx.env)
     if facilitator is None:
         raise SettleNotSent("none is configured")
     return facilitator

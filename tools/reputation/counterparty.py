@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tools.kernel.plurals import counted
-from tools.reputation.rules import Tally, share
+from tools.reputation.rules import Figures, share
 
 ENOUGH_JOBS = 3
 MIN_PAID, MAX_DISPUTED, MIN_ANSWERED, MAX_FAILED = 0.8, 0.2, 0.5, 0.3
@@ -24,7 +24,7 @@ class Check:
     reasons: tuple[str, ...]
 
 
-def check(seller: Tally, buyer: Tally, *, active: bool, live: bool) -> Check:
+def check(seller: Figures, buyer: Figures, *, active: bool, live: bool) -> Check:
     """Return the rates of an agent in one environment, from 0 to 1 or None, and a verdict.
 
     Jobs are those that ended with a result: completed, failed, or never paid by the agent. A live job that was
@@ -66,7 +66,7 @@ def check(seller: Tally, buyer: Tally, *, active: bool, live: bool) -> Check:
     return Check(paid_rate, dispute_rate, answered, seller.refunds_due, wallets, jobs, verdict, reasons)
 
 
-def response_rate(seller: Tally) -> float | None:
+def response_rate(seller: Figures) -> float | None:
     """Return the share of a seller's orders that it answered in time; None without orders."""
     return share(seller.orders_answered, seller.orders_answered + seller.orders_ignored)
 

@@ -17,15 +17,15 @@ from tools.reputation.rules import (
     EMPTY,
     NOTHING,
     CounterpartyTotals,
-    Mark,
-    Tally,
+    Figures,
+    JobContribution,
     add,
     add_dealing,
     contribution,
+    counterparty_figures,
     dealings_of,
     rank_value,
     score,
-    standing,
     subtract,
 )
 
@@ -34,7 +34,7 @@ NOTHING_YET = "{}"
 DEALT = tuple(one.name for one in fields(CounterpartyTotals))
 
 
-def count_mark(tx: Tx, job: JobRow, new: Mark, now: datetime) -> None:
+def count_mark(tx: Tx, job: JobRow, new: JobContribution, now: datetime) -> None:
     """Update both parties' figures with a job's present result; repeating it changes nothing.
 
     The caller holds the lock on the job. The parties' rows are locked in the order of their ids, so that two processes
@@ -52,30 +52,30 @@ def count_mark(tx: Tx, job: JobRow, new: Mark, now: datetime) -> None:
         _move(tx, job, agent_id, role, old, new, now)
 
 
-def mark_in(text: str) -> Mark:
-    return Mark(**orjson.loads(text))
+def mark_in(text: str) -> JobContribution:
+    return JobContribution(**orjson.loads(text))
 
 
-def mark_text(mark: Mark) -> str:
+def mark_text(mark: JobContribution) -> str:
     """Return a mark as it is stored: only the values that are not the default."""
     return orjson.dumps(
         {name: value for name, value in asdict(mark).items() if value != getattr(NOTHING, name)}
     ).decode()
 
 
-def tally_in(text: str) -> Tally:
-    return Tally(**orjson.loads(text))
+def tally_in(text: str) -> Figures:
+    return Figures(**orjson.loads(text))
 
 
-def tally_text(tally: Tally) -> str:
+def tally_text(tally: Figures) -> str:
     return orjson.dumps({name: value for name, value in asdict(tally).items() if value}).decode()
 
 
-def figures_in(row: ReputationRow, role: Actor) -> Tally:
+def figures_in(row: ReputationRow, role: Actor) -> Figures:
     return tally_in(row.as_seller if role is Actor.SELLER else row.as_buyer)
 
 
-def columns_of(seller: Tally, buyer: Tally) -> dict[str, Any]:
+def columns_of(seller: Figures, buyer: Figures) -> dict[str, Any]:
     """Return the columns of an agent's row in one environment, from its figures on both sides."""
     return {
         "as_seller": tally_text(seller),
@@ -91,7 +91,9 @@ def columns_of(seller: Tally, buyer: Tally) -> dict[str, Any]:
 NEW = columns_of(EMPTY, EMPTY)
 
 
-def _move(tx: Tx, job: JobRow, agent_id: str, role: Actor, old: Mark, new: Mark, now: datetime) -> None:
+def _move(
+    tx: Tx, job: JobRow, agent_id: str, role: Actor, old: JobContribution, new: JobContribution, now: datetime
+) -> None:
     """Change one party's figures by the difference between the job's old and new mark."""
     first_party = job.first_party
     by_job = subtract(
@@ -110,14 +112,14 @@ def _move(tx: Tx, job: JobRow, agent_id: str, role: Actor, old: Mark, new: Mark,
     _move_category(tx, job, agent_id, role, of_category)
     seller = sides[Actor.SELLER]
     if before.jobs or seller.jobs or seller.orders_answered or seller.orders_ignored:
-        tx.forget(f"seller:{agent_id}")  # its listings show the score and the response rate
+        tx.invalidate(f"seller:{agent_id}")  # its listings show the score and the response rate
     if role is Actor.SELLER and job.env == Env.LIVE and _earns(after) and not _earns(before):
         agent = tx.get(AgentRow, agent_id, lock=True)
         assert agent is not None
         set_tier(tx, agent, reached_one=True)
 
 
-def _earns(tally: Tally) -> bool:
+def _earns(tally: Figures) -> bool:
     return earns_tier_one(tally.third_party_minor, tally.third_party_wallets)
 
 
@@ -132,7 +134,7 @@ def _locked(tx: Tx, agent_id: str, env: str) -> ReputationRow:
 
 
 def _dealings_changed(
-    role: Actor, other_id: str, old: Mark, new: Mark, first_party: bool
+    role: Actor, other_id: str, old: JobContribution, new: JobContribution, first_party: bool
 ) -> Sequence[tuple[str, CounterpartyTotals]]:
     """Return the change of the dealings with each counterparty."""
     changes = defaultdict[str, CounterpartyTotals](CounterpartyTotals)
@@ -146,7 +148,7 @@ def _dealings_changed(
 
 def _move_dealings(
     tx: Tx, job: JobRow, agent_id: str, role: Actor, category: str, changes: Sequence[tuple[str, CounterpartyTotals]]
-) -> Tally:
+) -> Figures:
     """Write the changed dealings; return by how much that changes the agent's figures."""
     moved = EMPTY
     for counterparty, change in changes:
@@ -158,7 +160,7 @@ def _move_dealings(
             tx.add(CounterpartyRow(**key, counterparty=counterparty, **asdict(after)))
         else:
             tx.change(row, **asdict(after))
-        moved = add(moved, subtract(standing(after), standing(before)))
+        moved = add(moved, subtract(counterparty_figures(after), counterparty_figures(before)))
     return moved
 
 
@@ -166,7 +168,7 @@ def dealings_in(row: CounterpartyRow) -> CounterpartyTotals:
     return CounterpartyTotals(**{name: getattr(row, name) for name in DEALT})
 
 
-def _move_category(tx: Tx, job: JobRow, agent_id: str, role: Actor, change: Tally) -> None:
+def _move_category(tx: Tx, job: JobRow, agent_id: str, role: Actor, change: Figures) -> None:
     row = tx.get(CategoryRow, agent_id, job.env, role.value, job.category)
     after = add(EMPTY if row is None else tally_in(row.figures), change)
     columns: dict[str, Any] = {"figures": tally_text(after), "jobs": after.jobs}

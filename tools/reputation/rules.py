@@ -19,7 +19,7 @@ MAX_CATEGORIES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class JobContribution:
     """The result of one job, as it counts for its buyer and its seller.
 
     A job that is under way has no result yet.
@@ -47,11 +47,11 @@ class Mark:
     for_nothing: bool = False  # completed on live for less than DUST_MINOR net: it adds nothing favourable
 
 
-NOTHING = Mark()
+NOTHING = JobContribution()
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Figures:
     """The sums of one side of an agent, in all or in one category, in USDC minor units."""
 
     jobs_completed: int = 0
@@ -88,8 +88,8 @@ class Tally:
         return self.jobs_completed + self.jobs_failed
 
 
-EMPTY = Tally()
-SUMS = tuple(one.name for one in fields(Tally))
+EMPTY = Figures()
+SUMS = tuple(one.name for one in fields(Figures))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,12 @@ class CounterpartyTotals:
     returned_minor: int = 0  # of jobs rated under PRIOR_RATING: what was paid and sent back
 
 
-def add(one: Tally, other: Tally) -> Tally:
-    return Tally(*(a + b for a, b in zip(astuple(one), astuple(other), strict=True)))
+def add(one: Figures, other: Figures) -> Figures:
+    return Figures(*(a + b for a, b in zip(astuple(one), astuple(other), strict=True)))
 
 
-def subtract(one: Tally, other: Tally) -> Tally:
-    return Tally(*(a - b for a, b in zip(astuple(one), astuple(other), strict=True)))
+def subtract(one: Figures, other: Figures) -> Figures:
+    return Figures(*(a - b for a, b in zip(astuple(one), astuple(other), strict=True)))
 
 
 def add_dealing(one: CounterpartyTotals, other: CounterpartyTotals, sign: int = 1) -> CounterpartyTotals:
@@ -117,7 +117,7 @@ def add_dealing(one: CounterpartyTotals, other: CounterpartyTotals, sign: int = 
     return CounterpartyTotals(*(a + sign * b for a, b in zip(astuple(one), astuple(other), strict=True)))
 
 
-def contribution(mark: Mark, role: Actor, *, first_party: bool) -> Tally:
+def contribution(mark: JobContribution, role: Actor, *, first_party: bool) -> Figures:
     """Return what one job adds to the figures of its seller or its buyer.
 
     If the operator's agents took part in the job when it was made, it adds nothing to third-party figures. Only the
@@ -128,7 +128,7 @@ def contribution(mark: Mark, role: Actor, *, first_party: bool) -> Tally:
     rating = mark.seller_rating if selling else mark.buyer_rating
     if mark.for_nothing:
         return _part_for_nothing(mark, rating, selling=selling)
-    return Tally(
+    return Figures(
         jobs_completed=int(mark.completed),
         jobs_failed=int(mark.failed),
         jobs_disputed=int(mark.disputed),
@@ -149,10 +149,10 @@ def contribution(mark: Mark, role: Actor, *, first_party: bool) -> Tally:
     )
 
 
-def _part_for_nothing(mark: Mark, rating: int | None, *, selling: bool) -> Tally:
+def _part_for_nothing(mark: JobContribution, rating: int | None, *, selling: bool) -> Figures:
     """Return the part of a job completed for nothing: negatives count, the rest is kept apart."""
     against = _against(mark, rating)
-    return Tally(
+    return Figures(
         jobs_disputed=int(mark.disputed),
         refunds_due=int(mark.refund_due and selling),
         refunds_made=int(mark.refund_made and selling),
@@ -166,12 +166,14 @@ def _part_for_nothing(mark: Mark, rating: int | None, *, selling: bool) -> Tally
     )
 
 
-def _against(mark: Mark, rating: int | None) -> bool:
+def _against(mark: JobContribution, rating: int | None) -> bool:
     """Check for a bad rating of a job that was paid; a refund does not remove it."""
     return rating is not None and rating < PRIOR_RATING and mark.gross_minor >= DUST_MINOR
 
 
-def dealings_of(mark: Mark, role: Actor, other_id: str, *, first_party: bool) -> tuple[str, CounterpartyTotals]:
+def dealings_of(
+    mark: JobContribution, role: Actor, other_id: str, *, first_party: bool
+) -> tuple[str, CounterpartyTotals]:
     """Return the counterparty of a job, and what the job adds to the dealings with it.
 
     A counterparty is the wallet on the other side of the payment, whichever agent uses it. Without a payment it is the
@@ -191,11 +193,11 @@ def dealings_of(mark: Mark, role: Actor, other_id: str, *, first_party: bool) ->
     )
 
 
-def standing(dealings: CounterpartyTotals) -> Tally:
+def counterparty_figures(dealings: CounterpartyTotals) -> Figures:
     """Return what one counterparty adds to a side's figures: itself, and one weighted vote."""
     weighed_minor = dealings.paid_minor + dealings.returned_minor
     weight = round(MICRO * weight_of(weighed_minor)) if dealings.rating_count else 0
-    return Tally(
+    return Figures(
         wallets=int(dealings.paid_minor >= DUST_MINOR),
         first_party_wallets=int(dealings.paid_minor - dealings.third_party_minor >= DUST_MINOR),
         third_party_wallets=int(dealings.third_party_minor >= DUST_MINOR),
@@ -210,7 +212,7 @@ def weight_of(paid_minor: int) -> float:
     return 1 + log10(1 + max(0, paid_minor) / DUST_MINOR)
 
 
-def rating_avg(tally: Tally) -> float | None:
+def rating_avg(tally: Figures) -> float | None:
     """Return (sum + 3.5 · 5) / (n + 5) over all ratings; None before the first one.
 
     Ratings are 1 to 5. The result has two decimals.
@@ -220,7 +222,7 @@ def rating_avg(tally: Tally) -> float | None:
     return round((tally.rating_sum + PRIOR_RATING * PRIOR_VOTES) / (tally.rating_count + PRIOR_VOTES), 2)
 
 
-def rating_weighted(tally: Tally) -> float | None:
+def rating_weighted(tally: Figures) -> float | None:
     """Return (Σ avg·w + 17.5) / (Σ w + 5) over counterparties; None before the first rating.
 
     Each counterparty has one vote, the average of its ratings, with the weight w. The result has two decimals.
@@ -231,12 +233,12 @@ def rating_weighted(tally: Tally) -> float | None:
     return round((votes + PRIOR_RATING * PRIOR_VOTES) / (weights + PRIOR_VOTES), 2)
 
 
-def unpaid_rating(tally: Tally) -> float | None:
+def unpaid_rating(tally: Figures) -> float | None:
     """Return the mean of the ratings that count apart, with two decimals; None without any."""
     return round(tally.unpaid_rating_sum / tally.unpaid_reviews, 2) if tally.unpaid_reviews else None
 
 
-def on_time_rate(tally: Tally) -> float | None:
+def on_time_rate(tally: Figures) -> float | None:
     """Return the share of finished jobs without a late delivery; None before the first one.
 
     It is from 0 to 1, with four decimals.
@@ -244,7 +246,7 @@ def on_time_rate(tally: Tally) -> float | None:
     return share(tally.on_time, tally.timed)
 
 
-def score(seller: Tally, buyer: Tally) -> int:
+def score(seller: Figures, buyer: Figures) -> int:
     """Return the score of an agent in one environment over both sides, from 0 to 100.
 
     40·(rating − 1)/4, or 20 without a rating (weighted; as seller, otherwise as buyer)
@@ -265,7 +267,7 @@ def score(seller: Tally, buyer: Tally) -> int:
     )
 
 
-def rank_value(tally: Tally) -> int:
+def rank_value(tally: Figures) -> int:
     """Return third-party net volume (minor units) times distinct third-party wallets.
 
     It is at most 2^53 - 1, which every JSON parser reads exactly.
@@ -278,7 +280,7 @@ def share(part: int, whole: int) -> float | None:
     return round(part / whole, 4) if whole else None
 
 
-def _bad(seller: Tally, buyer: Tally) -> int:
+def _bad(seller: Figures, buyer: Figures) -> int:
     """Count what is set against the completed jobs: each bad job once, and each refund due.
 
     A job that the seller cancelled is among its failed jobs.

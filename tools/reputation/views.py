@@ -18,7 +18,7 @@ from tools.reputation.records import CardInCategory, CategoryFigures, Reputation
 from tools.reputation.rules import (
     EMPTY,
     MAX_CATEGORIES,
-    Tally,
+    Figures,
     on_time_rate,
     rating_avg,
     rating_weighted,
@@ -27,7 +27,7 @@ from tools.reputation.rules import (
 )
 
 
-def figures_by_role(tx: Tx, agent_id: str, env: Env) -> tuple[Tally, Tally]:
+def figures_by_role(tx: Tx, agent_id: str, env: Env) -> tuple[Figures, Figures]:
     """Return the agent's figures as seller and as buyer; all are 0 before its first job."""
     row = tx.get(ReputationRow, agent_id, env)
     return (EMPTY, EMPTY) if row is None else (figures_in(row, Actor.SELLER), figures_in(row, Actor.BUYER))
@@ -66,7 +66,7 @@ def records_of(tx: Tx, seller_id: str, env: Env, categories: Iterable[str]) -> d
 
 
 def _cards(
-    tx: Tx, row: ReputationRow | None, tally: Tally, wanted: Sequence[str]
+    tx: Tx, row: ReputationRow | None, tally: Figures, wanted: Sequence[str]
 ) -> Mapping[str, ReputationCard | None]:
     if row is None or not tally.jobs:
         return dict.fromkeys(wanted)
@@ -85,7 +85,7 @@ def _cards(
     }
 
 
-def _in_category(tally: Tally) -> CardInCategory:
+def _in_category(tally: Figures) -> CardInCategory:
     return CardInCategory(
         jobs_completed=tally.jobs_completed,
         jobs_failed=tally.jobs_failed,
@@ -94,7 +94,7 @@ def _in_category(tally: Tally) -> CardInCategory:
     )
 
 
-def _side(tally: Tally, categories: list[CategoryFigures]) -> Side:
+def _side(tally: Figures, categories: list[CategoryFigures]) -> Side:
     return Side(
         jobs_completed=tally.jobs_completed,
         jobs_failed=tally.jobs_failed,
@@ -126,7 +126,7 @@ def _categories(tx: Tx, agent_id: str, env: Env, role: Actor) -> list[CategoryFi
     return [_category(row, tally_in(row.figures)) for row in rows if row.jobs]
 
 
-def _category(row: CategoryRow, tally: Tally) -> CategoryFigures:
+def _category(row: CategoryRow, tally: Figures) -> CategoryFigures:
     return CategoryFigures(
         category=row.category,
         jobs_completed=tally.jobs_completed,

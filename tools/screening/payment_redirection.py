@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 
 from tools.screening.codes import Code
 from tools.screening.payment_destinations import MARK, marked
-from tools.screening.phrase_rules import Clauses, Said
+from tools.screening.phrase_rules import Clauses, TextMarks
 from tools.screening.phrases_market import TOOLS
 from tools.screening.phrases_money import MONEY
 from tools.screening.visible_text import folded
@@ -41,7 +41,7 @@ def demands(seen: str) -> set[str]:
     text = _LISTING.sub(" zqlisting ", _TOOL.sub(" zqtool ", marked(seen)))
     if not any(mark in text for mark in (MARK, "zqtool", "zqlisting")):
         return set()
-    reading = _Reading(_CLAUSES.said(folded(text)))
+    reading = _Reading(_CLAUSES.marks_of(folded(text)))
     found: set[str] = set()
     ways = (reading.demands, reading.is_owed, reading.replaces, reading.names_place, reading.waits_for_money)
     if MARK in text and any(way() for way in ways):
@@ -54,8 +54,8 @@ def demands(seen: str) -> set[str]:
 class _Reading:
     """The marks of one text, with checks of what is near what."""
 
-    def __init__(self, said: Said) -> None:
-        self._marks, self._ends, self._breaks = said.marks, said.ends, said.breaks
+    def __init__(self, marks: TextMarks) -> None:
+        self._marks, self._ends, self._breaks = marks.marks, marks.ends, marks.breaks
 
     def demands(self) -> bool:
         """Check whether a verb asks to move money or approve a spender, with a destination near."""

@@ -72,7 +72,7 @@ class _Step:
 
 
 @dataclass(slots=True)
-class Said:
+class TextMarks:
     """The marks of a text: for each kind the first and last word of each mark, in order."""
 
     marks: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Clauses:
 
     def codes(self, folded: str) -> set[str]:
         """Return the codes that a folded text earns."""
-        said = self.said(folded)
+        said = self.marks_of(folded)
         found: set[str] = set()
         for rule, needed in self._rules:
             if rule.code in found or rule.anchor not in said.marks:
@@ -113,12 +113,12 @@ class Clauses:
                 found.add(rule.code)
         return found
 
-    def said(self, folded: str) -> Said:
+    def marks_of(self, folded: str) -> TextMarks:
         """Return the marks of a folded text."""
         return self._marked(read(folded, self._parts))
 
-    def _marked(self, text: list[str]) -> Said:
-        said = Said()
+    def _marked(self, text: list[str]) -> TextMarks:
+        said = TextMarks()
         spoken, said.ends, said.breaks = words(text)
         known, opened = self._root.words, self._root.opened
         for place, (word, following) in enumerate(zip(spoken, [*spoken[1:], " "], strict=False)):
@@ -136,30 +136,30 @@ class Clauses:
                 self._mark_without_clitics(said, spoken, place)
         return said
 
-    def _mark_without_clitics(self, said: Said, spoken: list[str], place: int) -> None:
+    def _mark_without_clitics(self, marks: TextMarks, spoken: list[str], place: int) -> None:
         for bare in _without_clitics(spoken[place]):
             if bare in self._root.words or bare[:3] in self._root.opened:
                 for step in self._root.after(bare):
-                    _mark(said, step, spoken, place, place + 1)
+                    _mark(marks, step, spoken, place, place + 1)
 
 
-def _mark(said: Said, step: _Step, spoken: list[str], place: int, end: int) -> None:
+def _mark(marks: TextMarks, step: _Step, spoken: list[str], place: int, end: int) -> None:
     """Mark the known phrase from `place` to `end`, and every longer one that continues it."""
     for kind in step.kinds:
-        said.marks.setdefault(kind, []).append((place, end - 1))
+        marks.marks.setdefault(kind, []).append((place, end - 1))
     if end == len(spoken) or not (step.words or step.opened):
         return
     word = spoken[end]
     if word in step.words:
-        _mark(said, step.words[word], spoken, place, end + 1)
+        _mark(marks, step.words[word], spoken, place, end + 1)
     if step.opened:
         for bare, further in step.opened.get(word[:3], ()):
             if word.startswith(bare):
-                _mark(said, further, spoken, place, end + 1)
+                _mark(marks, further, spoken, place, end + 1)
     if word[0] in _CLITICS:
         for bare_word in _without_clitics(word):
             for further in step.after(bare_word):
-                _mark(said, further, spoken, place, end + 1)
+                _mark(marks, further, spoken, place, end + 1)
 
 
 @lru_cache(4096)
@@ -172,42 +172,42 @@ def _without_clitics(word: str) -> list[str]:
     return found
 
 
-def _earned(rule: Rule, said: Said) -> bool:
-    return any(_holds(rule, anchor, said) for anchor in said.marks[rule.anchor])
+def _earned(rule: Rule, marks: TextMarks) -> bool:
+    return any(_holds(rule, anchor, marks) for anchor in marks.marks[rule.anchor])
 
 
-def _holds(rule: Rule, anchor: tuple[int, int], said: Said) -> bool:
+def _holds(rule: Rule, anchor: tuple[int, int], marks: TextMarks) -> bool:
     used = [anchor]
     for near in rule.near:
-        found = _nearest(near, anchor, said, rule.across)
+        found = _nearest(near, anchor, marks, rule.across)
         if found is None:
             return False
         used.append(found)
-    return not any(_vetoed(near, used, said) for near in rule.unless)
+    return not any(_vetoed(near, used, marks) for near in rule.unless)
 
 
-def _nearest(near: Near, anchor: tuple[int, int], said: Said, across: bool) -> tuple[int, int] | None:
+def _nearest(near: Near, anchor: tuple[int, int], marks: TextMarks, across: bool) -> tuple[int, int] | None:
     """Return the mark closest to the anchor."""
     first, last = anchor
     closest, distance = None, near.before + near.after + 1
-    for mark in _marks(said, near.kinds.split("|"), first - near.before - 5, last + near.after):
+    for mark in _marks(marks, near.kinds.split("|"), first - near.before - 5, last + near.after):
         away = max(first - mark[1], mark[0] - last, 0)
         allowed = near.before if mark[1] < first else near.after
-        if away > allowed or away >= distance or (not near.alone and _is_heading(mark, said)):
+        if away > allowed or away >= distance or (not near.alone and _is_heading(mark, marks)):
             continue
-        if across or _together(said.ends, mark[0], first):
+        if across or _together(marks.ends, mark[0], first):
             closest, distance = mark, away
     return closest
 
 
-def _is_heading(mark: tuple[int, int], said: Said) -> bool:
+def _is_heading(mark: tuple[int, int], marks: TextMarks) -> bool:
     """Check whether only this mark is between the start of a sentence and a comma or colon."""
     first, last = mark
-    begins = not first or said.ends[bisect_left(said.ends, first) :][:1] == [first]
-    return begins and said.breaks[bisect_left(said.breaks, last + 1) :][:1] == [last + 1]
+    begins = not first or marks.ends[bisect_left(marks.ends, first) :][:1] == [first]
+    return begins and marks.breaks[bisect_left(marks.breaks, last + 1) :][:1] == [last + 1]
 
 
-def _vetoed(near: Near, used: list[tuple[int, int]], said: Said) -> bool:
+def _vetoed(near: Near, used: list[tuple[int, int]], marks: TextMarks) -> bool:
     """Check whether a mark of `near` is close enough to veto a rule, in the anchor's sentence.
 
     It may begin from `before` words ahead of all used marks to `after` words behind them. Parts of used marks do not
@@ -217,26 +217,26 @@ def _vetoed(near: Near, used: list[tuple[int, int]], said: Said) -> bool:
     anchor = used[0][0]
     low, high = min(used)[0], max(last for _, last in used)
     for named in near.kinds.split("|"):
-        borders = [said.ends, said.breaks] if named.startswith("~") else [said.ends]
+        borders = [marks.ends, marks.breaks] if named.startswith("~") else [marks.ends]
         last_place = low - 1 if near.after < 0 else high + near.after
-        for mark in _marks(said, [named.lstrip("~")], low - near.before, last_place):
-            if all(_together(border, mark[0], anchor) for border in borders) and not _is_part(mark, used, said):
+        for mark in _marks(marks, [named.lstrip("~")], low - near.before, last_place):
+            if all(_together(border, mark[0], anchor) for border in borders) and not _is_part(mark, used, marks):
                 return True
     return False
 
 
-def _is_part(mark: tuple[int, int], used: list[tuple[int, int]], said: Said) -> bool:
+def _is_part(mark: tuple[int, int], used: list[tuple[int, int]], marks: TextMarks) -> bool:
     anchor = used[0][0]
-    none = [still for still in _marks(said, ["still"], mark[0] - 4, mark[0]) if not still[0] <= anchor <= still[1]]
+    none = [still for still in _marks(marks, ["still"], mark[0] - 4, mark[0]) if not still[0] <= anchor <= still[1]]
     return any(first <= mark[0] and mark[1] <= last for first, last in [*used, *none])
 
 
-def _marks(said: Said, kinds: list[str], low: int, high: int) -> Iterator[tuple[int, int]]:
+def _marks(marks: TextMarks, kinds: list[str], low: int, high: int) -> Iterator[tuple[int, int]]:
     """Yield the marks of some kinds that begin between two places."""
     for kind in kinds:
-        marks = said.marks.get(kind)
-        if marks:
-            yield from marks[bisect_left(marks, (low, 0)) : bisect_right(marks, (high, 1 << 30))]
+        found = marks.marks.get(kind)
+        if found:
+            yield from found[bisect_left(found, (low, 0)) : bisect_right(found, (high, 1 << 30))]
 
 
 def _together(borders: list[int], one: int, other: int) -> bool:

@@ -28,12 +28,12 @@ def bind(ctx: TxContext, agent_id: str, bound: WalletRow | None, address: str) -
     ctx.tx.insert_if_absent(HeldWalletRow(address=address, agent_id=agent_id, held_at=ctx.now))
 
 
-async def contract_agrees(outside: ReadContext, address: str, digest: bytes, signature: str, text: str | None) -> bool:
+async def contract_agrees(read_ctx: ReadContext, address: str, digest: bytes, signature: str, text: str | None) -> bool:
     """Ask a contract wallet whether the signature of a 32-byte digest is its own (EIP-1271).
 
     Raises ChainUnavailable.
     """
-    chain = outside.world.chains.get(outside.env)
+    chain = read_ctx.world.chains.get(read_ctx.env)
     if chain is None or is_precompile(address):
         return False
     try:

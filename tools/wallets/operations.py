@@ -44,15 +44,15 @@ class Proven:
     message: str
 
 
-async def judge_wallet(outside: ReadContext, claim: SetWalletAddress) -> Proven:
-    if outside.world.sanctions.names(claim.address):
+async def judge_wallet(read_ctx: ReadContext, claim: SetWalletAddress) -> Proven:
+    if read_ctx.world.sanctions.names(claim.address):
         raise AddressSanctioned(
             "this wallet stands on a sanctions list", param="address", address=claim.address.lower()
         )
-    message = binding_message(outside.house.brand, outside.caller.agent, claim.address)
+    message = binding_message(read_ctx.config.brand, read_ctx.caller.agent, claim.address)
     signer = recover(message, claim.signature)
     if signer == claim.address or await contract_agrees(
-        outside, claim.address, eip191_hash(message), claim.signature, message
+        read_ctx, claim.address, eip191_hash(message), claim.signature, message
     ):
         return Proven(message)
     raise WalletSignatureInvalid(
@@ -104,4 +104,4 @@ def _check_proof(agent: AgentRow, claim: SetWalletAddress, proven: Proven) -> No
 def _tell(ctx: TxContext, previous: str | None, address: str) -> None:
     hint = "If this was not you, your API key has leaked: make new keys at once."
     told = orjson.dumps({"previous": previous, "address": address, "hint": hint}).decode()
-    ctx.tx.say(ctx.agent, ctx.env, "agent.wallet_address_changed", told, ctx.now)
+    ctx.tx.emit(ctx.agent, ctx.env, "agent.wallet_address_changed", told, ctx.now)

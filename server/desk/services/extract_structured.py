@@ -25,7 +25,7 @@ from server.desk.service import (
 )
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.kernel.canonical_json import canonical
-from tools.kernel.json_schema import SchemaRefused, admit
+from tools.kernel.json_schema import SchemaRefused, validate_schema
 from tools.kernel.records import Json
 
 PER, MAX_CHARS, MAX_SCHEMA_BYTES = 10_000, 50_000, 20_000
@@ -71,7 +71,7 @@ async def look(kit: Kit, order: Order) -> Work:
     if len(orjson.dumps(schema)) > MAX_SCHEMA_BYTES:
         raise Declined(f"The schema has more than {MAX_SCHEMA_BYTES} bytes.")
     try:
-        admit(schema)
+        validate_schema(schema)
     except SchemaRefused as refused:
         raise Declined(f"This schema is not taken: {refused.message} {refused.path}".strip()) from None
     return partial(_work, kit, order.input)

@@ -7,7 +7,7 @@ from typing import Any
 from server.desk.service import BY, Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery, ready
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.kernel.canonical_json import canonical
-from tools.kernel.json_schema import SchemaRefused, Violation, admit
+from tools.kernel.json_schema import SchemaRefused, Violation, validate_schema
 from tools.kernel.records import Json
 
 DRAFT = "2020-12"
@@ -83,7 +83,7 @@ async def look(kit: Kit, order: Order) -> Work:
     wrapped = around(order.input["schema"])
     output: Json = {"draft": DRAFT, "schema_error": None, "all_valid": False, "results": []}
     try:
-        admit(wrapped)
+        validate_schema(wrapped)
     except SchemaRefused as refused:
         if not refused.message.startswith(NOT_VALID):
             raise Declined(f"This schema is not taken: {refused.message} {_inside(refused.path)}".strip()) from None

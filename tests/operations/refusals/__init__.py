@@ -64,8 +64,8 @@ async def change_row(trade: Trade, kind: Any, key: tuple[str, ...], **values: An
 
 def limited(trade: Trade, **limits: Any) -> Trade:
     """Give the market other limits."""
-    house = trade.market.market.house
-    trade.market.market.house = replace(house, limits=replace(house.limits, **limits))
+    house = trade.market.market.config
+    trade.market.market.config = replace(house, limits=replace(house.limits, **limits))
     return trade
 
 
@@ -105,6 +105,6 @@ async def chain_down(trade: Trade) -> AsyncIterator[None]:
 
 
 def confirmations(trade: Trade, count: int) -> None:
-    house = trade.market.market.house
+    house = trade.market.market.config
     networks = {**house.networks, Env.TEST: replace(house.networks[Env.TEST], confirmations=count)}
-    trade.market.market.house = replace(house, networks=networks)
+    trade.market.market.config = replace(house, networks=networks)

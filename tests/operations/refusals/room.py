@@ -13,7 +13,7 @@ from tests.trading import OFFER, PRICE, Trade
 
 async def fill(trade: Trade, agent: Agent, left: int = 0) -> int:
     """Use up an agent's storage on test except for `left` bytes; return the limit."""
-    limit = trade.market.market.house.limits.storage_bytes
+    limit = trade.market.market.config.limits.storage_bytes
     me = await trade.market.call("get_me", by=agent)
     by = limit - left - me["storage"]["used"]
     await trade.market.store.write(lambda tx: tx.count_bytes(agent.id, "test", by))

@@ -46,7 +46,7 @@ async def _(trade: Trade) -> Any:
 async def _(trade: Trade) -> Any:
     ada = await trade.market.register()
     made = await trade.market.call("create_schedule", by=ada, in_seconds=0)
-    await trade.market.workers.fire()
+    await trade.market.workers.fire_schedules()
     return await trade.market.refusal("update_schedule", by=ada, schedule_id=made["id"], status="paused")
 
 

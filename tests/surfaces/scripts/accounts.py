@@ -33,7 +33,7 @@ async def unclaimed(say: Script) -> str:
     """Make an account for a new wallet as a purchase does; return its id."""
     market = say.market.market
     caller = Caller(None, None, Env.TEST, (), CallRequest(Surface.REST, "203.0.113.9", "req_test"))
-    place = market.outside(Arguments(), caller)
+    place = market.read_ctx(Arguments(), caller)
     say.market.dice.rolled = 1_000_000  # on some protocols the call before used more random bytes
 
     def make(tx: Tx) -> str:
@@ -45,7 +45,7 @@ async def unclaimed(say: Script) -> str:
 
 
 def claim(say: Script, agent_id: str, signer: Any = PAYER) -> dict[str, Any]:
-    house, at = say.market.market.house, int(say.market.clock.now().timestamp())
+    house, at = say.market.market.config, int(say.market.clock.now().timestamp())
     text = claim_message(house.brand, house.base_url, agent_id, PAYER.address, "-", str(at))
     signed = signer.sign_message(encode_defunct(text=text))
     signature = "0x" + bytes(signed.signature).hex()

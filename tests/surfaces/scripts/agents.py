@@ -9,7 +9,7 @@ from tests.surfaces.scripts import BUYER, SELLER, Script
 
 async def run(say: Script) -> None:
     await say("get_health")
-    await say.market.workers.probe()
+    await say.market.workers.check_health()
     await say("get_health")
     await say("get_health", nonsense=1)
     await say("get_changelog")

@@ -23,7 +23,7 @@ async def run(say: Script) -> None:
     await say("get_domain_claim", domain="nobody.example.com")
     await say("remove_domain", say.buyer, domain=DOMAIN)
     await say("remove_domain", say.seller, domain=DOMAIN)
-    token = Registry(say.evm).register(SELLER, f"{market.house.base_url}/agents/{me['id']}/erc8004.json")
+    token = Registry(say.evm).register(SELLER, f"{market.config.base_url}/agents/{me['id']}/erc8004.json")
     await say("link_erc8004", say.buyer, agent_id=token)
     await say("link_erc8004", say.seller, agent_id=int(token))
     await say("unlink_erc8004", say.seller)

@@ -7,7 +7,7 @@ async def run(say: Script) -> None:
     made = await say("create_schedule", say.buyer, in_seconds=0, interval_seconds=60, payload={"a": [1]})
     await say("create_schedule", say.buyer, run_at="yesterday", max_runs=0)
     ref = {"schedule_id": made["id"]}
-    await say.market.workers.fire()
+    await say.market.workers.fire_schedules()
     await say("get_schedule", say.buyer, **ref)
     await say("get_schedule", say.seller, **ref)
     await say("list_events", say.buyer, types=["schedule.fired"])

@@ -39,7 +39,7 @@ def _fire(ctx: TxContext, row: ScheduleRow) -> int:
         "payload": orjson.Fragment(row.payload),
     }
     text = orjson.dumps(told)
-    if not owner.first_party and used + len(text) > ctx.house.limits.storage_bytes:
+    if not owner.first_party and used + len(text) > ctx.config.limits.storage_bytes:
         return _pause(ctx, row, used)
     done = after.next_at is None
     ctx.tx.change(
@@ -49,7 +49,7 @@ def _fire(ctx: TxContext, row: ScheduleRow) -> int:
         run_count=after.run_count,
         last_run_at=ctx.now,
     )
-    ctx.tx.say(row.agent_id, row.env, "schedule.fired", text.decode(), ctx.now)
+    ctx.tx.emit(row.agent_id, row.env, "schedule.fired", text.decode(), ctx.now)
     ctx.tx.count_bytes(row.agent_id, row.env, len(text))
     return 1
 
@@ -57,7 +57,7 @@ def _fire(ctx: TxContext, row: ScheduleRow) -> int:
 def _pause(ctx: TxContext, row: ScheduleRow, used: int) -> int:
     """Pause a schedule whose events no longer fit in its agent's storage, and notify the agent."""
     ctx.tx.change(row, status=ScheduleStatus.PAUSED)
-    limit = ctx.house.limits.storage_bytes
+    limit = ctx.config.limits.storage_bytes
     told: SchedulePaused = {
         "schedule_id": row.id,
         "name": row.name,
@@ -65,5 +65,5 @@ def _pause(ctx: TxContext, row: ScheduleRow, used: int) -> int:
         "used": used,
         "limit": limit,
     }
-    ctx.tx.say(row.agent_id, row.env, "schedule.paused", orjson.dumps(told).decode(), ctx.now)
+    ctx.tx.emit(row.agent_id, row.env, "schedule.paused", orjson.dumps(told).decode(), ctx.now)
     return 0

@@ -15,12 +15,12 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.document_validation import json_text
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_schedule
-from tools.engine.paging import cursor_to, filled, place_of
+from tools.engine.paging import as_many_as_fit, cursor_to, place_of
 from tools.engine.registry import operation
-from tools.engine.storage_quotas import size_of, take
+from tools.engine.storage_quotas import count_bytes, size_of
 from tools.events.schedules.errors import ScheduleDone, ScheduleLimit
 from tools.events.schedules.records import Schedule, ScheduleDeleted, SchedulePage
-from tools.events.schedules.rules import resumed
+from tools.events.schedules.rules import next_due
 from tools.kernel.ids import Prefix
 from tools.kernel.plurals import counted
 from tools.kernel.records import Json, spliced, stamp, stamp_or_none
@@ -65,14 +65,14 @@ class Planned:
     payload: str
 
 
-async def plan(outside: ReadContext, asked: CreateSchedule) -> Planned:
-    wrong = list(_faults(asked, outside.now))
+async def plan(read_ctx: ReadContext, asked: CreateSchedule) -> Planned:
+    wrong = list(_faults(asked, read_ctx.now))
     if wrong:
         param, message = wrong[0]
         listed = [{"param": param, "message": message} for param, message in wrong]
         raise InvalidRequest(f"{param}: {message}", param=param, violations=listed)
     in_seconds = timedelta(seconds=asked.in_seconds or 0)
-    first_at = outside.now + in_seconds if asked.run_at is None else datetime.fromisoformat(asked.run_at)
+    first_at = read_ctx.now + in_seconds if asked.run_at is None else datetime.fromisoformat(asked.run_at)
     return Planned(first_at, json_text(asked.payload, "payload", MAX_PAYLOAD))
 
 
@@ -93,7 +93,7 @@ def create_schedule(ctx: TxContext, asked: CreateSchedule, planned: Planned) -> 
     each due time; missed times are skipped. At most 100 are active in one environment.
     """
     _check_room(ctx)
-    take(ctx, size_of(asked.name, planned.payload))
+    count_bytes(ctx, size_of(asked.name, planned.payload))
     return _record(
         ctx.tx.add(
             ScheduleRow(
@@ -125,7 +125,7 @@ def list_schedules(ctx: TxContext, asked: ListSchedules) -> SchedulePage:
     named: dict[str, object] = {} if asked.status is None else {"status": asked.status}
     query = schedules_of(asked.status is not None)
     rows = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
-    page = filled(_record(row) for row in rows[: asked.limit])
+    page = as_many_as_fit(_record(row) for row in rows[: asked.limit])
     more = len(rows) > len(page)
     return SchedulePage(
         data=page,
@@ -174,7 +174,7 @@ def update_schedule(ctx: TxContext, asked: UpdateSchedule) -> Schedule:
     if wanted is ScheduleStatus.PAUSED:
         return _record(ctx.tx.change(row, status=wanted))
     _check_room(ctx)
-    next_at = resumed(row.next_at, row.interval_seconds, ctx.now)
+    next_at = next_due(row.next_at, row.interval_seconds, ctx.now)
     return _record(ctx.tx.change(row, status=wanted, next_at=next_at))
 
 

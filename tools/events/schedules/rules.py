@@ -31,7 +31,7 @@ def next_after(due_at: datetime, interval_seconds: int, now: datetime) -> dateti
     return due_at + interval * max(1, (now - due_at) // interval + 1)
 
 
-def resumed(due_at: datetime, interval_seconds: int | None, now: datetime) -> datetime:
+def next_due(due_at: datetime, interval_seconds: int | None, now: datetime) -> datetime:
     """Return when a resumed schedule is due next.
 
     A recurring schedule skips the times that have passed. A single one still fires.

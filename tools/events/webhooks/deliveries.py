@@ -110,11 +110,11 @@ def claim(ctx: TxContext, most: int = BATCH) -> Claimed:
     return Claimed(postings, True)
 
 
-async def post(world: World, house: MarketConfig, posting: Posting) -> Attempted | None:
+async def post(world: World, config: MarketConfig, posting: Posting) -> Attempted | None:
     """Sign and post one attempt; return its result (also if it failed), or None if not begun."""
     try:
-        judge_target(posting.url, house.allow_private_networks, own_places(house))
-        headers = headers_of(world, house, posting)
+        judge_target(posting.url, config.allow_private_networks, own_places(config))
+        headers = headers_of(world, config, posting)
         reply = await world.web.post(posting.url, posting.body, headers, posting.agent_id)
     except NotAttempted:
         return None
@@ -125,14 +125,14 @@ async def post(world: World, house: MarketConfig, posting: Posting) -> Attempted
     return Attempted(reply.status, None, retry_after_seconds(reply.retry_after, world.clock.now()))
 
 
-def headers_of(world: World, house: MarketConfig, posting: Posting) -> dict[str, str]:
+def headers_of(world: World, config: MarketConfig, posting: Posting) -> dict[str, str]:
     """Return the headers of a delivery: those of Standard Webhooks, and the X- headers."""
     timestamp = int(world.clock.now().timestamp())
     content = signed_content(posting.event_id, timestamp, posting.body)
-    secrets = [open_secret(house, posting.webhook_id, one) for one in posting.secrets]
+    secrets = [open_secret(config, posting.webhook_id, one) for one in posting.secrets]
     headers = {
         "Content-Type": "application/json",
-        "User-Agent": f"{house.brand}-webhooks/{house.version}",
+        "User-Agent": f"{config.brand}-webhooks/{config.version}",
         "webhook-id": posting.event_id,
         "webhook-timestamp": str(timestamp),
         "X-Webhook-Id": posting.webhook_id,
@@ -143,7 +143,7 @@ def headers_of(world: World, house: MarketConfig, posting: Posting) -> dict[str,
     if secrets:
         headers["X-Webhook-Signature"] = plain_signature(secrets[0], timestamp, posting.body)
     if posting.task is not None and posting.task.headers is not None:
-        headers |= orjson.loads(open_secret(house, posting.webhook_id, posting.task.headers))
+        headers |= orjson.loads(open_secret(config, posting.webhook_id, posting.task.headers))
     signatures = [*(v1(one, content) for one in secrets), v1a(world.signer.sign(content))]
     return headers | {"webhook-signature": " ".join(signatures)}
 
@@ -231,7 +231,7 @@ def _current(ctx: TxContext, row: WebhookRow) -> WebhookRow | None:
         ctx.tx.change(row, sending=None, due_at=None)
         return None
     if row.agent_id == OPERATOR:
-        return followed(ctx, row, ctx.house.operator_webhook)
+        return followed(ctx, row, ctx.config.operator_webhook)
     agent = ctx.tx.get(AgentRow, row.agent_id)
     if agent is None or agent.status is AgentStatus.DELETED:
         ctx.tx.run(end_webhook, id=row.id)
@@ -263,7 +263,7 @@ def _settle(ctx: TxContext, row: WebhookRow, delivery: DeliveryRow, attempted: A
     """Store the result (delivered, retry or failed); then reschedule the webhook or disable it."""
     wait = None
     if not attempted.taken:
-        wait = next_wait_seconds(delivery.attempt, attempted, int.from_bytes(ctx.world.dice.roll(2)))
+        wait = next_wait_seconds(delivery.attempt, attempted, int.from_bytes(ctx.world.dice.random_bytes(2)))
     given_up = wait is None and not attempted.taken
     pending = DeliveryStatus.PENDING if wait is not None else DeliveryStatus.FAILED
     after = ctx.tx.change(
@@ -310,7 +310,7 @@ def _disable(ctx: TxContext, row: WebhookRow, delivery: DeliveryRow, reason: str
         delivery_id=delivery.id,
         hint="Mend the receiver, then update_webhook with status active; read what you missed with list_events.",
     )
-    ctx.tx.say(row.agent_id, row.env, DISABLED, orjson.dumps(asdict(told)).decode(), ctx.now)
+    ctx.tx.emit(row.agent_id, row.env, DISABLED, orjson.dumps(asdict(told)).decode(), ctx.now)
 
 
 def _host_of(url: str) -> str:
@@ -367,7 +367,7 @@ def _leave_host(ctx: TxContext, posting: Posting) -> None:
 
 def _soon(ctx: TxContext) -> timedelta:
     """Return a short random wait, so that waiting webhooks do not all try again at once."""
-    return timedelta(seconds=1 + ctx.world.dice.roll(1)[0] / 64)
+    return timedelta(seconds=1 + ctx.world.dice.random_bytes(1)[0] / 64)
 
 
 def _is_free(until: datetime | None, now: datetime) -> bool:

@@ -60,7 +60,7 @@ log = structlog.get_logger("emporion.webhooks")
 Owner = tuple[str, str]  # agent id and environment
 
 
-class Said(NamedTuple):
+class QueuedEvent(NamedTuple):
     """An event to fan out."""
 
     number: int
@@ -75,7 +75,7 @@ class Audience(NamedTuple):
     rows: list[WebhookRow]
     endpoints: str  # JSON
     has_tasks: bool  # whether the agent has webhooks of tasks, which are not in `rows`
-    events: list[Said]
+    events: list[QueuedEvent]
 
     @property
     def url(self) -> str | None:
@@ -84,11 +84,13 @@ class Audience(NamedTuple):
 
 def seal_secret(ctx: TxContext, webhook_id: str, secret: str) -> bytes:
     """Encrypt a secret for storage, with a key derived from the pepper and the webhook's id."""
-    return bytes(_box(ctx.house, webhook_id).encrypt(secret.encode(), ctx.world.dice.roll(SecretBox.NONCE_SIZE)))
+    return bytes(
+        _box(ctx.config, webhook_id).encrypt(secret.encode(), ctx.world.dice.random_bytes(SecretBox.NONCE_SIZE))
+    )
 
 
-def open_secret(house: MarketConfig, webhook_id: str, sealed: bytes) -> str:
-    return _box(house, webhook_id).decrypt(sealed).decode()
+def open_secret(config: MarketConfig, webhook_id: str, sealed: bytes) -> str:
+    return _box(config, webhook_id).decrypt(sealed).decode()
 
 
 def with_secret(ctx: TxContext, row: WebhookRow, secret: str) -> dict[str, Json]:
@@ -96,7 +98,7 @@ def with_secret(ctx: TxContext, row: WebhookRow, secret: str) -> dict[str, Json]
 
     The old secret also signs for the time of BOTH_SIGN.
     """
-    if row.secret is not None and open_secret(ctx.house, row.id, row.secret) == secret:
+    if row.secret is not None and open_secret(ctx.config, row.id, row.secret) == secret:
         return {}
     sealed = seal_secret(ctx, row.id, secret)
     return {"secret": sealed, "previous_secret": row.secret, "previous_until": ctx.now + BOTH_SIGN}
@@ -192,7 +194,7 @@ def fan_out(ctx: TxContext) -> int:
     found = ctx.tx.all(events_to_fan_out, after=place.event_number, limit=BATCH)
     if not found:
         return 0
-    events, at = [Said(*one) for one in found], max(ctx.now, place.at)
+    events, at = [QueuedEvent(*one) for one in found], max(ctx.now, place.at)
     for owner, told in _audiences(ctx, events):
         with ctx.tx.alone() as kept:
             _queue_all(ctx, owner, told, at)
@@ -201,9 +203,9 @@ def fan_out(ctx: TxContext) -> int:
     return len(events)
 
 
-def _audiences(ctx: TxContext, events: list[Said]) -> list[tuple[Owner, Audience]]:
+def _audiences(ctx: TxContext, events: list[QueuedEvent]) -> list[tuple[Owner, Audience]]:
     """Return the active agents that have events and may have webhooks, by environment."""
-    told = defaultdict[Owner, list[Said]](list)
+    told = defaultdict[Owner, list[QueuedEvent]](list)
     for one in events:
         told[one.agent_id, one.env].append(one)
     agent_ids = orjson.dumps(sorted({agent_id for agent_id, _ in told})).decode()
@@ -225,13 +227,13 @@ def _audiences(ctx: TxContext, events: list[Said]) -> list[tuple[Owner, Audience
     return [(owner, one) for owner, one in found if one.rows or one.has_tasks or "webhook_url" in one.endpoints]
 
 
-def _queue_all(ctx: TxContext, owner: Owner, told: Audience, at: datetime) -> None:
+def _queue_all(ctx: TxContext, owner: Owner, audience: Audience, at: datetime) -> None:
     """Queue an agent's events for each of its active webhooks; if one fails, only it is skipped."""
-    for row in _with_profile(ctx, owner, told):
+    for row in _with_profile(ctx, owner, audience):
         with ctx.tx.alone() as kept:
-            _queue(ctx, row, _matching(ctx.tx, row, told.events), at)
+            _queue(ctx, row, _matching(ctx.tx, row, audience.events), at)
         _log(kept.error, webhook_id=row.id)
-    for row, events in _of_tasks(ctx.tx, owner, told.events) if told.has_tasks else ():
+    for row, events in _of_tasks(ctx.tx, owner, audience.events) if audience.has_tasks else ():
         with ctx.tx.alone() as kept:
             _queue(ctx, row, events, at)
         _log(kept.error, webhook_id=row.id)
@@ -242,15 +244,15 @@ def _log(error: Exception | None, **names: str) -> None:
         log.error("events were not queued", error=repr(error), **names)
 
 
-def _with_profile(ctx: TxContext, owner: Owner, told: Audience) -> list[WebhookRow]:
+def _with_profile(ctx: TxContext, owner: Owner, audience: Audience) -> list[WebhookRow]:
     """Return the active webhooks of an agent; its profile's webhook is updated first."""
-    profile, url = next((row for row in told.rows if row.source is WebhookSource.PROFILE), None), told.url
-    first = next((one.number for one in told.events if one.kind in PROFILE_KINDS), None)
+    profile, url = next((row for row in audience.rows if row.source is WebhookSource.PROFILE), None), audience.url
+    first = next((one.number for one in audience.events if one.kind in PROFILE_KINDS), None)
     if profile is not None:
         profile = followed(ctx, profile, url)
     elif url is not None and first is not None:
         profile = _profile_webhook(ctx, owner, url, first - 1)
-    registered = [row for row in told.rows if row.source is WebhookSource.REGISTERED]
+    registered = [row for row in audience.rows if row.source is WebhookSource.REGISTERED]
     every = [*registered, profile] if profile else registered
     return [row for row in every if row.status is WebhookStatus.ACTIVE]
 
@@ -272,7 +274,7 @@ def _profile_webhook(ctx: TxContext, owner: Owner, url: str, since: int) -> Webh
     )
 
 
-def _matching(tx: Tx, row: WebhookRow, events: list[Said]) -> list[Said]:
+def _matching(tx: Tx, row: WebhookRow, events: list[QueuedEvent]) -> list[QueuedEvent]:
     """Return the events for a webhook: those of its types since it began, and its own tests."""
     kinds = _kinds(row.event_types)
     return [
@@ -282,9 +284,9 @@ def _matching(tx: Tx, row: WebhookRow, events: list[Said]) -> list[Said]:
     ]
 
 
-def _of_tasks(tx: Tx, owner: Owner, events: list[Said]) -> Iterator[tuple[WebhookRow, list[Said]]]:
+def _of_tasks(tx: Tx, owner: Owner, events: list[QueuedEvent]) -> Iterator[tuple[WebhookRow, list[QueuedEvent]]]:
     """Yield the webhooks of tasks that these events changed or tested, each with its events."""
-    told = defaultdict[str, list[Said]](list)
+    told = defaultdict[str, list[QueuedEvent]](list)
     for one in events:
         if one.kind in PUSHED_KINDS or one.kind == TEST:
             data = _data_of(tx, one)
@@ -298,13 +300,13 @@ def _of_tasks(tx: Tx, owner: Owner, events: list[Said]) -> Iterator[tuple[Webhoo
             yield row, sorted(mine)
 
 
-def _data_of(tx: Tx, one: Said) -> dict[str, Json]:
+def _data_of(tx: Tx, one: QueuedEvent) -> dict[str, Json]:
     event = tx.get(EventRow, one.number)
     found: dict[str, Json] = {} if event is None else orjson.loads(event.data)
     return found
 
 
-def _tests(tx: Tx, one: Said, row: WebhookRow) -> bool:
+def _tests(tx: Tx, one: QueuedEvent, row: WebhookRow) -> bool:
     return _data_of(tx, one).get("webhook_id") == row.id
 
 
@@ -313,7 +315,7 @@ def _kinds(event_types: str) -> frozenset[str]:
     return expand(orjson.loads(event_types))
 
 
-def _queue(ctx: TxContext, seen: WebhookRow, events: list[Said], at: datetime) -> None:
+def _queue(ctx: TxContext, seen: WebhookRow, events: list[QueuedEvent], at: datetime) -> None:
     """Write the deliveries of these events, due at `at`, and set when the webhook is due.
 
     A webhook that is sending is not changed, because it looks for its next delivery afterwards.
@@ -353,5 +355,5 @@ def _leave_behind(ctx: TxContext, row: WebhookRow) -> None:
             ctx.tx.change(one, status=DeliveryStatus.FAILED, due_at=None, last_error="too_many_waiting")
 
 
-def _box(house: MarketConfig, webhook_id: str) -> SecretBox:
-    return SecretBox(hmac.digest(house.pepper, b"emporion:webhook-secret:" + webhook_id.encode(), sha256))
+def _box(config: MarketConfig, webhook_id: str) -> SecretBox:
+    return SecretBox(hmac.digest(config.pepper, b"emporion:webhook-secret:" + webhook_id.encode(), sha256))

@@ -72,10 +72,10 @@ def create_webhook(ctx: TxContext, wanted: CreateWebhook) -> WebhookCreated:
     disable it (webhook.disabled). An event may come twice, with the same id. Next: test_webhook.
     """
     need_scope(ctx.caller, "read")  # a webhook reads events for its agent
-    callable_url(ctx.house, wanted.url, "url")
+    callable_url(ctx.config, wanted.url, "url")
     _check_places(ctx)
     webhook_id = ctx.new_id("whk_")
-    secret = wanted.secret or new_secret(ctx.world.dice.roll(SECRET_ENTROPY_BYTES))
+    secret = wanted.secret or new_secret(ctx.world.dice.random_bytes(SECRET_ENTROPY_BYTES))
     row = ctx.tx.add(
         WebhookRow(
             id=webhook_id,
@@ -150,7 +150,7 @@ def update_webhook(ctx: TxContext, change: UpdateWebhook) -> Webhook:
     row = _mine(ctx, change.webhook_id, lock=True)
     wanted: dict[str, Json] = {}
     if change.url is not None:
-        wanted["url"] = callable_url(ctx.house, change.url, "url")
+        wanted["url"] = callable_url(ctx.config, change.url, "url")
     if change.event_types is not None:
         wanted["event_types"] = orjson.dumps(change.event_types).decode()
     if change.secret is not None:
@@ -221,7 +221,7 @@ def test_webhook(ctx: TxContext, ref: WebhookRef) -> WebhookTest:
     """
     row = _active(_mine(ctx, ref.webhook_id))
     data = WebhookTestData(webhook_id=row.id, message="It works if you can read this and the signature holds.")
-    ctx.tx.say(ctx.agent, ctx.env, TEST, orjson.dumps(asdict(data)).decode(), ctx.now)
+    ctx.tx.emit(ctx.agent, ctx.env, TEST, orjson.dumps(asdict(data)).decode(), ctx.now)
     see = step("list_webhook_deliveries", "See what your receiver answered.", webhook_id=row.id)
     return WebhookTest(webhook_id=row.id, next_steps=steps(see))
 
@@ -273,7 +273,7 @@ def _active(row: WebhookRow) -> WebhookRow:
 
 def _check_places(ctx: TxContext) -> None:
     ctx.tx.get(AgentRow, ctx.agent, lock=True)  # the lock keeps concurrent calls within the limit
-    most = ctx.house.limits.webhooks
+    most = ctx.config.limits.webhooks
     held = ctx.tx.one(registered_webhooks_of, agent_id=ctx.agent, env=ctx.env) or 0
     if held >= most:
         raise WebhookLimit(f"you have {held} webhooks, at most {most} are allowed", active=held, limit=most)

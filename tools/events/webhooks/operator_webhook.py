@@ -13,9 +13,9 @@ from tools.events.webhooks.logic import OPERATOR, revived
 TYPES = ("dispute.escalated",)
 
 
-def tell_operator(ctx: TxContext, env: Env, kind: str, told: Mapping[str, Any]) -> None:
+def tell_operator(ctx: TxContext, env: Env, kind: str, data: Mapping[str, Any]) -> None:
     """Queue an event for EMPORION_OPERATOR_WEBHOOK in this unit of work, if one is set."""
-    url = ctx.house.operator_webhook
+    url = ctx.config.operator_webhook
     if url is None:
         return
     row_id = f"whk_{OPERATOR}_{env}"
@@ -36,4 +36,4 @@ def tell_operator(ctx: TxContext, env: Env, kind: str, told: Mapping[str, Any]) 
     row = ctx.tx.get(WebhookRow, row_id, lock=True)
     if row is not None and (row.url != url or row.status is WebhookStatus.DISABLED):
         revived(ctx, row, url=url)
-    ctx.tx.say(OPERATOR, env, kind, orjson.dumps(told).decode(), ctx.now)
+    ctx.tx.emit(OPERATOR, env, kind, orjson.dumps(data).decode(), ctx.now)

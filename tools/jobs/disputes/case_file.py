@@ -80,14 +80,14 @@ def _shown(tx: Tx, seen: JobSnapshot, party: str, ends: int) -> tuple[set[str], 
     return ids, (tx.one(statements_counted, **given) or 0) - len(ids)
 
 
-def _pinned(tx: Tx, seen: JobSnapshot, given: Mapping[str, Any]) -> Statement | None:
+def _pinned(tx: Tx, seen: JobSnapshot, arguments: Mapping[str, Any]) -> Statement | None:
     """Return the message with which a party opened the dispute, or its first answer to it."""
     assert seen.panel is not None
     opened = seen.panel.case.opened_with
     if opened is None:
         return None
-    begins = opened if given["sender_id"] == seen.row.buyer_id else opened + 1
-    found = tx.one(first_statement, **given, begins=begins)
+    begins = opened if arguments["sender_id"] == seen.row.buyer_id else opened + 1
+    found = tx.one(first_statement, **arguments, begins=begins)
     return None if found is None else Statement(*found)
 
 

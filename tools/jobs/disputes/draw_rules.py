@@ -49,7 +49,7 @@ def in_order(seed: bytes, number: int, eligible: Iterable[str]) -> list[str]:
     return sorted(set(eligible), key=lambda one: (ticket(seed, number, one), one))
 
 
-def drawn(seed: bytes, number: int, eligible: Iterable[str], seats: int) -> list[str]:
+def draw_seats(seed: bytes, number: int, eligible: Iterable[str], seats: int) -> list[str]:
     """Draw by version 1: return at most `seats` ids, in the order they were drawn."""
     return in_order(seed, number, eligible)[: max(0, seats)]
 
@@ -94,11 +94,11 @@ def drawn_again(
     """
     ids = set(eligible)
     known = {frozenset(pair) for pair in pairs}
-    outside = sorted({one for pair in known for one in pair} - ids)
+    read_ctx = sorted({one for pair in known for one in pair} - ids)
     seated, _ = seat_unrelated(
         in_order(seed, number, ids),
         seats,
-        outside,
+        read_ctx,
         lambda one, other: frozenset((one, other)) in known,
         lambda one: frozenset((one,)) in known,
     )
@@ -124,7 +124,7 @@ def hash_of(text: str | bytes) -> str:
     return sha256(text.encode() if isinstance(text, str) else text).hexdigest()
 
 
-def faults(seed: bytes, made: Made, sitting: Sequence[str]) -> list[str]:
+def verify_draw(seed: bytes, made: Made, sitting: Sequence[str]) -> list[str]:
     """Return what is wrong with a draw; nothing if its seed and lists give the same seats."""
     try:
         ids, pairs = orjson.loads(made.eligible), orjson.loads(made.related)
@@ -136,7 +136,7 @@ def faults(seed: bytes, made: Made, sitting: Sequence[str]) -> list[str]:
     if hash_of(made.eligible) != made.eligible_hash:
         found.append("the list of ids is not the one that was hashed")
     if made.version == 1:
-        again = drawn(seed, made.round, ids, made.seats)
+        again = draw_seats(seed, made.round, ids, made.seats)
     else:
         found += _faults_of_pairs(made, pairs, sitting)
         again = drawn_again(seed, made.round, ids, pairs, made.wanted)

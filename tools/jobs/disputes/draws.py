@@ -15,13 +15,13 @@ from tools.jobs.disputes.draw_rules import (
     VERSION,
     Made,
     Pair,
-    faults,
     has_bought,
     hash_of,
     in_order,
     list_text,
     pairs_text,
     seat_unrelated,
+    verify_draw,
 )
 from tools.jobs.disputes.eligibility import eligible_ids
 from tools.jobs.disputes.panel_rules import Draw, Escalation, not_drawn
@@ -98,7 +98,7 @@ def _faults(tx: Tx, case: DisputeRow, job: JobRow, seats: tuple[SeatRow, ...], r
         related_hash=row.related_hash,
         whole_or_none=case.env == Env.LIVE and row.round == 1,
     )
-    wrong = faults(job.panel_seed, made, sitting)
+    wrong = verify_draw(job.panel_seed, made, sitting)
     twice = set(earlier) & set(orjson.loads(row.eligible))
     wrong += [f"{len(twice)} who had been drawn before were drawn from again"] if twice else []
     if row.draw_version > 1 and sitting:

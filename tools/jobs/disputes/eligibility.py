@@ -23,7 +23,7 @@ def eligible_ids(ctx: TxContext, seen: JobSnapshot) -> list[str]:
     """
     row = seen.row
     parties = [party for party in (ctx.tx.get(AgentRow, one) for one in (row.buyer_id, row.seller_id)) if party]
-    standing = who_may_sit(ctx.env, ctx.house, ctx.now)
+    standing = who_may_sit(ctx.env, ctx.config, ctx.now)
     own = row.first_party or any(party.first_party for party in parties)
     drawn = [seat.agent_id for seat in seen.panel.seats] if seen.panel else []
     return ctx.tx.all(

@@ -26,8 +26,8 @@ from tools.jobs.disputes.panel_rules import Decision, Draw, Escalate, MissDeadli
 from tools.jobs.disputes.records import EVIDENCE_RULE
 from tools.jobs.disputes.seats import Panel
 from tools.jobs.lifecycle import allowed
-from tools.jobs.logic import apply_move, mine, resolved_changes
-from tools.jobs.snapshot import JobSnapshot, see
+from tools.jobs.logic import apply_move, own_job_locked, resolved_changes
+from tools.jobs.snapshot import JobSnapshot, load
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
 from tools.kernel.records import stamp, stamp_or_none
@@ -53,10 +53,10 @@ def open_case(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None)
         created_at=ctx.now,
     )
     case = ctx.tx.add(DisputeRow(**(case.__dict__ | _hidden(ctx, seen, checks))))
-    return settle(ctx, replace(seen, panel=Panel(case, ())))
+    return resolve_due(ctx, replace(seen, panel=Panel(case, ())))
 
 
-def settle(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
+def resolve_due(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     """Write all steps of a case that are due because of votes, deadlines and departures."""
     seen = _void_seats(ctx, seen)
     while seen.panel is not None and (step := seen.panel.step(ctx.now)) is not None:
@@ -69,13 +69,13 @@ def own_and_resolve(ctx: TxContext, job_id: str) -> JobSnapshot:
 
     So a verdict that a deadline has made takes effect even before a sweep has run.
     """
-    return settle(ctx, mine(ctx, job_id))
+    return resolve_due(ctx, own_job_locked(ctx, job_id))
 
 
-def held(ctx: TxContext, job_id: str) -> JobSnapshot | None:
+def load_and_resolve(ctx: TxContext, job_id: str) -> JobSnapshot | None:
     """Return a job for any caller, locked and settled; None if it does not exist."""
     row = ctx.tx.get(JobRow, job_id, lock=True)
-    return None if row is None else settle(replace(ctx, env=Env(row.env)), see(ctx.tx, row))
+    return None if row is None else resolve_due(replace(ctx, env=Env(row.env)), load(ctx.tx, row))
 
 
 def vote(ctx: TxContext, seen: JobSnapshot, seat: SeatRow, words: Mapping[str, Any]) -> JobSnapshot:
@@ -84,7 +84,7 @@ def vote(ctx: TxContext, seen: JobSnapshot, seat: SeatRow, words: Mapping[str, A
     if panel.case.evidence_ends is None:
         panel = replace(panel, case=ctx.tx.change(panel.case, evidence_ends=_messages_so_far(ctx, seen)))
     voted = ctx.tx.change(seat, **words, status=SeatStatus.VOTED, voted_at=ctx.now)
-    return settle(ctx, replace(seen, panel=_with_seat(panel, voted)))
+    return resolve_due(ctx, replace(seen, panel=_with_seat(panel, voted)))
 
 
 def rest(ctx: TxContext, seen: JobSnapshot) -> None:
@@ -99,7 +99,7 @@ def withdraw(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     move = allowed(seen.facts, "withdraw_dispute", Actor.BUYER, ctx.now)
     assert move is not None
     closed = _close(ctx, seen, None, "buyer")
-    return apply_move(ctx, closed, move, ctx.agent, told={"by": "buyer"}, completed_at=ctx.now, resolved_by="buyer")
+    return apply_move(ctx, closed, move, ctx.agent, data={"by": "buyer"}, completed_at=ctx.now, resolved_by="buyer")
 
 
 def operator_verdict(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, note: str | None) -> JobSnapshot:
@@ -116,8 +116,8 @@ def judge_due_cases(ctx: TxContext, after: str) -> tuple[int, str | None]:
     moved = 0
     for row in rows:
         with ctx.tx.alone() as kept:
-            seen = see(ctx.tx, row)
-            moved += settle(replace(ctx, env=Env(row.env)), seen) is not seen
+            seen = load(ctx.tx, row)
+            moved += resolve_due(replace(ctx, env=Env(row.env)), seen) is not seen
         if kept.error is not None:
             log.error("a case could not be judged", job_id=row.id, error=repr(kept.error))
     return moved, rows[-1].dispute_id if len(rows) == BATCH else None
@@ -197,7 +197,7 @@ def _resolve(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, by: Actor, not
     told: dict[str, Json] = {"dispute_id": _panel(closed).case.id, "outcome": outcome.value, "by": by.value}
     told |= {"note": note} if note else {}
     changes = resolved_changes(outcome, by.value, ctx.now)
-    return apply_move(ctx, closed, move, None, told=told, **changes, resolution_note=note)
+    return apply_move(ctx, closed, move, None, data=told, **changes, resolution_note=note)
 
 
 def _close(ctx: TxContext, seen: JobSnapshot, outcome: Outcome | None, by: str) -> JobSnapshot:
@@ -324,12 +324,12 @@ def _decided_note(case: DisputeRow, voted: bool) -> str:
     return "Nobody voted: the operator decided, and get_dispute shows its words."
 
 
-def _say(ctx: TxContext, to: str, case: DisputeRow, kind: str, told: Mapping[str, Any]) -> None:
-    ctx.tx.say(to, case.env, kind, orjson.dumps(told).decode(), ctx.now)
+def _say(ctx: TxContext, to: str, case: DisputeRow, kind: str, data: Mapping[str, Any]) -> None:
+    ctx.tx.emit(to, case.env, kind, orjson.dumps(data).decode(), ctx.now)
 
 
 def _status_url(ctx: TxContext, case: DisputeRow) -> str:
-    return f"{ctx.house.base_url}/v1/disputes/{case.id}"
+    return f"{ctx.config.base_url}/v1/disputes/{case.id}"
 
 
 _STEPS: Mapping[type[Step], Callable[[TxContext, JobSnapshot, Any], JobSnapshot]] = {

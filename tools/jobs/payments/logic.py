@@ -6,22 +6,24 @@ from typing import Any
 from storage.tables import SettlementRow
 from storage.vocabulary import JobStatus, SettlementKind, SettlementStatus
 from tools.chain.errors import PaymentInvalid
-from tools.chain.transfer_verification import Verdict
+from tools.chain.transfer_verification import Verification
 from tools.engine.context import TxContext
 from tools.jobs.contributions import count_job
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import JobMove, payment_move
-from tools.jobs.logic import apply_move, emit_due_events, in_seconds, record_event, standing
+from tools.jobs.logic import apply_move, emit_due_events, in_seconds, record_event, refusal_state
 from tools.jobs.payments.errors import JobNotPayable
 from tools.jobs.payments.settlements import record_transfer, settlement_record
 from tools.jobs.payments.terms import block_moment
-from tools.jobs.snapshot import JobSnapshot, see
+from tools.jobs.snapshot import JobSnapshot, load
 from tools.jobs.stored_texts import count_as_paid, is_counted, move_texts
 from tools.kernel.errors import MarketError
 from tools.listings.stats import recount
 
 
-def settle(ctx: TxContext, seen: JobSnapshot, transaction: str, verdict: Verdict) -> JobSnapshot | MarketError:
+def apply_transfer(
+    ctx: TxContext, seen: JobSnapshot, transaction: str, verdict: Verification
+) -> JobSnapshot | MarketError:
     """Record a verified transfer, and move the job if it is now paid in full.
 
     Returns an error if the job is not paid then; the error says what was recorded.
@@ -34,7 +36,7 @@ def settle(ctx: TxContext, seen: JobSnapshot, transaction: str, verdict: Verdict
         row = record_transfer(
             ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.ORPHANED, max(owed, 0)
         )
-        after = see(ctx.tx, seen.row)
+        after = load(ctx.tx, seen.row)
         # Earlier refunds are counted against this payment first, so the storage and the figures may change.
         after = replace(after, row=count_as_paid(ctx, after.row, after.facts))
         record_event(ctx, after, "job.payment_orphaned", ctx.agent, _told(row))
@@ -46,7 +48,7 @@ def settle(ctx: TxContext, seen: JobSnapshot, transaction: str, verdict: Verdict
         row = record_transfer(
             ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.PARTIAL, owed
         )
-        after = see(ctx.tx, seen.row)
+        after = load(ctx.tx, seen.row)
         record_event(ctx, after, "job.payment_partial", ctx.agent, _told(row))
         emit_due_events(ctx, facts, after)
         count_job(ctx.tx, after, ctx.now)  # if the job has expired, the seller must refund it
@@ -59,7 +61,7 @@ def _paid(ctx: TxContext, seen: JobSnapshot, row: SettlementRow, move: JobMove) 
     for part in seen.settlements:
         if part.status is SettlementStatus.PARTIAL:
             ctx.tx.change(part, status=SettlementStatus.SETTLED, settled_at=ctx.now)
-    settled = see(ctx.tx, seen.row)
+    settled = load(ctx.tx, seen.row)
     counted = is_counted(settled.facts)
     if counted != seen.row.counted:
         move_texts(ctx, seen.row, counted=counted)
@@ -68,7 +70,7 @@ def _paid(ctx: TxContext, seen: JobSnapshot, row: SettlementRow, move: JobMove) 
     if not revealed:
         deadline = {"deliver_by": in_seconds(ctx, seen.row.turnaround_seconds)}
     told = {**_told(row), "output_revealed": revealed}
-    return apply_move(ctx, settled, move, ctx.agent, told=told, counted=counted, **deadline)
+    return apply_move(ctx, settled, move, ctx.agent, data=told, counted=counted, **deadline)
 
 
 def too_low(seen: JobSnapshot) -> PaymentInvalid:
@@ -90,7 +92,7 @@ def orphaned(ctx: TxContext, seen: JobSnapshot, row: SettlementRow) -> JobNotPay
     stands = f"the seller owes {owed} minor units back" if owed else "what was owed back has come back"
     return JobNotPayable(
         f"the job is {seen.row.status}; the transfer was recorded and {stands}",
-        **standing(ctx, seen),
+        **refusal_state(ctx, seen),
         settlement=asdict(settlement_record(row, ctx.network, ctx.agent)),
     )
 

@@ -18,8 +18,16 @@ from tools.chain.errors import (
     TransactionNotFound,
     TransactionPending,
 )
-from tools.chain.transfer_proof import TRANSACTION, ask, known_settlement, no_chain, read_hash, refuse, wallets_of
-from tools.chain.transfer_verification import Verdict
+from tools.chain.transfer_proof import (
+    TRANSACTION,
+    known_settlement,
+    no_chain,
+    read_hash,
+    refuse_unpaid,
+    verify_transfer,
+    wallets_of,
+)
+from tools.chain.transfer_verification import Verification
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import NotFound
 from tools.engine.rate_limits import Rate
@@ -27,9 +35,9 @@ from tools.engine.registry import operation
 from tools.jobs.errors import InvalidTransition, SellerHasNoWalletAddress
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import after_due_move
-from tools.jobs.logic import JobRef, mine, refusal
+from tools.jobs.logic import JobRef, own_job_locked, refusal
 from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
-from tools.jobs.payments.logic import orphaned, settle, too_low
+from tools.jobs.payments.logic import apply_transfer, orphaned, too_low
 from tools.jobs.payments.records import PaymentTerms
 from tools.jobs.payments.terms import chain_terms, gasless_not_supported_error, payment_terms, too_early
 from tools.jobs.records import Job
@@ -51,7 +59,7 @@ class Proof:
     """The chain's verdict on a payment; `verdict` is None if the chain need not be asked."""
 
     transaction: str | None
-    verdict: Verdict | None
+    verdict: Verification | None
 
 
 PAY_ERRORS = (
@@ -70,22 +78,22 @@ PAY_ERRORS = (
 )
 
 
-async def read_proof(outside: ReadContext, claim: PayJob) -> Proof:
+async def read_proof(read_ctx: ReadContext, claim: PayJob) -> Proof:
     """Make the checks that need no chain, then check the transfer on the chain."""
-    if outside.caller.approach.payment is not None:
+    if read_ctx.caller.approach.payment is not None:
         return Proof(None, None)
-    seen = await outside.store.look(lambda tx: find_mine(tx, claim.job_id, outside.caller.agent, outside.env))
-    if claim.transaction is None or outside.caller.agent != seen.row.buyer_id:
+    seen = await read_ctx.store.read(lambda tx: find_mine(tx, claim.job_id, read_ctx.caller.agent, read_ctx.env))
+    if claim.transaction is None or read_ctx.caller.agent != seen.row.buyer_id:
         return Proof(None, None)
     transaction = read_hash(claim.transaction)
-    known = await outside.store.look(lambda tx: known_settlement(tx, outside, transaction))
-    if known is not None or _not_yet_due(seen, outside):
+    known = await read_ctx.store.read(lambda tx: known_settlement(tx, read_ctx, transaction))
+    if known is not None or _not_yet_due(seen, read_ctx):
         return Proof(transaction, None)
-    payers, payees = await outside.store.look(lambda tx: _wallets(tx, seen, outside.env))
-    refuse_sanctioned(outside.world.sanctions, payers | payees)
-    terms = chain_terms(outside, seen, payers, payees)
-    verdict = await ask(outside, transaction, terms)
-    refuse(verdict, terms)
+    payers, payees = await read_ctx.store.read(lambda tx: _wallets(tx, seen, read_ctx.env))
+    refuse_sanctioned(read_ctx.world.sanctions, payers | payees)
+    terms = chain_terms(read_ctx, seen, payers, payees)
+    verdict = await verify_transfer(read_ctx, transaction, terms)
+    refuse_unpaid(verdict, terms)
     return Proof(transaction, verdict)
 
 
@@ -107,7 +115,7 @@ def _hurdles(ctx: TxContext, claim: PayJob) -> Iterator[Callable[[], object]]:
     action="pay",
     scope="buy",
     gather=read_proof,
-    hurdles=_hurdles,
+    preconditions=_hurdles,
     errors=PAY_ERRORS,
     open_world=True,
     idempotent=True,
@@ -122,7 +130,7 @@ def pay_job(ctx: TxContext, claim: PayJob, proof: Proof) -> Job | PaymentTerms |
     delivery is then revealed, or upfront work begins. Sending the same hash again is safe; after transaction_pending or
     transaction_not_found, send it again in a few seconds. Unpaid, the job expires at pay_by.
     """
-    seen = mine(ctx, claim.job_id)
+    seen = own_job_locked(ctx, claim.job_id)
     if ctx.caller.approach.payment is not None:
         raise gasless_not_supported_error(ctx, seen)
     _check_buyer(ctx, seen)
@@ -133,7 +141,7 @@ def pay_job(ctx: TxContext, claim: PayJob, proof: Proof) -> Job | PaymentTerms |
         return _again(ctx, seen, known)
     if proof.verdict is None:
         raise too_early(ctx, seen)
-    settled = settle(ctx, seen, proof.transaction, proof.verdict)
+    settled = apply_transfer(ctx, seen, proof.transaction, proof.verdict)
     return settled if isinstance(settled, MarketError) else job_record(ctx, settled)
 
 
@@ -175,15 +183,15 @@ def _again(ctx: TxContext, seen: JobSnapshot, known: SettlementRow) -> Job | Mar
     return orphaned(ctx, seen, known)
 
 
-def _not_yet_due(seen: JobSnapshot, outside: ReadContext) -> bool:
+def _not_yet_due(seen: JobSnapshot, read_ctx: ReadContext) -> bool:
     """Tell whether a payment would come too early.
 
     Its terms are frozen when the job is accepted or, if its work is sealed, delivered.
     """
-    facts = after_due_move(seen.facts, outside.now)
+    facts = after_due_move(seen.facts, read_ctx.now)
     if seen.row.price == 0:  # a free job takes no payment, so no transfer counts
         return True
-    waits = payment_status(facts, outside.now) is PaymentStatus.DUE
+    waits = payment_status(facts, read_ctx.now) is PaymentStatus.DUE
     return not facts.is_paid and not waits and facts.status not in FINAL
 
 

@@ -16,8 +16,15 @@ from tools.chain.errors import (
     TransactionNotFound,
     TransactionPending,
 )
-from tools.chain.transfer_proof import TRANSACTION, ask, known_settlement, read_hash, refuse, wallets_of
-from tools.chain.transfer_verification import Terms, Verdict
+from tools.chain.transfer_proof import (
+    TRANSACTION,
+    known_settlement,
+    read_hash,
+    refuse_unpaid,
+    verify_transfer,
+    wallets_of,
+)
+from tools.chain.transfer_verification import Terms, Verification
 from tools.engine.arguments import Listed
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.document_validation import StaleInput
@@ -30,12 +37,12 @@ from tools.jobs.disputes.panel_actions import own_and_resolve
 from tools.jobs.errors import InvalidTransition
 from tools.jobs.facts import refund_expected, refund_left, was_paid
 from tools.jobs.lifecycle import after_due_move
-from tools.jobs.logic import JobRef, post_note, projected, record_event, refusal, standing
+from tools.jobs.logic import JobRef, post_note, projected, record_event, refusal, refusal_state
 from tools.jobs.payments.errors import NotPaid
 from tools.jobs.payments.records import SettlementPage
 from tools.jobs.payments.settlements import record_transfer, settlement_record
 from tools.jobs.records import Job
-from tools.jobs.snapshot import JobSnapshot, find_mine, see
+from tools.jobs.snapshot import JobSnapshot, find_mine, load
 from tools.jobs.stored_texts import count_as_paid
 from tools.jobs.views import job_record
 from tools.kernel.errors import MarketError
@@ -58,21 +65,21 @@ class RefundProof:
     """The chain's verdict on a refund; `verdict` is None if the chain need not be asked."""
 
     transaction: str
-    verdict: Verdict | None
+    verdict: Verification | None
 
 
-async def read_refund(outside: ReadContext, claim: RefundJob) -> RefundProof:
+async def read_refund(read_ctx: ReadContext, claim: RefundJob) -> RefundProof:
     """Make the checks that need no chain, then check the transfer on the chain."""
-    seen = await outside.store.look(lambda tx: find_mine(tx, claim.job_id, outside.caller.agent, outside.env))
+    seen = await read_ctx.store.read(lambda tx: find_mine(tx, claim.job_id, read_ctx.caller.agent, read_ctx.env))
     private_text(claim.note, "note")
     transaction = read_hash(claim.transaction)
-    known = await outside.store.look(lambda tx: known_settlement(tx, outside, transaction))
-    if known is not None or seen.role_of(outside.caller.agent) is not Actor.SELLER or not _paid(seen, outside):
+    known = await read_ctx.store.read(lambda tx: known_settlement(tx, read_ctx, transaction))
+    if known is not None or seen.role_of(read_ctx.caller.agent) is not Actor.SELLER or not _paid(seen, read_ctx):
         return RefundProof(transaction, None)
-    terms = await outside.store.look(lambda tx: _refund_terms(tx, outside, seen))
-    refuse_sanctioned(outside.world.sanctions, {*terms.payers, *terms.payees})
-    verdict = await ask(outside, transaction, terms)
-    refuse(verdict, terms)
+    terms = await read_ctx.store.read(lambda tx: _refund_terms(tx, read_ctx, seen))
+    refuse_sanctioned(read_ctx.world.sanctions, {*terms.payers, *terms.payees})
+    verdict = await verify_transfer(read_ctx, transaction, terms)
+    refuse_unpaid(verdict, terms)
     return RefundProof(transaction, verdict)
 
 
@@ -114,7 +121,7 @@ def refund_job(ctx: TxContext, claim: RefundJob, proof: RefundProof) -> Job | Ma
     if known is not None:
         return _again(ctx, seen, known)
     if not was_paid(seen.facts):
-        raise NotPaid("nothing was paid for this job, so nothing can be refunded", **standing(ctx, seen))
+        raise NotPaid("nothing was paid for this job, so nothing can be refunded", **refusal_state(ctx, seen))
     if proof.verdict is None:
         raise StaleInput
     owed = refund_expected(seen.facts)
@@ -123,7 +130,7 @@ def refund_job(ctx: TxContext, claim: RefundJob, proof: RefundProof) -> Job | Ma
     row = record_transfer(
         ctx, seen.row, SettlementKind.REFUND, proof.transaction, proof.verdict, SettlementStatus.SETTLED, owed
     )
-    after = see(ctx.tx, seen.row)
+    after = load(ctx.tx, seen.row)
     after = replace(after, row=count_as_paid(ctx, after.row, after.facts))
     told = {
         "settlement_id": row.id,
@@ -184,11 +191,11 @@ def _shown(ctx: TxContext, seen: JobSnapshot, row: SettlementRow) -> Job | Marke
     )
 
 
-def _paid(seen: JobSnapshot, outside: ReadContext) -> bool:
-    return was_paid(after_due_move(projected(seen, outside.now).facts, outside.now))
+def _paid(seen: JobSnapshot, read_ctx: ReadContext) -> bool:
+    return was_paid(after_due_move(projected(seen, read_ctx.now).facts, read_ctx.now))
 
 
-def _hold_to_what_was_paid(seen: JobSnapshot, verdict: Verdict) -> None:
+def _hold_to_what_was_paid(seen: JobSnapshot, verdict: Verification) -> None:
     """Refuse a voluntary refund of more than the seller still has of the buyer's money."""
     left = refund_left(seen.facts)
     if verdict.amount_minor > left:
@@ -203,7 +210,7 @@ def _hold_to_what_was_paid(seen: JobSnapshot, verdict: Verdict) -> None:
         )
 
 
-def _refund_terms(tx: Tx, outside: ReadContext, seen: JobSnapshot) -> Terms:
+def _refund_terms(tx: Tx, read_ctx: ReadContext, seen: JobSnapshot) -> Terms:
     """Make the terms that a refund must satisfy.
 
     It goes from a wallet of the seller to a wallet that paid, or to the buyer's, and is mined after the first payment.
@@ -211,15 +218,15 @@ def _refund_terms(tx: Tx, outside: ReadContext, seen: JobSnapshot) -> Terms:
     row = seen.row
     paid = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]
     first = min(paid, key=lambda one: one.block_number)
-    payers = wallets_of(tx, row.seller_id, row.pay_to, outside.env)
+    payers = wallets_of(tx, row.seller_id, row.pay_to, read_ctx.env)
     if not payers:
         raise WalletAddressRequired("bind the wallet you send the refund from first")
-    payees = wallets_of(tx, row.buyer_id, row.pay_from, outside.env) | {one.payer_address for one in paid}
+    payees = wallets_of(tx, row.buyer_id, row.pay_from, read_ctx.env) | {one.payer_address for one in paid}
     return Terms(
-        asset=outside.network.asset,
+        asset=read_ctx.network.asset,
         payers=tuple(sorted(one.lower() for one in payers)),
         payees=tuple(sorted(one.lower() for one in payees)),
         not_before=int(first.block_time.timestamp()),
         after_block=first.block_number,
-        confirmations=outside.network.confirmations,
+        confirmations=read_ctx.network.confirmations,
     )

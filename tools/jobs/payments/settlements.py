@@ -5,7 +5,7 @@ from typing import Literal
 
 from storage.tables import JobRow, SettlementRow
 from storage.vocabulary import SettlementKind, SettlementStatus
-from tools.chain.transfer_verification import Verdict
+from tools.chain.transfer_verification import Verification
 from tools.chain.wallet_proof import address_of
 from tools.engine.config import Network
 from tools.engine.context import TxContext
@@ -19,7 +19,7 @@ def record_transfer(
     job: JobRow,
     kind: SettlementKind,
     transaction: str,
-    verdict: Verdict,
+    verdict: Verification,
     status: SettlementStatus,
     expected_minor: int,
 ) -> SettlementRow:

@@ -10,7 +10,7 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.next_steps import step, steps, wallet_step
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import after_due_move
-from tools.jobs.logic import standing, waiting_steps
+from tools.jobs.logic import refusal_state, waiting_steps
 from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
 from tools.jobs.payments.gasless import facilitator_block, gasless_block, token_of
 from tools.jobs.payments.records import PaymentTerms
@@ -26,12 +26,12 @@ def payment_terms(ctx: TxContext, seen: JobSnapshot) -> PaymentTerms:
     wallet = ctx.tx.get(WalletRow, row.buyer_id, ctx.env)
     payer = row.pay_from or (wallet.address if wallet else None)
     x402 = payment_required(
-        f"{ctx.house.base_url}/v1/jobs/{row.id}/pay",
+        f"{ctx.config.base_url}/v1/jobs/{row.id}/pay",
         f"the work of {row.id}",
         requirements(token_of(network), row.pay_to or "", owed),
     )
     partials = sum(one.status is SettlementStatus.PARTIAL for one in seen.settlements)
-    nonce = job_nonce(ctx.house.brand, row.id, payer or "", owed, partials)
+    nonce = job_nonce(ctx.config.brand, row.id, payer or "", owed, partials)
     return PaymentTerms(
         job_id=row.id,
         amount=owed,
@@ -55,7 +55,7 @@ def payment_terms(ctx: TxContext, seen: JobSnapshot) -> PaymentTerms:
         x402=x402,
         facilitator=facilitator_block(network),
         next_steps=steps(
-            () if payer else wallet_step(ctx.house.brand, ctx.agent, "Bind the wallet you will pay from."),
+            () if payer else wallet_step(ctx.config.brand, ctx.agent, "Bind the wallet you will pay from."),
             step("pay_job", "Prove the payment.", job_id=row.id, transaction="<0x and 64 hex>"),
         ),
     )
@@ -78,12 +78,12 @@ def gasless_not_supported_error(ctx: TxContext, seen: JobSnapshot) -> SettleItYo
 def too_early(ctx: TxContext, seen: JobSnapshot) -> JobNotPayable:
     if payment_status(seen.facts, ctx.now) is PaymentStatus.NONE:
         hint = "Ask the seller about what you sent: the market knows nothing of it."
-        return JobNotPayable("this job costs nothing; nothing was recorded", hint=hint, **standing(ctx, seen))
+        return JobNotPayable("this job costs nothing; nothing was recorded", hint=hint, **refusal_state(ctx, seen))
     return JobNotPayable(
         "payment is not due yet; nothing was recorded",
         hint="Keep the hash and send it again once payment.status of get_job is due.",
         next_steps=waiting_steps(ctx, seen),
-        **standing(ctx, seen),
+        **refusal_state(ctx, seen),
     )
 
 
