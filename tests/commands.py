@@ -87,7 +87,7 @@ def start(
     new_session: bool = False,
     umask: int = 0o022,
 ) -> Started:
-    """Start a command; without `output` its output is read from `stdout`, and its errors go to ours."""
+    """Start a command; without `output`, its output can be read from `stdout`."""
     reading, writing = (None, output.fileno()) if output is not None else os.pipe()
     given = (module, list(words), dict(env), str(cwd), new_session, umask)
     err = errors.fileno() if errors is not None else sys.__stderr__.fileno() if sys.__stderr__ else 2
@@ -102,7 +102,7 @@ def start(
 def run(
     words: Sequence[str], env: Mapping[str, str], *, module: str = "server", cwd: Path = ROOT, timeout: float = 60
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, at most `timeout` seconds; return its exit code and its output as text."""
+    """Run a command for at most `timeout` seconds; return its exit code and its output."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         started = start(words, env, module=module, cwd=cwd, output=output, errors=errors)
         try:

@@ -126,7 +126,9 @@ class Shop:
         """Call the listing's URL, with this payment header if one is given."""
         repeat, gone = beside.pop("repeat", None), beside.pop("gone", None)
         arguments = {"listing_id": self.listing["id"], "input": INPUT if given is None else given, **beside}
-        return await self.trade.market.answer("buy_with_x402", arguments, ip=ip, payment=pay, repeat=repeat, gone=gone)
+        return await self.trade.market.answer(
+            "buy_with_x402", arguments, ip=ip, payment=pay, repeat=repeat, client_disconnected=gone
+        )
 
     async def terms(self, given: Any = None, **beside: Any) -> Any:
         answer = await self.ask(given, **beside)

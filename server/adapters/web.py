@@ -125,7 +125,7 @@ class GuardedWeb:
         return await self._guarded(url, by, self._get)
 
     async def _guarded(self, url: str, by: str, ask: Callable[[URL], Awaitable[Answered]]) -> Answered:
-        """Check the URL and send the request within the time limit; raises UrlUnreachable with one word."""
+        """Check the URL and send the request in time; raises UrlUnreachable with one word."""
         asking.set(by)
         try:
             judge_target(url, self.allow_private)

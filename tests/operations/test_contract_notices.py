@@ -181,4 +181,4 @@ async def test_the_columns_of_a_job_say_whom_it_waits_for(trade: Trade, seconds:
 
 async def test_the_loop_of_the_workers_tells_and_fires(market: TestMarket) -> None:
     named = {step.run.__name__ for step in market.workers.steps}
-    assert {"sweep", "tell", "fire", "keep_house"} <= named
+    assert {"sweep", "send_reminders", "fire_schedules", "purge_old"} <= named

@@ -116,7 +116,7 @@ async def test_a_rotation_whose_answer_was_lost_is_repeated_with_the_new_key(mar
     now = Agent(ada.id, ada.handle, ada.keys, bytes(NEW))
     again = await sign(market, now, "rotate_key", REPEAT, **given)
     assert (again.replayed, again.body) == (True, first.body)
-    assert "signed with the\nnew key" in CATALOGUE["rotate_key"].description
+    assert "signed with the new key" in CATALOGUE["rotate_key"].description
 
 
 @covers("limit.rate.value.recover")

@@ -28,6 +28,7 @@ from tools.kernel.errors import MarketError
 from tools.kernel.money import display
 from tools.kernel.records import spliced, stamp
 from tools.purchases.accounts import account_of
+from tools.purchases.connections import head_of
 from tools.purchases.errors import (
     BuyerNotActive,
     X402AuthorizationInUse,
@@ -46,7 +47,7 @@ from tools.purchases.payment_verification import check, release
 from tools.purchases.pending_payments import PendingPayment
 from tools.purchases.records import X402Index, X402Payment, X402Quote, X402Result
 from tools.purchases.rules import Outcome
-from tools.purchases.workflow import head_of, run_until_done
+from tools.purchases.workflow import run_until_done
 from tools.wallets.errors import AddressSanctioned
 from tools.wallets.logic import refuse_sanctioned
 

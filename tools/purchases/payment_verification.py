@@ -10,8 +10,9 @@ from storage.vocabulary import PurchaseStatus
 from tools.chain.errors import ChainUnavailable
 from tools.engine.context import ReadContext
 from tools.engine.ports import SettleNotSent, SettleUnknown
+from tools.purchases.connections import facilitator_of
 from tools.purchases.pending_payments import PendingPayment, enter, let_go
-from tools.purchases.workflow import TICK_SECONDS, facilitator_of, in_use, stay
+from tools.purchases.workflow import TICK_SECONDS, in_use, stay
 
 CHECK_SECONDS = 5.0  # for the facilitator's verification of a payment
 CHECK_TURNS = 40  # polls, TICK_SECONDS apart, while another call verifies the same payment

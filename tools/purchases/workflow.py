@@ -17,7 +17,7 @@ from storage.tables import PurchaseRow
 from storage.transaction import StorageError
 from storage.vocabulary import PurchaseStatus
 from tools.chain.errors import ChainUnavailable, TransactionPending
-from tools.chain.transfer_proof import no_chain, verify_transfer
+from tools.chain.transfer_proof import verify_transfer
 from tools.chain.transfer_verification import (
     MAX_BLOCK_TIME,
     ChainDown,
@@ -29,9 +29,10 @@ from tools.chain.transfer_verification import (
 from tools.chain.x402_payload import Authorization
 from tools.chain.x402_payments import settles, transactions_with_nonce
 from tools.engine.context import ReadContext
-from tools.engine.ports import Chain, Facilitator, SettleNotSent, SettleUnknown
+from tools.engine.ports import SettleNotSent, SettleUnknown
 from tools.jobs.payments.terms import chain_terms
 from tools.kernel.errors import MarketError
+from tools.purchases.connections import chain_of, facilitator_of, head_of, silent_chain
 from tools.purchases.errors import SAME_AGAIN, X402AuthorizationInUse, X402InsufficientFunds, X402SettleFailed
 from tools.purchases.logic import (
     LEASE,
@@ -287,7 +288,7 @@ async def _confirmed(read_ctx: ReadContext, row: PurchaseRow, transaction: str, 
         try:
             verdict = await verify_transfer(read_ctx, transaction, terms)
         except ChainUnavailable:
-            raise _no_chain() from None
+            raise silent_chain() from None
         unknown = verdict.kind is TransferStatus.NOT_FOUND
         long = clock.monotonic() - began >= (min(patience, SHOWN_SECONDS) if unknown else patience)
         if (
@@ -301,9 +302,9 @@ async def _confirmed(read_ctx: ReadContext, row: PurchaseRow, transaction: str, 
 
 async def _is_it(read_ctx: ReadContext, transaction: str, authorization: Authorization) -> bool:
     try:
-        return settles(await _chain(read_ctx).receipt(transaction), read_ctx.network.asset, authorization)
+        return settles(await chain_of(read_ctx).receipt(transaction), read_ctx.network.asset, authorization)
     except ChainDown:
-        raise _no_chain() from None
+        raise silent_chain() from None
 
 
 async def _scan_for_nonce(read_ctx: ReadContext, row: PurchaseRow) -> PurchaseRow:
@@ -311,7 +312,7 @@ async def _scan_for_nonce(read_ctx: ReadContext, row: PurchaseRow) -> PurchaseRo
 
     If none holds it and none can any more, the purchase is closed as not charged.
     """
-    chain, given, now = _chain(read_ctx), authorization_of(row), read_ctx.world.clock.now()
+    chain, given, now = chain_of(read_ctx), authorization_of(row), read_ctx.world.clock.now()
     began = row.scanned_to
     try:
         head = await chain.head()
@@ -327,7 +328,7 @@ async def _scan_for_nonce(read_ctx: ReadContext, row: PurchaseRow) -> PurchaseRo
         if ends == head and has_ended(row.valid_before, now):
             over = is_over(row.valid_before, _number_in(await chain.block(head), "timestamp", MAX_BLOCK_TIME), now)
     except (ChainDown, InvalidNodeAnswer):
-        raise _no_chain() from None
+        raise silent_chain() from None
     if over:
         return await read_ctx.store.write(lambda tx: close(read_ctx, tx, row.id, Outcome.NOT_CHARGED), "close_purchase")
     firm = min(ends, head - read_ctx.network.confirmations + 1)
@@ -373,42 +374,3 @@ def _unsettled(row: PurchaseRow) -> MarketError:
         valid_before=row.valid_before,
         retry_after_seconds=5,
     )
-
-
-def _no_chain() -> ChainUnavailable:
-    return ChainUnavailable(
-        "the chain does not answer, so whether the payment was taken is not known yet",
-        hint=SAME_AGAIN,
-        retry_after_seconds=5,
-    )
-
-
-async def head_of(read_ctx: ReadContext) -> int:
-    """Return the newest block number, where the search for a payment begins."""
-    try:
-        return await _chain(read_ctx).head()
-    except ChainDown:
-        raise ChainUnavailable(
-            "the chain does not answer; nothing was charged",
-            hint="Send the same request with the same payment again.",
-            retry_after_seconds=5,
-        ) from None
-
-
-def _chain(read_ctx: ReadContext) -> Chain:
-    chain = read_ctx.world.chains.get(read_ctx.env)
-    if chain is None:
-        raise no_chain(read_ctx.env, SAME_AGAIN)
-    return chain
-
-
-def facilitator_of(read_ctx: ReadContext) -> Facilitator:
-    """Return the environment's facilitator.
-
-    Raises SettleNotSent if none is configured. It may have been removed from the settings since; submitted payments
-    are still followed up.
-    """
-    facilitator = read_ctx.world.facilitators.get(read_ctx.env)
-    if facilitator is None:
-        raise SettleNotSent("none is configured")
-    return facilitator
