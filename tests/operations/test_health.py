@@ -38,7 +38,18 @@ async def test_o1_health_is_503_while_the_database_does_not_answer(
     assert await state(market) == (200, "ok", True)
 
 
-@pytest.mark.parametrize("name", ["sweep", "tell", "fire", "wind_down", "index_agents", "keep_house", "write_touches"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sweep",
+        "send_reminders",
+        "fire_schedules",
+        "close_deleted_accounts",
+        "index_agents",
+        "purge_old",
+        "write_touches",
+    ],
+)
 async def test_o1_health_is_degraded_while_a_step_fails_and_the_other_steps_go_on(
     market: TestMarket, name: str
 ) -> None:

@@ -30,7 +30,7 @@ async def head_of(read_ctx: ReadContext) -> int:
 
 
 def chain_of(read_ctx: ReadContext) -> Chain:
-    """Return the chain of the caller's environment; raises ChainUnavailable if none is configured."""
+    """Return the environment's chain; raises ChainUnavailable if none is configured."""
     chain = read_ctx.world.chains.get(read_ctx.env)
     if chain is None:
         raise no_chain(read_ctx.env, SAME_AGAIN)
