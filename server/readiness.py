@@ -36,7 +36,7 @@ class Readiness:
         self.writing: asyncio.Future[None] | None = None
 
     async def __call__(self, scope: MutableMapping[str, Any]) -> Found:
-        checks = await self.look()
+        checks = await self.results()
         request_id = scope["state"]["request_id"]
         failing = [name for name, said in checks.items() if said != OK]
         body = {
@@ -55,7 +55,7 @@ class Readiness:
         body = {"error": error.record(request_id, self.market.config.docs_url), **body}
         return Found(error.status, "application/json", orjson.dumps(body), ((b"retry-after", b"%d" % RETRY_SECONDS),))
 
-    async def look(self) -> dict[str, str]:
+    async def results(self) -> dict[str, str]:
         """Return the checks, at most one second old; concurrent requests share them."""
         async with self.checking:
             now = self.market.world.clock.monotonic()

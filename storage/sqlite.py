@@ -110,7 +110,7 @@ class SQLiteStore(Store):
         self.driver_error: type[Exception] = database.module.Error
         self.threads_until = 0.0  # loop time; after a slow scan, scans go directly to a thread until then
 
-    async def look(self, read: Callable[[Tx], T]) -> T:
+    async def read(self, read: Callable[[Tx], T]) -> T:
         self.counters.looks += 1
         return self._read(read)
 

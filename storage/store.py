@@ -1,7 +1,7 @@
 """The store: asynchronous access to units of work, and the threads that run them.
 
     await store.write(work)   one unit of work; returns when it is durable
-    await store.look(read)    a few rows by key; sees every write acknowledged before
+    await store.read(read)    a few rows by key; sees every write acknowledged before
     await store.scan(read)    a read that may take long; raises TooSlow past its time limit
 
 `work` and `read` are plain functions of a Tx. They cannot await, so no transaction waits for another system.

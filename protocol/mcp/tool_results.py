@@ -41,23 +41,23 @@ class ToolResult:
 
     texts: tuple[str, ...]
     meta: dict[str, Any] | None = None
-    told: RenderedRecord | None = None
+    record: RenderedRecord | None = None
     frames: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)  # the JSON by protocol version
 
     @property
     def is_error(self) -> bool:
-        return self.told is None
+        return self.record is None
 
     def with_more(self, texts: tuple[str, ...], beside: dict[str, Any]) -> "ToolResult":
         """Return the result with additions for this call only."""
-        return ToolResult((*self.texts, *texts), {**(self.meta or {}), **beside}, self.told)
+        return ToolResult((*self.texts, *texts), {**(self.meta or {}), **beside}, self.record)
 
     def result(self) -> t.CallToolResult:
         """Return the result as the SDK's type."""
         texts = [t.TextContent(text=text) for text in self.texts]
-        links = [] if self.told is None else self.told.links
+        links = [] if self.record is None else self.record.links
         content: list[t.ContentBlock] = [*texts[:1], *links, *texts[1:]]
-        record = None if self.told is None else self.told.record
+        record = None if self.record is None else self.record.record
         return t.CallToolResult(content=content, structured_content=record, is_error=self.is_error, _meta=self.meta)
 
     def to_json(self, version: str, identity: Mapping[str, Any]) -> bytes:
@@ -69,9 +69,9 @@ class ToolResult:
 
     def _frame(self, version: str, identity: Mapping[str, Any]) -> dict[str, Any]:
         modern = version in MODERN_PROTOCOL_VERSIONS
-        frame = self._linked(version) if self.told is not None and self.told.links else self._plain(modern)
-        if self.told is not None:
-            frame["structuredContent"] = orjson.Fragment(self.told.body)
+        frame = self._linked(version) if self.record is not None and self.record.links else self._plain(modern)
+        if self.record is not None:
+            frame["structuredContent"] = orjson.Fragment(self.record.body)
         if modern:
             frame["_meta"] = {**frame.get("_meta", {}), SERVER_INFO_META_KEY: identity}
         return frame

@@ -187,5 +187,5 @@ def ids(tx: Tx, agent_id: str, wanted: dict[str, str]) -> list[str]:
 def test_the_windows_of_many_addresses_are_forgotten_many_at_a_time() -> None:
     windows = FixedWindowCounter()
     for number in range(MAX_BUCKETS + 1):
-        windows.take(Rate.READS, ALLOWANCES[Rate.READS], f"10.{number}", 0.0)
+        windows.count(Rate.READS, ALLOWANCES[Rate.READS], f"10.{number}", 0.0)
     assert len(windows.counts) == MAX_BUCKETS - MAX_BUCKETS // 5 + 1

@@ -123,7 +123,7 @@ def test_in_data_names_of_one_word_stay_and_of_the_names_of_members_all_words() 
         "seller (3)": "x",
     }
     assert count == 7
-    assert VEIL.said({"sela": "Will"})[0] == {"seller": "buyer"}
+    assert VEIL.redact({"sela": "Will"})[0] == {"seller": "buyer"}
 
 
 def test_of_a_schema_descriptions_are_text_and_the_rest_is_data() -> None:

@@ -315,7 +315,7 @@ async def test_a_key_without_the_scope_is_forbidden(market: TestMarket) -> None:
 @covers("error.code.internal_error", "error.type.internal_error")
 async def test_a_fault_of_ours_is_a_500_and_the_same_idempotency_key_works_afterwards(market: TestMarket) -> None:
     class Broken:
-        def roll(self, count: int) -> bytes:
+        def random_bytes(self, count: int) -> bytes:
             raise RuntimeError("no dice")
 
     world, headers = market.market.world, {"Idempotency-Key": "a-key-of-22-characters-"}

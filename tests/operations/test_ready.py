@@ -60,7 +60,7 @@ async def asked(readiness: Readiness) -> tuple[int, Any]:
 
 
 async def wrong(readiness: Readiness) -> dict[str, str]:
-    return {name: said for name, said in (await readiness.look()).items() if said != "ok"}
+    return {name: said for name, said in (await readiness.results()).items() if said != "ok"}
 
 
 async def marks(store: Store) -> int:

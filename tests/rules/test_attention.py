@@ -66,11 +66,11 @@ def test_a_deadline_that_stands_is_not_announced_again() -> None:
     facts = JobFacts(status=S.QUOTED, accept_by=after(1000))
     first = attention(facts, NOW)
     assert attention(facts, after(100), first) == first
-    assert attention(facts, after(950), first.told()) == Attention(Actor.BUYER, after(1000), None)
+    assert attention(facts, after(950), first.announced()) == Attention(Actor.BUYER, after(1000), None)
 
 
 def test_a_deadline_that_becomes_anothers_is_announced_to_it() -> None:
-    sellers = attention(JobFacts(status=S.QUOTE_REQUESTED, accept_by=after(1000)), NOW).told()
+    sellers = attention(JobFacts(status=S.QUOTE_REQUESTED, accept_by=after(1000)), NOW).announced()
     quoted = JobFacts(status=S.QUOTED, accept_by=after(1000))
     assert attention(quoted, after(400), sellers) == Attention(Actor.BUYER, after(1000), after(940))
 
@@ -81,10 +81,10 @@ def test_a_paid_job_is_looked_at_again_an_hour_after_its_deadline_until_that_was
     first = attention(facts, NOW)
     overdue = Attention(Actor.SELLER, after(1000), after(4600))
     assert first.notice_at == after(900)
-    assert attention(facts, after(900), first.told()) == overdue
+    assert attention(facts, after(900), first.announced()) == overdue
     assert attention(facts, after(950), overdue) == overdue
     told = JobFacts(status=S.IN_PROGRESS, deliver_by=after(1000), overdue_told=True, **paid)  # type: ignore[arg-type]
-    assert attention(told, after(4600), overdue.told()) == Attention(Actor.SELLER, after(1000), None)
+    assert attention(told, after(4600), overdue.announced()) == Attention(Actor.SELLER, after(1000), None)
 
 
 def test_a_job_that_can_still_be_paid_is_looked_at_when_that_ends() -> None:

@@ -83,21 +83,21 @@ def test_a_window_takes_its_calls_and_begins_again_when_it_has_ended() -> None:
     windows = FixedWindowCounter()
 
     def take(at: float) -> tuple[int, int]:
-        quota = windows.take(Rate.PAY, TWO, "a", at)
+        quota = windows.count(Rate.PAY, TWO, "a", at)
         return quota.remaining, quota.reset_seconds
 
     assert [take(at) for at in (100.0, 100.5, 159.0)] == [(1, 60), (0, 60), (-1, 1)]
     assert take(159.999) == (-2, 1)
     assert take(160.0) == (1, 60)
-    assert windows.take(Rate.PAY, TWO, "b", 160.0).remaining == 1
-    assert windows.take(Rate.READS, TWO, "a", 160.0).remaining == 1
+    assert windows.count(Rate.PAY, TWO, "b", 160.0).remaining == 1
+    assert windows.count(Rate.READS, TWO, "a", 160.0).remaining == 1
 
 
 def test_asking_whether_a_window_is_used_up_counts_nothing() -> None:
     windows = FixedWindowCounter()
     used = [windows.is_used_up(Rate.PAY, TWO, "a", 100.0)]
     for _ in range(2):
-        windows.take(Rate.PAY, TWO, "a", 100.0)
+        windows.count(Rate.PAY, TWO, "a", 100.0)
         used.append(windows.is_used_up(Rate.PAY, TWO, "a", 100.0))
     assert used == [False, False, True]
     assert windows.is_used_up(Rate.PAY, TWO, "a", 159.9) is True
@@ -111,18 +111,18 @@ def test_asking_whether_a_window_is_used_up_counts_nothing() -> None:
 def test_windows_that_have_ended_make_room_and_then_the_oldest_do() -> None:
     windows = FixedWindowCounter()
     windows.counts = {f"pay:{n}": (0.0, 2) for n in range(49_999)} | {"pay:late": (50.0, 2)}
-    assert windows.take(Rate.PAY, TWO, "late", 100.0).remaining == -1, "known windows are kept"
+    assert windows.count(Rate.PAY, TWO, "late", 100.0).remaining == -1, "known windows are kept"
     assert len(windows.counts) == 50_000
     longest = max(one.seconds for one in ALLOWANCES.values() if not one.shared)
     assert longest == 3600
-    windows.take(Rate.PAY, TWO, "new", 3600.0)
+    windows.count(Rate.PAY, TWO, "new", 3600.0)
     assert set(windows.counts) == {"pay:late", "pay:new"}, "what began an hour ago is forgotten"
     windows.counts = {f"pay:{n}": (0.0, 2) for n in range(50_000)}
-    windows.take(Rate.PAY, TWO, "new", 100.0)
+    windows.count(Rate.PAY, TWO, "new", 100.0)
     assert len(windows.counts) == 40_001, "otherwise the oldest fifth is"
     assert ("pay:9999" in windows.counts, "pay:10000" in windows.counts) == (False, True)
     windows.counts = {f"pay:{n}": (0.0, 2) for n in range(49_999)}
-    windows.take(Rate.PAY, TWO, "new", 3599.0)
+    windows.count(Rate.PAY, TWO, "new", 3599.0)
     assert len(windows.counts) == 50_000, "there is room for the last"
 
 

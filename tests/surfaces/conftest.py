@@ -46,7 +46,7 @@ class SeededDice:
 
     rolled = 0
 
-    def roll(self, count: int) -> bytes:
+    def random_bytes(self, count: int) -> bytes:
         self.rolled += 1
         return b"".join(sha256(b"%d:%d" % (self.rolled, block)).digest() for block in range(count // 32 + 1))[:count]
 

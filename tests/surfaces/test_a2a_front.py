@@ -311,7 +311,7 @@ async def test_what_is_answered_in_front_is_counted_as_what_the_sdk_answers(
         market.config = house(Limits())
         for rate in (Rate.READS, Rate.ANONYMOUS_FAILURES):
             for _ in range(ALLOWANCES[rate].calls - 2):
-                market.windows.take(rate, ALLOWANCES[rate], IP, 0.0)
+                market.windows.count(rate, ALLOWANCES[rate], IP, 0.0)
         with monkeypatch.context() as patch:
             wire = Wire(market, patch, fronted=fronted)
             heard.append([await wire.post(called(form, "show_tree")) for _ in range(4)])

@@ -185,9 +185,9 @@ async def test_beyond_its_window_no_strangers_large_body_is_read_over_a_protocol
 
         assert await is_read(LARGE_CALLS[path])
         for _ in range(ALLOWANCES[rate].calls - 1):
-            door.windows.take(rate, ALLOWANCES[rate], "127.0.0.1", market.clock.monotonic())
+            door.windows.count(rate, ALLOWANCES[rate], "127.0.0.1", market.clock.monotonic())
         assert await is_read(LARGE_CALLS[path])
-        door.windows.take(rate, ALLOWANCES[rate], "127.0.0.1", market.clock.monotonic())
+        door.windows.count(rate, ALLOWANCES[rate], "127.0.0.1", market.clock.monotonic())
         assert not await is_read(LARGE_CALLS[path])
         assert not await is_read(LARGE_CALLS[path], **{"X-API-Key": "as_test_" + "x" * 43})
         assert await is_read(LARGE_CALLS[path], **{"X-API-Key": agent.keys["test"]}), "a key has windows of its own"

@@ -50,7 +50,7 @@ def exhaust(market: TestMarket, bucket: str) -> None:
     door = market.market
     door.config = replace(door.config, limits=replace(door.config.limits, enforced=True))
     for _ in range(ALLOWANCES[Rate.PROTOCOL_REQUESTS].calls):
-        door.windows.take(Rate.PROTOCOL_REQUESTS, ALLOWANCES[Rate.PROTOCOL_REQUESTS], bucket, market.clock.monotonic())
+        door.windows.count(Rate.PROTOCOL_REQUESTS, ALLOWANCES[Rate.PROTOCOL_REQUESTS], bucket, market.clock.monotonic())
 
 
 async def knock(http: httpx.AsyncClient, what: str, agent: Agent | None = None) -> httpx.Response:

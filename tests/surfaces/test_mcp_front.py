@@ -115,7 +115,7 @@ async def test_what_is_answered_in_front_is_counted_as_what_the_sdk_answers(
         market.config = house(Limits())
         for rate in (Rate.PROTOCOL_REQUESTS, Rate.READS, Rate.ANONYMOUS_FAILURES):
             for _ in range(ALLOWANCES[rate].calls - 2):
-                market.windows.take(rate, ALLOWANCES[rate], IP, 0.0)
+                market.windows.count(rate, ALLOWANCES[rate], IP, 0.0)
         async with wired(market, monkeypatch, fronted=fronted) as wire:
             heard.append([told(await wire.post(one)) for one in asked for _ in range(4)])
     assert heard[0] == heard[1]

@@ -39,7 +39,7 @@ class RateLimitCounter:
 
     def of_address(self, rate: Rate, ip: str) -> RateLimitStatus:
         """Count a call of this address, in this process only."""
-        return self.windows.take(rate, ALLOWANCES[rate], bucket_of(ip), self.clock.monotonic())
+        return self.windows.count(rate, ALLOWANCES[rate], bucket_of(ip), self.clock.monotonic())
 
     def spent_by(self, ip: str) -> Rate | None:
         """Return a rate limit that this address has used up, or None; count nothing."""
@@ -49,6 +49,6 @@ class RateLimitCounter:
 
     async def _take(self, rate: Rate, allowance: RateLimit, bucket: str) -> RateLimitStatus:
         if not allowance.shared:
-            return self.windows.take(rate, allowance, bucket, self.clock.monotonic())
+            return self.windows.count(rate, allowance, bucket, self.clock.monotonic())
         now = self.clock.now()
         return await self.store.write(lambda tx: take_shared(tx, rate, allowance, bucket, now), "count")

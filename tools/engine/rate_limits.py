@@ -100,7 +100,7 @@ class FixedWindowCounter:
     def __init__(self) -> None:
         self.counts: dict[str, tuple[float, int]] = {}  # bucket -> (began, calls)
 
-    def take(self, rate: Rate, allowance: RateLimit, bucket: str, now_seconds: float) -> RateLimitStatus:
+    def count(self, rate: Rate, allowance: RateLimit, bucket: str, now_seconds: float) -> RateLimitStatus:
         """Count one call and return the quota; `remaining` is negative over the limit."""
         name = f"{rate}:{bucket}"
         began, calls = self.counts.get(name, (now_seconds, 0))

@@ -26,7 +26,7 @@ class Attention:
             return False
         return self.notice_at <= now < self.act_by
 
-    def told(self) -> "Attention":
+    def announced(self) -> "Attention":
         """Return a copy in which the deadline is announced."""
         return replace(self, notice_at=None)
 

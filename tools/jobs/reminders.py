@@ -38,7 +38,7 @@ def _tell(ctx: TxContext, row: JobRow) -> int:
         record_event(ctx, seen, notice.event, None, {"deliver_by": stamp_or_none(seen.row.deliver_by)})
         changes["overdue_told_for"] = seen.row.deliver_by
         said += 1
-    _look_again(ctx, seen, before.told(), changes)
+    _look_again(ctx, seen, before.announced(), changes)
     return said
 
 

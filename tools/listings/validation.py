@@ -116,7 +116,7 @@ class CurrentListing:
     """A listing before an offer changes it."""
 
     version: int | None
-    said: dict[str, Json]
+    arguments: dict[str, Json]
     input: SchemaAndExample
     output: SchemaAndExample
 
@@ -145,7 +145,7 @@ async def judge_offer(read_ctx: ReadContext, offer: Offer) -> JudgedOffer:
     old = NOTHING
     if isinstance(offer, UpdateListing):
         old = await read_ctx.store.read(lambda tx: _old(tx, offer.listing_id, read_ctx))
-        said = {**_still_fitting(old.said, said), **said}
+        said = {**_still_fitting(old.arguments, said), **said}
     faults, warnings, acceptance = ErrorCollector(), list[str](), said.get("acceptance")
     pricing, asked, given = dict[str, Any](), old.input, old.output
     with faults.catch():

@@ -50,7 +50,7 @@ class Folded:
         default_factory=lambda: defaultdict(lambda: defaultdict(CounterpartyTotals))
     )
 
-    def take(self, job: JobRow, mark: JobContribution, agent_id: str, role: Actor) -> None:
+    def add(self, job: JobRow, mark: JobContribution, agent_id: str, role: Actor) -> None:
         other_id = job.buyer_id if role is Actor.SELLER else job.seller_id
         part = contribution(mark, role, first_party=job.first_party)
         counterparty, dealings = dealings_of(mark, role, other_id, first_party=job.first_party)
@@ -143,7 +143,7 @@ def _folded(tx: Tx, ids: Ids) -> Folded:
     folded = Folded()
     for query, role in ((jobs_of_sellers, Actor.SELLER), (jobs_of_buyers, Actor.BUYER)):
         for job, mark in _marked(tx, tx.all(query, ids=listed(ids))):
-            folded.take(job, mark, job.seller_id if role is Actor.SELLER else job.buyer_id, role)
+            folded.add(job, mark, job.seller_id if role is Actor.SELLER else job.buyer_id, role)
     return folded
 
 

@@ -67,7 +67,7 @@ class Redactor:
         """
         return _in_json(self._in_data, self._in_members, value)
 
-    def said(self, value: Json) -> tuple[Json, int]:
+    def redact(self, value: Json) -> tuple[Json, int]:
         """Redact JSON that one party wrote to the other; all of it is text."""
         return _in_json(self._in_text, self._in_text, value)
 

@@ -275,7 +275,7 @@ def _settle(ctx: TxContext, row: WebhookRow, delivery: DeliveryRow, attempted: A
         last_attempt_at=ctx.now,
     )
     failures = 0 if attempted.taken else row.failures + given_up
-    reason = "gone" if attempted.gone else "failures" if failures >= MAX_FAILURES else None
+    reason = "gone" if attempted.is_gone else "failures" if failures >= MAX_FAILURES else None
     if row.status is WebhookStatus.DISABLED:
         ctx.tx.change(row, sending=None, due_at=None, failures=failures)
     elif reason is None:

@@ -74,7 +74,7 @@ class Attempted:
         return self.status is not None and 200 <= self.status < 300
 
     @property
-    def gone(self) -> bool:
+    def is_gone(self) -> bool:
         return self.status == GONE
 
     @property
@@ -91,7 +91,7 @@ def next_wait_seconds(attempt: int, attempted: Attempted, chance: int) -> float 
 
     `chance` is 0 to 65535, for the jitter. A Retry-After that is longer is obeyed, up to a day.
     """
-    if attempted.gone or attempt >= MAX_ATTEMPTS:
+    if attempted.is_gone or attempt >= MAX_ATTEMPTS:
         return None
     spread = 1 - JITTER + 2 * JITTER * chance / _NUMBERS
     asked = min(attempted.retry_after_seconds, MAX_WAIT_IN_SECONDS)

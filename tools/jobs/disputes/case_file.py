@@ -113,8 +113,8 @@ class _Writer:
     def data(self, part: str, text: str | None) -> Json:
         return None if text is None else self._counted(part, self.veil.data(orjson.loads(text)))
 
-    def said(self, part: str, text: str | None) -> Json:
-        return None if text is None else self._counted(part, self.veil.said(orjson.loads(text)))
+    def redacted(self, part: str, text: str | None) -> Json:
+        return None if text is None else self._counted(part, self.veil.redact(orjson.loads(text)))
 
     def schema(self, part: str, text: str | None) -> Json:
         return None if text is None else self._counted(part, self.veil.schema(orjson.loads(text)))
@@ -193,7 +193,7 @@ def _listing(writer: _Writer, found: Evidence) -> dict[str, Json] | None:
         "output_schema": writer.schema("listing", found.documents["output_schema"]),
         "example_input": writer.data("listing", promised.example_input),
         "example_output": writer.data("listing", promised.example_output),
-        "acceptance": writer.said("listing", row.acceptance),
+        "acceptance": writer.redacted("listing", row.acceptance),
         "changed_since_order": promised.changed_since,
     }
 
@@ -204,7 +204,7 @@ def _message(counts: Counter[str], found: Evidence, row: MessageRow) -> dict[str
     return {
         "from": {job.buyer_id: "buyer", job.seller_id: "seller"}.get(row.sender_id or "", "system"),
         "body": writer.text("messages", row.body),
-        "data": writer.said("messages", row.data),
+        "data": writer.redacted("messages", row.data),
         "content_warnings": orjson.loads(row.content_warnings),
         "created_at": stamp(row.created_at),
     }

@@ -167,7 +167,7 @@ class ResolveJob(Arguments):
         return self
 
     @property
-    def said(self) -> Outcome:
+    def ruled(self) -> Outcome:
         found = self.verdict or self.outcome
         assert found is not None
         return Outcome(found)
@@ -193,7 +193,7 @@ def resolve_job(ctx: TxContext, ruling: ResolveJob) -> Dispute | MarketError:
     case = _case_of(ctx.tx, seen)
     if case is None:
         return InvalidTransition(f"the job is {seen.row.status}: it was never disputed", status=seen.row.status)
-    if case.resolved_by == "operator" and case.outcome == ruling.said:
+    if case.resolved_by == "operator" and case.outcome == ruling.ruled:
         return _record(here, seen, operator=True)
     if case.status is not DisputeStatus.ESCALATED:
         why = "its panel decides" if case.status is DisputeStatus.PANEL else "it is decided"
@@ -203,7 +203,7 @@ def resolve_job(ctx: TxContext, ruling: ResolveJob) -> Dispute | MarketError:
             status=seen.row.status,
             dispute_status=case.status.value,
         )
-    return _record(here, operator_verdict(here, seen, ruling.said, ruling.note), operator=True)
+    return _record(here, operator_verdict(here, seen, ruling.ruled, ruling.note), operator=True)
 
 
 def _read(tx: Tx, read_ctx: ReadContext, dispute_id: str) -> tuple[Dispute, Evidence | None]:
