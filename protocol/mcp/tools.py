@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import mcp_types as t
@@ -162,8 +162,12 @@ class Tools:
         return said.with_more(tuple(text for text, holds in more.items() if holds), self.telling.named(**beside))
 
 
+@cache
 def tool_of(op: Operation, is_anonymous: bool) -> t.Tool:
-    """Return the tool for the list; `keyless` is for connections without a credential."""
+    """Return the tool for the list; `is_anonymous` is for connections without a credential.
+
+    Callers share the tool and must not change it.
+    """
     codes = ", ".join(sorted({error.code for error in op.errors}))
     return t.Tool(
         name=op.name,

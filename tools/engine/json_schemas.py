@@ -1,6 +1,6 @@
 """JSON Schemas of an operation's arguments and answers, as every surface publishes them."""
 
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Any
 
@@ -12,8 +12,12 @@ from tools.kernel.records import record_schema
 Schema = dict[str, Any]
 
 
+@cache
 def input_schema(op: Operation) -> Schema:
-    """Return the schema of the arguments: one flat object without composition at the root."""
+    """Return the schema of the arguments: one flat object without composition at the root.
+
+    Callers share the result and must not change it.
+    """
     schema = op.input.model_json_schema(schema_generator=_Untitled)
     for part in (schema, *schema.get("$defs", {}).values()):
         part.pop("title", None)
