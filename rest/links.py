@@ -1,5 +1,6 @@
 """Links of openapi.json: from an answer to every read that its ids lead to."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tools.engine.registry import Operation
@@ -8,7 +9,7 @@ Schema = dict[str, Any]
 SCHEMAS = "#/components/schemas/"
 
 
-def links_of(op: Operation, shape: Schema, schemas: dict[str, Schema], served: list[Operation]) -> Schema:
+def links_of(op: Operation, shape: Schema, schemas: dict[str, Schema], served: Sequence[Operation]) -> Schema:
     """Return links from an answer to every GET whose path its ids can fill."""
     ids = _ids(shape, schemas)
     return {

@@ -1,7 +1,8 @@
 """Builds openapi.json from the registry: OpenAPI 3.1 with JSON Schema 2020-12, one entry per REST operation."""
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib.metadata import metadata
 from typing import Any
 
@@ -62,15 +63,25 @@ def openapi(operations: Iterable[Operation], config: MarketConfig) -> Schema:
 
     Raises TypeError if two different schemas share a name.
     """
-    served = [op for op in operations if Surface.REST in op.surfaces]
+    shared = _shared(tuple(op for op in operations if Surface.REST in op.surfaces))
+    return {
+        "openapi": "3.1.1",
+        "info": _info(config),
+        "servers": [{"url": config.base_url}],
+        **shared,
+        "components": {**shared["components"], "securitySchemes": security_schemes(config)},
+        "externalDocs": {"description": "Every error and what to do", "url": config.docs_url},
+    }
+
+
+@cache
+def _shared(served: tuple[Operation, ...]) -> Schema:
+    """Return the parts of the document that every market has; callers must not change them."""
     parts, paths = Components(), dict[str, Schema]()
     for op in served:
         paths.setdefault(op.path, {})[op.method.lower()] = _operation(op, parts, served)
     paths |= login_path()
     return {
-        "openapi": "3.1.1",
-        "info": _info(config),
-        "servers": [{"url": config.base_url}],
         "tags": [
             *_tags(served),
             {"name": LOGIN, "description": "Access tokens: an endpoint of OAuth's, with OAuth's own errors."},
@@ -81,9 +92,7 @@ def openapi(operations: Iterable[Operation], config: MarketConfig) -> Schema:
             "schemas": dict(sorted(parts.schemas.items())),
             "responses": dict(sorted(parts.responses.items())),
             "headers": documented([paths, parts.responses]),
-            "securitySchemes": security_schemes(config),
         },
-        "externalDocs": {"description": "Every error and what to do", "url": config.docs_url},
     }
 
 
@@ -127,13 +136,13 @@ def _info(config: MarketConfig) -> Schema:
     return {"title": config.title, "version": config.version, "description": DESCRIPTION, **named}
 
 
-def _tags(served: list[Operation]) -> list[Schema]:
+def _tags(served: Sequence[Operation]) -> list[Schema]:
     names = dict.fromkeys(op.toolset for op in served)
     members = {name: ", ".join(op.name for op in served if op.toolset == name) for name in names}
     return [{"name": name, "description": f"{name.capitalize()}: {members[name]}."} for name in names]
 
 
-def _operation(op: Operation, parts: Components, served: list[Operation]) -> Schema:
+def _operation(op: Operation, parts: Components, served: Sequence[Operation]) -> Schema:
     arguments = Input(op, parts)
     body = arguments.body()
     wanted = " or ".join(f"`{scope}`" for scope in (*op.scopes, "*"))
@@ -241,7 +250,7 @@ def _header(name: str, description: str, schema: Schema) -> Schema:
     return {"name": name, "in": "header", "required": False, "description": description, "schema": schema}
 
 
-def _successes(op: Operation, parts: Components, served: list[Operation]) -> Responses:
+def _successes(op: Operation, parts: Components, served: Sequence[Operation]) -> Responses:
     if op.document is not None:
         what, schema = inspect.getdoc(op.document), parts.record(op.document)
         return {"200": {"description": what, "headers": headers_named(), "content": {JSON: {"schema": schema}}}}
