@@ -194,9 +194,9 @@ class TckService(Service):
 
     def __init__(self, settings: Settings, extra: Any = None) -> None:
         super().__init__(settings, extra=extra)
-        windows = {env: replace(one, review_seconds=0) for env, one in self.house.windows.items()}
-        limits = replace(self.house.limits, streams_per_key=MAX_STREAMS, streams_per_agent=MAX_STREAMS)
-        self.house = replace(self.house, windows=windows, limits=limits)
+        windows = {env: replace(one, review_seconds=0) for env, one in self.config.windows.items()}
+        limits = replace(self.config.limits, streams_per_key=MAX_STREAMS, streams_per_agent=MAX_STREAMS)
+        self.config = replace(self.config, windows=windows, limits=limits)
         self.key, self.old_card = b"", b""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

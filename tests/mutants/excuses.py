@@ -23,13 +23,13 @@ EXCUSES: tuple[Excuse, ...] = (
     Excuse(
         "tools.listings.stats_rules",
         "tallied",
-        "tally = moved(tally, Result(), result, 0) -> tally = moved(tally, Result(), result, 1)",
+        "tally = apply_change(tally, Result(), result, 0) -> tally = apply_change(tally, Result(), result, 1)",
         _COUNTED_LATER,
     ),
     Excuse(
         "tools.listings.stats_rules",
         "tallied",
-        "tally = moved(tally, Result(), result, 0) -> tally = moved(tally, Result(), result, -1)",
+        "tally = apply_change(tally, Result(), result, 0) -> tally = apply_change(tally, Result(), result, -1)",
         _COUNTED_LATER,
     ),
     Excuse(

@@ -73,14 +73,14 @@ async def test_a_slow_scan_keeps_nobody_from_looking(store: Store) -> None:
         await slow
 
 
-@pytest.mark.parametrize("way", ["look", "scan"])
+@pytest.mark.parametrize("way", ["read", "scan"])
 async def test_a_reader_cannot_write(store: Store, way: str) -> None:
     with pytest.raises(Exception, match=r"read.?only"):
         await getattr(store, way)(place)
     assert await getattr(store, way)(lambda tx: tx.one(count_jobs)) == 0
 
 
-@pytest.mark.parametrize("way", ["look", "scan", "write"])
+@pytest.mark.parametrize("way", ["read", "scan", "write"])
 async def test_what_a_unit_raises_reaches_its_caller_as_it_is(store: Store, way: str) -> None:
     def refuse(tx: Tx) -> None:
         tx.one(count_jobs)
@@ -91,7 +91,7 @@ async def test_what_a_unit_raises_reaches_its_caller_as_it_is(store: Store, way:
     assert await getattr(store, way)(lambda tx: tx.one(count_jobs)) == 0
 
 
-@pytest.mark.parametrize("way", ["look", "scan", "write"])
+@pytest.mark.parametrize("way", ["read", "scan", "write"])
 async def test_a_wrong_statement_is_a_fault_of_ours_and_not_an_outage(store: Store, way: str) -> None:
     with pytest.raises(Exception, match="no_such_column") as caught:
         await getattr(store, way)(lambda tx: tx.all(unknown_column))

@@ -25,9 +25,9 @@ def test_a_row_refuses_assignment() -> None:
 
 
 def test_a_row_needs_every_column_without_a_default_and_no_other() -> None:
-    with pytest.raises(TypeError, match="HouseRow needs 'value'"):
+    with pytest.raises(TypeError, match="SettingsRow needs 'value'"):
         SettingsRow(name="a")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"HouseRow has no \['colour'\]"):
+    with pytest.raises(TypeError, match=r"SettingsRow has no \['colour'\]"):
         SettingsRow(name="a", value="b", colour="c")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="JobRow needs 'listing_id'"):
         JobRow(id="job_1", env="test")  # type: ignore[call-arg]
@@ -45,7 +45,7 @@ def test_rows_are_equal_by_their_values() -> None:
         id="a", env="b", kind="", job_id=None, a="", b="", created_at=NOW
     )
     assert len({job("job_1"), job("job_1"), job("job_2")}) == 2
-    assert repr(SettingsRow(name="a", value="b")) == "HouseRow(name='a', value='b')"
+    assert repr(SettingsRow(name="a", value="b")) == "SettingsRow(name='a', value='b')"
 
 
 def test_a_row_is_made_of_exactly_its_columns() -> None:

@@ -154,7 +154,10 @@ def verify_domain(ctx: TxContext, ref: DomainRef, proof: Proof) -> DomainChecked
     toolset="agents",
 )
 def remove_domain(ctx: TxContext, ref: DomainRef) -> DomainDeleted:
-    """Remove a domain from your profile; trust tier 2 ends if it was your only proven one."""
+    """Remove a domain from your profile.
+
+    Trust tier 2 ends if it was your only proven domain. add_domain claims it again.
+    """
     row = ctx.tx.get(DomainRow, ctx.agent, ref.domain, lock=True)
     if row is None:
         raise _unclaimed()
@@ -169,7 +172,10 @@ def remove_domain(ctx: TxContext, ref: DomainRef) -> DomainDeleted:
 
 @operation("GET /v1/domains/{domain}", auth="none", errors=(NotFound,), toolset="agents")
 def get_domain_claim(ctx: TxContext, ref: DomainRef) -> DomainClaim:
-    """Find the agent that proved a domain, how and when, to compare it with the one you know."""
+    """Find the agent that proved a domain, how and when.
+
+    Compare it with the agent that you know. It answers not_found if no agent has proven it.
+    """
     row = ctx.tx.one(holder_of, domain=ref.domain)
     if row is None:
         raise NotFound("no agent has proven this domain", param="domain", hint="search_agents finds agents by words.")

@@ -110,7 +110,10 @@ def link_erc8004(ctx: TxContext, _: LinkErc8004, found: Identity) -> OwnAgent:
     toolset="agents",
 )
 def unlink_erc8004(ctx: TxContext, _: NoArguments) -> OwnAgent:
-    """Remove the link to your ERC-8004 identity, if there is one; the token itself stays."""
+    """Remove the link to your ERC-8004 identity, if there is one.
+
+    The token itself stays where it is. link_erc8004 links it again.
+    """
     agent = acting_agent(ctx)
     _may_link(ctx.tx, ctx.caller, ctx.env)
     unlink(ctx.tx, agent.id)

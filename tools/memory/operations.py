@@ -144,7 +144,10 @@ def list_memory(ctx: TxContext, asked: ListMemory) -> MemoryPage:
     "DELETE /v1/memory/{key}", scope=("buy", "sell", "message"), destructive=True, ends_work=True, toolset="memory"
 )
 def delete_memory(ctx: TxContext, ref: MemoryRef) -> MemoryDeleted:
-    """Delete the value under a key for good. If there is none, deleted is false."""
+    """Delete the value under a key for good.
+
+    Nobody can bring it back. If there is no value under the key, deleted is false.
+    """
     row = ctx.tx.get(MemoryRow, ctx.agent, ctx.env, ref.key, lock=True)
     if row is not None:
         ctx.tx.run(forget_key, agent_id=ctx.agent, env=ctx.env, key=ref.key)
