@@ -32,7 +32,6 @@ from server.serve import Server, uvicorn_config
 from server.settings import read_settings
 from server.webhook_sender import Sender
 from storage.query import Query
-from storage.sqlite import SQLiteStore
 from storage.store import Store
 from storage.transaction import Tx
 from storage.vocabulary import ThreadKind
