@@ -59,7 +59,7 @@ NEVER_DONE = {  # may end a run without a 2xx
 EXCUSES = (
     Excuse(
         "invalid_request",
-        "must be a whole number(, not a decimal number| of minor units: .*)$",
+        "(must be a whole number(, not a decimal number| of minor units: .*)|send a JSON integer: .*)$",
         "to JSON Schema 5.0 is an integer; amounts are not guessed",
     ),
     Excuse("invalid_request", "should have at least . characters?$", "counted without the white space around it"),
