@@ -2,6 +2,7 @@
 PYTHON ?= python3.11
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
+# --no-deps: the lock files name every package, and older versions of pip ask for newer ones through extras
 # compiled modules are kept: every server a test starts would else compile all of them again
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -9,12 +10,12 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .venv/.installed: requirements.lock pyproject.toml
 	test -x $(PY) || $(PYTHON) -m venv .venv
-	$(PIP) install --require-hashes -r requirements.lock
+	$(PIP) install --require-hashes --no-deps -r requirements.lock
 	$(PIP) install --no-deps --no-build-isolation -e .
 	touch $@
 
 .venv/.installed-test: .venv/.installed requirements-test.lock
-	$(PIP) install --require-hashes -r requirements-test.lock
+	$(PIP) install --require-hashes --no-deps -r requirements-test.lock
 	touch $@
 
 install: .venv/.installed

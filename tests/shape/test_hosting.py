@@ -119,7 +119,7 @@ def test_the_image_holds_the_packages_and_asks_its_own_readiness() -> None:
     assert copied == set(PACKAGES)
     assert found(r"^(USER emporion)$", text)
     assert text.index("USER emporion") < text.index("ENTRYPOINT")
-    assert "--require-hashes -r requirements.lock" in text
+    assert "--require-hashes --no-deps -r requirements.lock" in text
     versions = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     assert versions == ">=3.11,<3.14"
     assert set(re.findall(r"^FROM (\S+)", text, re.MULTILINE)) == {"python:3.12-slim"}
