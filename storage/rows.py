@@ -7,8 +7,9 @@ import types
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, ClassVar, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
+import orjson
 from sqlalchemy import BigInteger, Boolean, Column, LargeBinary, MetaData, Table, Text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
@@ -58,6 +59,19 @@ class EnumText(TypeDecorator[StrEnum]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> StrEnum | None:
         return None if value is None else self.words(value)
+
+
+class JsonText(TypeDecorator[Any]):
+    """A JSON value, stored as text. Do not use it for documents that are hashed: their text must stay as it is."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        return None if value is None else orjson.dumps(value).decode()
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        return None if value is None else orjson.loads(value)
 
 
 # STRICT tables know only INTEGER, REAL, TEXT and BLOB.
@@ -110,6 +124,10 @@ class Row:
             raise TypeError(f"{type(self).__name__} needs {missing}") from None
         if given:
             raise TypeError(f"{type(self).__name__} has no {sorted(given)}")
+
+    def with_(self, **changes: object) -> Self:
+        """Return a copy with other values in these columns; it is not written."""
+        return type(self)(**(self.__dict__ | changes))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a {type(self).__name__} is a value: use tx.change(row, {name}=…)")

@@ -55,6 +55,10 @@ class ServedElsewhere(Unavailable): ...
 class LockTimeout(Unavailable): ...
 
 
+class MissingRow(Exception):
+    """A row that another row refers to does not exist."""
+
+
 class Cursor(Protocol):
     """The part of a DB-API cursor that sqlite3 and psycopg share."""
 
@@ -125,6 +129,16 @@ class Tx:
         `lock` it if your decision must still be true when you write.
         """
         found: R | None = self.one(by_key(kind.__table__, lock), **dict(zip(kind.__key__, key, strict=True)))
+        return found
+
+    def need(self, kind: type[R], *key: object, lock: bool = False) -> R:
+        """Return the row with this primary key, which another row refers to.
+
+        Raises MissingRow if it does not exist, because the data then contradicts itself.
+        """
+        found = self.get(kind, *key, lock=lock)
+        if found is None:
+            raise MissingRow(f"{kind.__table__.name} has no row {key}")
         return found
 
     def one(self, query: Query[T], /, **values: object) -> T | None:

@@ -43,7 +43,7 @@ def begin_job(
         due = payment_falls_due(ctx, JobSnapshot(row, (), frozenset()), ctx.windows.payment_seconds)
     else:
         due = {"deliver_by": in_seconds(ctx, turnaround_seconds)}
-    row = ctx.tx.add(with_waiting_columns(JobRow(**(row.__dict__ | due)), ctx.now))
+    row = ctx.tx.add(with_waiting_columns(row.with_(**due), ctx.now))
     new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
     text = text_of(ctx.tx, bounty.job_input)
     assert text is not None

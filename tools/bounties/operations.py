@@ -31,7 +31,7 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.document_validation import canonical_document, judge_schema
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_bounty
-from tools.engine.paging import as_many_as_fit, cursor_to, place_of
+from tools.engine.paging import as_many_as_fit, cursor_to, page, place_of
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
 from tools.engine.stored_documents import Document, keep_document
@@ -225,15 +225,18 @@ def list_my_bounties(ctx: TxContext, asked: ListMyBounties) -> BountyPage:
 
     Next: list_proposals of an open one.
     """
-    before = place_of(ctx, "list_my_bounties", asked, asked.cursor, ctx.agent) or "bty_~"
-    rows = ctx.tx.all(bounties_of_buyer, buyer_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1)
-    page = as_many_as_fit(bounty_records(ctx.tx, rows[: asked.limit], ctx.now, brief=True))
-    more = len(rows) > len(page)
+    found = page(
+        ctx,
+        "list_my_bounties",
+        asked,
+        lambda before, most: ctx.tx.all(bounties_of_buyer, buyer_id=ctx.agent, env=ctx.env, before=before, limit=most),
+        lambda rows: bounty_records(ctx.tx, rows, ctx.now, brief=True),
+        lambda row: row.id,
+        first="bty_~",
+        owner=ctx.agent,
+    )
     return BountyPage(
-        data=page,
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_my_bounties", asked, page[-1].id, ctx.agent) if more else None,
-        hint=None if page else "You have posted none: create_bounty says what you need.",
+        **found, hint=None if found["data"] else "You have posted none: create_bounty says what you need."
     )
 
 

@@ -1,10 +1,10 @@
 """Pagination: a cursor is valid only for the operation, environment, filters and owner it was made for."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from tools.engine.arguments import Arguments
+from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor
 from tools.kernel.cursors import BadCursor, cursor_key, read_cursor, write_cursor
@@ -12,6 +12,7 @@ from tools.kernel.errors import Json
 from tools.kernel.records import encode
 
 T = TypeVar("T")
+R = TypeVar("R")
 MAX_PAGE = 1_048_576  # bytes; a page ends before the record that would exceed it
 
 
@@ -24,6 +25,34 @@ def as_many_as_fit(records: Iterable[T]) -> list[T]:
             break
         page.append(record)
     return page
+
+
+def page(
+    ctx: TxContext | ReadContext,
+    operation: str,
+    asked: Listed,
+    rows_after: Callable[[Any, int], Sequence[R]],
+    to_records: Callable[[Sequence[R]], Iterable[T]],
+    place_of_row: Callable[[R], Json],
+    *,
+    first: Json = None,
+    owner: str | None = None,
+) -> dict[str, Any]:
+    """Return `data`, `has_more` and `next_cursor` of one page of a list.
+
+    `rows_after(place, most)` reads the rows behind a place; the first page begins at `first`. `to_records` makes one
+    record for each row. A page ends early if its records exceed MAX_PAGE bytes. Raises InvalidCursor.
+    """
+    place = place_of(ctx, operation, asked, asked.cursor, owner)
+    rows = rows_after(first if place is None else place, asked.limit + 1)
+    data = as_many_as_fit(to_records(rows[: asked.limit]))
+    more = len(rows) > len(data)
+    last = place_of_row(rows[len(data) - 1]) if more else None
+    return {
+        "data": data,
+        "has_more": more,
+        "next_cursor": cursor_to(ctx, operation, asked, last, owner) if more else None,
+    }
 
 
 def place_of(

@@ -7,7 +7,7 @@ import orjson
 from pydantic import Field
 
 from storage.jobs import close_refund
-from storage.tables import DisputeRow, JobEventRow, JobRow, OpenRefundRow
+from storage.tables import JobEventRow, JobRow, OpenRefundRow
 from storage.transaction import Tx
 from storage.vocabulary import FINAL, FINISHED, Actor, ClosedAs, DisputeStatus, JobStatus, Outcome
 from tools.engine.arguments import Arguments
@@ -138,7 +138,7 @@ def apply_move(
     """
     changes = {"updated_at": ctx.now} | changes
     changes |= {"status": move.target.value, "closed_as": move.closes and move.closes.value}
-    moved = replace(seen, row=JobRow(**(seen.row.__dict__ | changes)))
+    moved = replace(seen, row=seen.row.with_(**changes))
     changes["forget_at"] = ctx.now + KEPT_UNPAID if forgets(moved.facts) else None
     row = ctx.tx.change(seen.row, **changes, **waiting_columns(moved, stored_waiting(seen.row), ctx.now))
     after = replace(seen, row=row)
@@ -246,11 +246,11 @@ def projected(seen: JobSnapshot, now: datetime) -> JobSnapshot:
         return seen
     case = seen.panel.case
     if isinstance(found, Escalate):
-        ended = DisputeRow(**(case.__dict__ | _ESCALATED | {"escalation_reason": found.reason.value}))
+        ended = case.with_(**(_ESCALATED | {"escalation_reason": found.reason.value}))
         return replace(seen, panel=replace(seen.panel, case=ended))
     changes = resolved_changes(found.outcome, "panel", case.verdict_by or now)
     decided = {"status": JobStatus.RESOLVED.value, "closed_as": ClosedAs.VERDICT.value}
-    return replace(seen, row=JobRow(**(seen.row.__dict__ | changes | decided | {"updated_at": case.verdict_by or now})))
+    return replace(seen, row=seen.row.with_(**(changes | decided | {"updated_at": case.verdict_by or now})))
 
 
 _ESCALATED: dict[str, object] = {"status": DisputeStatus.ESCALATED, "verdict_by": None}

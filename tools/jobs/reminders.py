@@ -43,7 +43,7 @@ def _tell(ctx: TxContext, row: JobRow) -> int:
 
 
 def _look_again(ctx: TxContext, seen: JobSnapshot, before: Attention, changes: dict[str, object]) -> None:
-    told = replace(seen, row=JobRow(**(seen.row.__dict__ | changes)))
+    told = replace(seen, row=seen.row.with_(**changes))
     ctx.tx.change(seen.row, **changes, **waiting_columns(told, before, ctx.now))
 
 

@@ -278,5 +278,5 @@ def _extend_payment_deadline(ctx: TxContext, seen: SeenPurchase) -> None:
     """
     job, until = seen.job.row, ends_at(seen.row.valid_before)
     if job.status == JobStatus.DELIVERED and job.pay_by is not None and job.pay_by < until:
-        moved = replace(seen.job, row=JobRow(**(job.__dict__ | {"pay_by": until})))
+        moved = replace(seen.job, row=job.with_(pay_by=until))
         ctx.tx.change(job, pay_by=until, updated_at=ctx.now, **waiting_columns(moved, stored_waiting(job), ctx.now))
