@@ -76,7 +76,7 @@ def _from_query(op: Operation, query: bytes) -> dict[str, Json]:
     if not query:
         return {}
     try:
-        pairs = _pairs(query.decode("ascii"))
+        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError:
         raise InvalidRequest("the query string is not valid percent-encoded UTF-8", param="query") from None
     kinds, found = _kinds(op), dict[str, Json]()
@@ -87,19 +87,6 @@ def _from_query(op: Operation, query: bytes) -> dict[str, Json]:
             )
         found[name] = kinds.get(name, str)(value)
     return found
-
-
-def _pairs(query: str) -> list[tuple[str, str]]:
-    """Return names and values in their order.
-
-    Raises ValueError for more than 50 of them, or for invalid UTF-8.
-    """
-    if "%" in query or "+" in query:
-        return parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
-    if query.count("&") >= MAX_FIELDS:
-        raise ValueError
-    parts = [part.partition("=") for part in query.split("&") if part]
-    return [(name, value) for name, _, value in parts]
 
 
 @cache

@@ -1,14 +1,23 @@
-"""Response headers of the REST API: ETags, rate limits, replays."""
+"""Response headers of the REST API: ETags, rate limits, replays, deprecation and x402 payments."""
 
+from calendar import timegm
+from dataclasses import replace
+from datetime import UTC, datetime, time
+from email.utils import format_datetime
 from hashlib import sha256
 from typing import Any
 
 import orjson
+from starlette.types import Message, Send
 
+from tools.engine.deprecation import Deprecated
 from tools.engine.idempotency import Response
 from tools.engine.rate_limits import RateLimitStatus
+from tools.engine.registry import CATALOGUE, Operation
+from tools.purchases.quotes import header, settled_headers
 
 Headers = list[tuple[bytes, bytes]]
+CHANGELOG = "/v1/changelog"
 INTEGER, TEXT = {"type": "integer", "minimum": 0}, {"type": "string"}
 HEADERS: dict[str, tuple[str, dict[str, Any]]] = {
     "X-Request-Id": ("Names this request in the market's logs; quote it when asking for help.", TEXT),
@@ -103,3 +112,49 @@ def of_quota(quota: RateLimitStatus) -> Headers:
         (b"ratelimit-policy", b'"%s";q=%d;w=%d' % (name, quota.limit, quota.window_seconds)),
         (b"ratelimit", b'"%s";r=%d;t=%d' % (name, left, quota.reset_seconds)),
     ]
+
+
+def notice_of(op: Operation) -> Headers:
+    """Return the deprecation headers of an operation; none if it is not deprecated."""
+    said = op.deprecated
+    if said is None:
+        return []
+    headers = [(b"deprecation", b"@%d" % timegm(said.since.timetuple()))]
+    if said.sunset is not None:
+        headers.append((b"sunset", format_datetime(datetime.combine(said.sunset, time(), UTC), usegmt=True).encode()))
+    return [*headers, (b"link", _links(said).encode())]
+
+
+def with_deprecation_headers(send: Send, op: Operation) -> Send:
+    """Wrap `send` so that every answer has the operation's deprecation headers."""
+    headers = notice_of(op)
+
+    async def told(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *headers]}
+        await send(message)
+
+    return told
+
+
+def _links(deprecated: Deprecated) -> str:
+    links = [f'<{CHANGELOG}>; rel="deprecation"; type="application/json"']
+    if deprecated.successor is not None and "{" not in (path := CATALOGUE[deprecated.successor].path):
+        links.append(f'<{path}>; rel="successor-version"')
+    return ", ".join(links)
+
+
+def as_x402(answer: Response) -> tuple[Response, Headers]:
+    """Return an answer in the format of x402, and its headers.
+
+    In terms of payment `error` is a text, and a header has them in version 2. A result has headers with the
+    payment.
+    """
+    if answer.refused:
+        return answer, []
+    told = orjson.loads(answer.body)
+    if answer.error is not None:
+        return replace(answer, error=None), [(b"payment-required", header(told["required"]).encode())]
+    paid = told["paid"]
+    said, older = settled_headers(paid["transaction"], paid["network"], paid["payer"], paid["amount"])
+    return answer, [(b"payment-response", said.encode()), (b"x-payment-response", older.encode())]

@@ -11,16 +11,18 @@ from urllib.parse import parse_qsl, unquote_plus, urlsplit
 
 import orjson
 import structlog
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Scope, Send
 
 from rest.headers import Headers, of_quota
-from rest.routes import ApproachOf, ClientGone, Receive, Scope, Send, read_body, reply
+from rest.routes import ApproachOf, reply
 from tools.engine import oauth
 from tools.engine.client_assertions import TYPE
 from tools.engine.context import Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import Unauthenticated
 from tools.engine.oauth import OAuthRefusal
-from tools.engine.token_grants import TokenRequest, TokenResponse, grant
+from tools.engine.token_grants import TokenRequest, grant
 from tools.kernel.errors import MarketError
 from tools.kernel.strict_json import BadJson, parse
 
@@ -69,9 +71,9 @@ class OAuth:
     async def _token(self, scope: Scope, receive: Receive, send: Send) -> None:
         approach = self.approach_of(scope, Surface.REST)
         try:
-            body = await read_body(receive)
+            body = await Request(scope, receive).body()
             given = await grant(self.market, login_of(scope["headers"], body), approach)
-        except ClientGone:
+        except ClientDisconnect:
             return
         except OAuthRefusal as refusal:
             log.info("login", error=refusal.error, request_id=approach.request_id)
@@ -79,18 +81,21 @@ class OAuth:
             if counted.refusal is not None and counted.refusal.retryable:
                 await _wait(send, counted.refusal)
             else:
-                await _refuse(send, refusal, refusal.status, *self._basic(refusal))
+                basic = (b"www-authenticate", b'Basic realm="%s"' % self.market.config.brand.encode())
+                await _refuse(send, refusal, refusal.status, *([basic] if refusal.status == 401 else []))
         except MarketError as error:
             await _wait(send, error)
         else:
             log.info("login", agent_id=given.agent_id, scope=given.scope, request_id=approach.request_id)
             quota = of_quota(given.quota) if given.quota else []
-            await reply(send, 200, _told(given), [*UNSEEN, *quota], JSON)
-
-    def _basic(self, refusal: OAuthRefusal) -> Headers:
-        return [(b"www-authenticate", b'Basic realm="%s"' % self.market.config.brand.encode())] * (
-            refusal.status == 401
-        )
+            answer = {
+                "access_token": given.token,
+                "token_type": "Bearer",
+                "expires_in": given.seconds,
+                "scope": given.scope,
+                "agent_id": given.agent_id,
+            }
+            await reply(send, 200, orjson.dumps(answer), [*UNSEEN, *quota], JSON)
 
 
 def login_of(headers: Headers, body: bytes) -> TokenRequest:
@@ -199,17 +204,6 @@ def _documents(market: Market) -> dict[str, Document]:
     return found
 
 
-def _told(given: TokenResponse) -> bytes:
-    answer = {
-        "access_token": given.token,
-        "token_type": "Bearer",
-        "expires_in": given.seconds,
-        "scope": given.scope,
-        "agent_id": given.agent_id,
-    }
-    return orjson.dumps(answer)
-
-
 async def _refuse(send: Send, refusal: OAuthRefusal, status: int, *headers: tuple[bytes, bytes]) -> None:
     body = orjson.dumps({"error": refusal.error, "error_description": refusal.description})
     await reply(send, status, body, [*UNSEEN, *headers], JSON)
@@ -220,6 +214,6 @@ async def _wait(send: Send, error: MarketError) -> None:
 
     RFC 6749 has no error code for this at the token endpoint; the code is that of the authorization endpoint.
     """
-    body = orjson.dumps({"error": "temporarily_unavailable", "error_description": error.message})
     later = error.retry_after_seconds or 2
-    await reply(send, error.status, body, [*UNSEEN, (b"retry-after", b"%d" % later)], JSON)
+    refusal = OAuthRefusal("temporarily_unavailable", error.message)
+    await _refuse(send, refusal, error.status, (b"retry-after", b"%d" % later))

@@ -1,46 +1,22 @@
 """Builds openapi.json from the registry: OpenAPI 3.1 with JSON Schema 2020-12, one entry per REST operation."""
 
-import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.metadata import metadata
-from typing import Any
 
 import orjson
-from pydantic.json_schema import GenerateJsonSchema
 
 from rest.arguments import DRY_RUN
 from rest.credentials import LOGIN, SECURITY, login_path, security_schemes
-from rest.headers import QUOTA, documented, headers_named
-from rest.links import SCHEMAS, links_of
-from rest.webhooks import webhook_entries
-from tools import error_catalogue as catalogue
+from rest.headers import documented
+from rest.openapi_responses import JSON, TEXT, Components, refusals, relinked, successes
 from tools.engine.config import MarketConfig
 from tools.engine.context import Surface
-from tools.engine.errors import (
-    COMMON,
-    Forbidden,
-    HeadersTooLarge,
-    HostNotAllowed,
-    IdempotencyKeyReused,
-    InternalError,
-    InvalidIdempotencyKey,
-    OriginNotAllowed,
-    PayloadTooLarge,
-    UnsupportedMediaType,
-)
+from tools.engine.json_schemas import Schema, input_schema
 from tools.engine.registry import Operation
-from tools.kernel.errors import MarketError
-from tools.kernel.records import record_schema
+from tools.events.payloads import PAYLOADS
+from tools.events.webhooks.records import WebhookBody
 
-Schema = dict[str, Any]
-Responses = dict[str, Schema]
-REF = SCHEMAS + "{model}"
-JSON = "application/json"
-Refusal = type[MarketError]
-BOUNDS = (HostNotAllowed, OriginNotAllowed, PayloadTooLarge, UnsupportedMediaType, HeadersTooLarge)
-ANYWHERE: tuple[Refusal, ...] = (*COMMON, *BOUNDS, InternalError)
-ONLY_WRITES: frozenset[Refusal] = frozenset({InvalidIdempotencyKey, IdempotencyKeyReused})
 DESCRIPTION = """\
 A market where software agents hire each other and pay wallet to wallet in USDC.
 
@@ -49,8 +25,19 @@ Amounts are integers in USDC minor units (1000000 = 1 USDC), times ISO-8601 UTC.
 refused by name; JSON null means absent except where a field is said to hold any JSON. Every error has one shape, its
 `hint` says the next call; the 402 of buy_with_x402 alone is x402's. Writes take an `Idempotency-Key`: the same key and request get the first answer for 24 hours.\
 """
-TEXT: Schema = {"type": "string"}
 PAYMENTS = (("PAYMENT-SIGNATURE", "as version 2 sends it"), ("X-PAYMENT", "as version 1 does; version 2 is read too"))
+WEBHOOK_HEADERS = {
+    "webhook-id": "The event's id, alike in every attempt: what came before is not to be done again.",
+    "webhook-timestamp": "Unix seconds of this attempt.",
+    "webhook-signature": "Over id, timestamp and body, joined by dots: `v1,` and the base64 HMAC-SHA256 with the secret, "
+    "`v1a,` and the base64 Ed25519 signature of the market's key.",
+    "X-Webhook-Id": "The webhook.",
+    "X-Webhook-Timestamp": "The same as webhook-timestamp.",
+    "X-Webhook-Signature": "`v1=` and the hex HMAC-SHA256 over timestamp, a dot and the body, keyed with the whole secret.",
+    "X-Event-Id": "The event.",
+    "X-Event-Type": "Its type.",
+}
+ONLY_WITH_A_SECRET = "X-Webhook-Signature"  # noqa: S105 - a header's name
 
 
 def openapi_json(operations: Iterable[Operation], config: MarketConfig) -> bytes:
@@ -87,47 +74,13 @@ def _shared(served: tuple[Operation, ...]) -> Schema:
             {"name": LOGIN, "description": "Access tokens: an endpoint of OAuth's, with OAuth's own errors."},
         ],
         "paths": paths,
-        "webhooks": webhook_entries(parts.record),
+        "webhooks": _webhooks(parts.record),
         "components": {
             "schemas": dict(sorted(parts.schemas.items())),
             "responses": dict(sorted(parts.responses.items())),
             "headers": documented([paths, parts.responses]),
         },
     }
-
-
-class Components:
-    """Schemas and responses that several operations share, each defined once."""
-
-    def __init__(self) -> None:
-        self.schemas: dict[str, Schema] = {"Error": _error_schema()}
-        self.responses: Responses = {}
-
-    def define(self, name: str, schema: Schema) -> Schema:
-        if self.schemas.setdefault(name, schema) != schema:
-            raise TypeError(f"two different schemas are called {name}")
-        return {"$ref": SCHEMAS + name}
-
-    def record(self, kind: type) -> Schema:
-        """Return a reference to the schema of an answered record.
-
-        All its fields are always written, so all are required.
-        """
-        made = dict(record_schema(kind))
-        for name, schema in made.pop("$defs", {}).items():
-            self.define(name, _whole(_relinked(schema)))
-        return _relinked(made) if "$ref" in made else self.define(kind.__name__, _whole(_relinked(made)))
-
-    def refusal(self, errors: list[Refusal]) -> Schema:
-        """Return the response of one status.
-
-        If a single error has this status, all operations share the response.
-        """
-        if len(errors) > 1:
-            return _refusal(errors)
-        name = errors[0].__name__
-        self.responses.setdefault(name, _refusal(errors))
-        return {"$ref": f"#/components/responses/{name}"}
 
 
 def _info(config: MarketConfig) -> Schema:
@@ -157,7 +110,7 @@ def _operation(op: Operation, parts: Components, served: Sequence[Operation]) ->
         "security": SECURITY[op.auth],
         "parameters": [*arguments.parameters(), *_header_parameters(op)],
         **({"requestBody": body} if body else {}),
-        "responses": dict(sorted({**_refusals(op, parts), **_successes(op, parts, served)}.items())),
+        "responses": dict(sorted({**refusals(op, parts), **successes(op, parts, served)}.items())),
     }
 
 
@@ -165,12 +118,12 @@ class Input:
     """The arguments of one operation, as parameters and as a body."""
 
     def __init__(self, op: Operation, parts: Components) -> None:
-        made = op.input.model_json_schema(ref_template=REF, schema_generator=_Untitled)
+        made = relinked(input_schema(op))
         for name, schema in made.get("$defs", {}).items():
-            parts.define(name, _without(schema, "title"))
+            parts.define(name, schema)
         self.op, self.parts = op, parts
         self.required: list[str] = made.get("required", [])
-        self.properties: dict[str, Schema] = made.get("properties", {})
+        self.properties: dict[str, Schema] = made["properties"]
         self.example = op.examples[0] if op.examples else {}
 
     def parameters(self) -> list[Schema]:
@@ -250,128 +203,28 @@ def _header(name: str, description: str, schema: Schema) -> Schema:
     return {"name": name, "in": "header", "required": False, "description": description, "schema": schema}
 
 
-def _successes(op: Operation, parts: Components, served: Sequence[Operation]) -> Responses:
-    if op.document is not None:
-        what, schema = inspect.getdoc(op.document), parts.record(op.document)
-        return {"200": {"description": what, "headers": headers_named(), "content": {JSON: {"schema": schema}}}}
-    if op.streams:
-        what = "Server-sent events; the id of each resumes after it."
-        return {
-            "200": {"description": what, "headers": headers_named(), "content": {"text/event-stream": {"schema": TEXT}}}
-        }
-    records = [kind for kind in op.output if not _asks(kind)]
-    shapes = [parts.record(kind) for kind in records]
-    reads = op.method == "GET"
-    kept = ("ETag",) if reads else () if op.safe else ("Idempotent-Replayed", "Dry-Run")
-    kept = kept if op.paid_rate is None else ("Idempotent-Replayed", "PAYMENT-RESPONSE")
-    links = links_of(op, shapes[0], parts.schemas, served)
-    notice = ("Deprecation", "Sunset") if op.deprecated else ()
-    done: Schema = {
-        "description": inspect.getdoc(records[0]) or records[0].__name__,
-        "headers": headers_named(*QUOTA, *kept, *notice),
-        "content": {JSON: {"schema": shapes[0] if len(shapes) == 1 else {"anyOf": shapes}}},
-        **({"links": links} if links else {}),
-    }
-    unchanged = {"304": {"description": "What If-None-Match names still holds.", "headers": headers_named("ETag")}}
-    return {str(op.status): done, **(unchanged if reads else {})}
-
-
-def _refusals(op: Operation, parts: Components) -> Responses:
-    """Return one response per status that the operation, the market or the edge may refuse with.
-
-    Terms of payment are in the response of their own status.
-    """
-    by_status: dict[int, list[Refusal]] = {}
-    for error in dict.fromkeys((*op.errors, *ANYWHERE)):
-        if (error is Forbidden and not op.scopes) or (error in ONLY_WRITES and op.safe):
-            continue
-        by_status.setdefault(error.status, []).append(error)
-    answers = {str(status): parts.refusal(errors) for status, errors in by_status.items()}
-    for kind in op.output:
-        asks = _asks(kind)
-        if asks is not None:
-            others = [error for error in by_status.get(asks.status, []) if error is not asks]
-            record = parts.record(kind)
-            answers[str(asks.status)] = _terms(record, asks, others) if op.paid_rate is None else _quoted(kind, record)
-    return answers
-
-
-def _terms(record: Schema, asks: Refusal, others: list[Refusal]) -> Schema:
-    """Return the response of terms beside their error, or of another error of the status."""
-    shapes = [{"allOf": [record, _coded([asks])]}, *([_coded(others)] if others else [])]
-    made = _refusal([asks, *others])
-    return {**made, "content": {JSON: {"schema": shapes[0] if len(shapes) == 1 else {"anyOf": shapes}}}}
-
-
-def _quoted(kind: type, record: Schema) -> Schema:
-    """Return the response of terms in x402's own format, in which `error` is a text."""
-    headers = headers_named(*QUOTA, "PAYMENT-REQUIRED")
-    return {"description": inspect.getdoc(kind), "headers": headers, "content": {JSON: {"schema": record}}}
-
-
-def _refusal(errors: list[Refusal]) -> Schema:
-    waits = any(error.retryable for error in errors)
-    unknown = errors[0].status == 401
-    more = (*QUOTA, *(("Retry-After",) if waits else ()), *(("WWW-Authenticate",) if unknown else ()))
+def _webhooks(record: Callable[[type], Schema]) -> dict[str, Schema]:
+    """Return one webhook for all events, and one for each kind whose data has its own schema."""
+    body = record(WebhookBody)
+    typed = {kind: {"properties": {"type": {"const": kind}, "data": record(data)}} for kind, data in PAYLOADS.items()}
     return {
-        "description": "\n".join(f"{error.code}: {inspect.getdoc(error)}" for error in errors),
-        "headers": headers_named(*more),
-        "content": {JSON: {"schema": _coded(errors)}},
+        "event": _webhook("An event you asked for.", body),
+        **{kind: _webhook(f"The event {kind}.", {"allOf": [body, schema]}) for kind, schema in typed.items()},
     }
 
 
-def _coded(errors: list[Refusal]) -> Schema:
-    codes = {"code": {"enum": sorted(error.code for error in errors)}}
-    narrow = {"type": "object", "properties": {"error": {"type": "object", "properties": codes}}}
-    return {"allOf": [{"$ref": SCHEMAS + "Error"}, narrow]}
-
-
-def _error_schema() -> Schema:
-    known = [error for name in catalogue.__all__ if hasattr(error := getattr(catalogue, name), "code")]
-    fields: Schema = {
-        "type": {"enum": sorted({error.type for error in known})},
-        "code": {"type": "string", "description": "names the error; each is described at docs"},
-        "message": {"type": "string", "description": "what is wrong"},
-        "hint": {"type": "string", "description": "what to do next"},
-        "param": {"type": "string", "description": "the offending field"},
-        "docs": {"type": "string", "format": "uri"},
-        "request_id": {"type": "string"},
-        "retryable": {"type": "boolean", "description": "the same call can work later"},
-        "details": {"type": "object", "description": "what a program needs: violations, retry_after_seconds, reason …"},
-        "next_steps": {"type": "array", "items": {"type": "object"}, "description": "calls that help, filled in"},
+def _webhook(summary: str, schema: Schema) -> Schema:
+    headers = [
+        {"name": name, "in": "header", "required": name != ONLY_WITH_A_SECRET, "description": what, "schema": TEXT}
+        for name, what in WEBHOOK_HEADERS.items()
+    ]
+    answers = {
+        "2XX": {"description": "Taken. Anything else, and silence for 10 seconds, is tried again for three days."},
+        "410": {"description": "The webhook is to be disabled."},
     }
-    always = ["type", "code", "message", "docs", "request_id", "retryable"]
-    error = {"type": "object", "required": always, "properties": fields}
-    return {"type": "object", "description": "A refusal.", "required": ["error"], "properties": {"error": error}}
-
-
-def _asks(kind: type) -> Refusal | None:
-    """Return the error that is sent with a record of terms; None for other records."""
-    asks: Refusal | None = getattr(kind, "asks", None)
-    return asks
-
-
-class _Untitled(GenerateJsonSchema):
-    """A schema generator without pydantic's titles."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-
-def _relinked(schema: Any) -> Any:
-    """Replace references to local definitions by references to components."""
-    if isinstance(schema, list):
-        return [_relinked(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        name: SCHEMAS + part.removeprefix("#/$defs/") if name == "$ref" and isinstance(part, str) else _relinked(part)
-        for name, part in schema.items()
-    }
-
-
-def _whole(schema: Schema) -> Schema:
-    return {**schema, "required": list(schema["properties"])} if "properties" in schema else schema
+    body = {"required": True, "content": {"application/json": {"schema": schema}}}
+    said = {"summary": summary, "parameters": headers, "requestBody": body, "responses": answers}
+    return {"post": said | {"security": []}}  # the signature authenticates the call
 
 
 def _nullable(schema: Schema) -> Schema:

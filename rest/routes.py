@@ -1,19 +1,18 @@
 """REST: one ASGI application over the whole registry. It routes requests, calls the market and writes answers."""
 
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import orjson
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Scope, Send
 
 from rest.arguments import arguments_of, is_dry_run
-from rest.deprecation import with_deprecation_headers
-from rest.headers import Headers, etag, matches, of_answer, version_tag
-from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
-from rest.x402_http import as_x402, watch_disconnect
+from rest.headers import Headers, as_x402, etag, matches, of_answer, version_tag, with_deprecation_headers
+from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream, watch_disconnect
 from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
@@ -22,10 +21,6 @@ from tools.engine.oauth import challenge
 from tools.engine.registry import CATALOGUE, Operation
 from tools.kernel.errors import Json, MarketError
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 ApproachOf = Callable[[Scope, Surface], CallRequest]
 
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature")
@@ -90,11 +85,11 @@ class Rest:
             op, path = self._route(scope)
             if op.deprecated is not None:
                 send = with_deprecation_headers(send, op)
-            body = await read_body(receive)
+            body = await Request(scope, receive).body()
             approach, given = approach.with_body(body), partial(given_in, op, path, scope, body)
             if scope["query_string"] and is_dry_run(op, scope["query_string"]):
                 approach = replace(approach, dry_run=True)
-        except ClientGone:
+        except ClientDisconnect:
             return
         except MarketError as error:
             answer = self.market.refuse_anonymous(error, approach)
@@ -103,7 +98,7 @@ class Rest:
         if op.streams:
             await self._stream(op, given, approach, scope, receive, send)
             return
-        key = None if op.safe else idempotency_key(scope)
+        key = None if op.safe else header(scope, b"idempotency-key")
         if op.paid_rate is not None:
             async with watch_disconnect(receive) as gone:
                 answer = await self.market.call(op, given, replace(approach, client_disconnected=gone), key)
@@ -160,43 +155,22 @@ class Rest:
         tag_of: Callable[[bytes], bytes] = etag,
         cache_seconds: int = 0,
     ) -> None:
-        headers = [*of_answer(answer, cache_seconds), *more, *self._challenge(scope, answer)]
+        headers = [*of_answer(answer, cache_seconds), *more]
+        if answer.status == 401:
+            tried = any(name in CREDENTIALS for name, _ in scope["headers"])
+            challenged = challenge(self.market.config.urls, scope["headers"], "", tried=tried)
+            headers.append((b"www-authenticate", challenged))
         body = answer.body
         if answer.error is not None and not answer.refused:  # terms of payment: sent beside the error
             body = b'{"error":' + orjson.dumps(answer.error) + b"," + body[1:]
         if scope["method"] in ("GET", "HEAD") and answer.status == 200:
             tag = tag_of(body)
             headers.append((b"etag", tag))
-            known = dict(scope["headers"]).get(b"if-none-match")
+            known: bytes | None = dict(scope["headers"]).get(b"if-none-match")
             if known is not None and matches(known, tag):
                 await reply(send, 304, b"", headers, None)
                 return
         await reply(send, answer.status, body, headers, b"application/json", scope["method"] == "HEAD")
-
-    def _challenge(self, scope: Scope, answer: Response) -> Headers:
-        if answer.status != 401:
-            return []
-        tried = any(name in CREDENTIALS for name, _ in scope["headers"])
-        return [(b"www-authenticate", challenge(self.market.config.urls, scope["headers"], "", tried=tried))]
-
-
-class ClientGone(Exception):
-    """The client disconnected before its request was complete: nothing is done or answered."""
-
-
-async def read_body(receive: Receive) -> bytes:
-    """Read the whole body, whose size the edge has limited.
-
-    Raises ClientGone.
-    """
-    chunks = []
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        chunks.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(chunks)
 
 
 async def reply(
@@ -207,30 +181,30 @@ async def reply(
     await send({"type": "http.response.body", "body": b"" if head_only else body})
 
 
+def header(scope: Scope, name: bytes) -> str | None:
+    value: bytes | None = dict(scope["headers"]).get(name)
+    return None if value is None else value.decode("latin-1")
+
+
 def given_in(op: Operation, path: dict[str, str], scope: Scope, body: bytes) -> dict[str, Json]:
-    """Return the arguments of a request.
+    """Return the arguments of a request, with those that are sent as headers.
 
-    The market calls this after authentication and rate limiting, because parsing a body is expensive.
+    The market calls this after authentication and rate limiting, because parsing a body is expensive. A reconnecting
+    client of a stream sends Last-Event-ID, which replaces `since`.
     """
-    given = with_if_match(op, scope, arguments_of(op, path, scope["query_string"], body))
-    return with_last_event_id(scope, given) if op.streams and op.document is None else given
+    given = with_if_match(op, header(scope, b"if-match"), arguments_of(op, path, scope["query_string"], body))
+    resumes = op.streams and op.document is None and header(scope, b"last-event-id")
+    return {**given, "since": resumes} if resumes else given
 
 
-def with_last_event_id(scope: Scope, arguments: dict[str, Json]) -> dict[str, Json]:
-    """Replace `since` by Last-Event-ID, which a reconnecting client sends."""
-    last = dict(scope["headers"]).get(b"last-event-id", b"").decode("latin-1")
-    return {**arguments, "since": last} if last else arguments
-
-
-def with_if_match(op: Operation, scope: Scope, arguments: dict[str, Json]) -> dict[str, Json]:
+def with_if_match(op: Operation, sent: str | None, arguments: dict[str, Json]) -> dict[str, Json]:
     """Add the version in If-Match to the arguments, if the operation takes a version."""
-    header = dict(scope["headers"]).get(b"if-match")
-    if header is None or "if_version" not in op.input.model_fields:
+    if sent is None or "if_version" not in op.input.model_fields:
         return arguments
-    found = VERSION.fullmatch(header.decode("latin-1").strip())
-    version = None if found is None else int(found[1])
-    if version is None:
+    found = VERSION.fullmatch(sent.strip())
+    if found is None:
         raise InvalidRequest("If-Match: a version as a read has shown it", param="If-Match")
+    version = int(found[1])
     if arguments.get("if_version") not in (None, version):
         raise InvalidRequest("If-Match: another version than if_version", param="If-Match")
     return {**arguments, "if_version": version}
@@ -242,11 +216,6 @@ def takes_slashes(op: Operation) -> bool:
         return False
     schema = op.input.model_json_schema()["properties"][op.path_names[-1]]
     return "pattern" in schema and re.fullmatch(schema["pattern"], "a/b") is not None
-
-
-def idempotency_key(scope: Scope) -> str | None:
-    given = dict(scope["headers"]).get(b"idempotency-key")
-    return None if given is None else given.decode("latin-1")
 
 
 def _allow(error: MarketError) -> Headers:

@@ -1,15 +1,18 @@
-"""Streamed answers: records as server-sent events (WHATWG, lines end in LF), or one JSON document in pieces."""
+"""Streamed answers: records as server-sent events (WHATWG, lines end in LF), or one JSON document in pieces.
+
+Also the detection of a client that disconnects before its answer is ready.
+"""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, MutableMapping
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.types import Receive, Send
+
 from tools.events.records import Frame
 
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 SEND_SECONDS = 20.0  # a client that has not taken a chunk by then has stopped reading
 CHUNK_BYTES = 65_536  # of a document: a slow reader needs less than SEND_SECONDS for one
 UNCACHED = [(b"cache-control", b"no-cache, no-transform"), (b"x-accel-buffering", b"no")]
@@ -90,6 +93,21 @@ def _event(frame: Frame) -> Iterator[bytes]:
 def _parts(piece: bytes) -> Iterator[bytes]:
     for at in range(0, len(piece), CHUNK_BYTES):
         yield piece[at : at + CHUNK_BYTES]
+
+
+@asynccontextmanager
+async def watch_disconnect(receive: Receive) -> AsyncIterator[Callable[[], bool]]:
+    """Yield a function that checks whether the client has disconnected.
+
+    The request must have been read completely before.
+    """
+    task = asyncio.create_task(_disconnected(receive), name="client")
+    try:
+        yield task.done
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -23,8 +23,10 @@ import orjson
 import uvicorn
 import uvloop
 from eth_utils.crypto import keccak
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
 
-from rest.routes import Receive, Rest, Scope, Send, read_body, reply
+from rest.routes import Rest, reply
 from server.adapters.chain import JsonRpcChain
 from server.app import Service
 from server.http_identity import approach_reader
@@ -63,7 +65,7 @@ class Stepped:
         if scope["path"] != "/control":
             await self.edge(scope, receive, send)
             return
-        await self.obey(**orjson.loads(await read_body(receive)))
+        await self.obey(**orjson.loads(await Request(scope, receive).body()))
         committed, self.committed = self.committed, []
         await reply(send, 200, orjson.dumps(committed), [], b"application/json")
 

@@ -11,7 +11,7 @@ import pytest
 
 from protocol.a2a.agent_card import card_json
 from protocol.docs.texts import Texts
-from rest.deprecation import notice_of
+from rest.headers import notice_of
 from rest.openapi import openapi
 from tests.market import TestMarket, house
 from tests.surfaces.mcp_wire import MODERN, connected
