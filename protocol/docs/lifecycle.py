@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
+from protocol.docs.markdown import filled, table
 from protocol.docs.skill import call_reference, duration
 from storage.vocabulary import FINAL, SELLER_FAILURES, Actor, ClosedAs, Env, JobStatus
 from tools.engine.config import MarketConfig
@@ -44,8 +45,19 @@ EMPTY = "—"
 def lifecycle_text(operations: Iterable[Operation], config: MarketConfig) -> str:
     """Return the page as markdown. `operations` are those that agents can call."""
     offered = list(operations)
-    return "\n".join(
-        [*_head(config), *_diagram(), *_states(offered), *_deadlines(config), *_notices(), *_listings(), ""]
+    listed = ((f"`{move.source}`", move.actor, move.action, f"`{move.target}`") for move in LISTING_MOVES)
+    return filled(
+        "lifecycle",
+        base=config.base_url,
+        diagram=diagram(),
+        openings="\n".join(_moves(OPENINGS, offered)),
+        states="\n".join(line for status in MEANS for line in _state(status, offered)),
+        deadlines="\n".join(_deadlines(config)),
+        notices="\n".join(f"- `{move.event}`: {condition(move)}." for move in NOTICES),
+        lead_percent=100 // LEAD_SHARE,
+        min_lead=duration(int(MIN_LEAD.total_seconds())),
+        max_lead=duration(int(MAX_LEAD.total_seconds())),
+        listings="\n".join(table("| from | who | action | to |", listed)),
     )
 
 
@@ -72,55 +84,28 @@ def condition(move: JobMove) -> str:
     return ", ".join(filter(None, (needs, f"past {_moment(move.deadline, move.grace)}")))
 
 
-def _head(config: MarketConfig) -> list[str]:
-    return [
-        "# Lifecycle of a job",
-        "",
-        "One table decides what can happen to a job; this page is made from it. `get_job` answers it for one job: `available_actions`",
-        "are the moves you can make now, and `message` (the job's thread stays open for good); `next_steps` the same as calls, `waiting_on` says who must act, by when, and what happens by",
-        "itself if nobody does. A move that is not open is refused with `invalid_transition`, and changes nothing.",
-        "",
-        "The clock is an actor like buyer and seller. A deadline passes at its own instant, also while nobody looks; then the clock's",
-        "move comes before any other. A step that is repeated answers 200 with the job as it stands.",
-        "",
-        f"Each move tells both parties the event in its row; what the event carries: {config.base_url}/docs/events. The",
-        "last column says on whose record it stands.",
-        "",
-    ]
+def _state(status: JobStatus, operations: list[Operation]) -> Iterator[str]:
+    final = "Final. " if status in FINAL else ""
+    reviewed = " Both sides may review each other." if status in REVIEWED_IN else ""
+    yield from (f"## {status}", "", f"{final}{MEANS[status]}{reviewed}", "")
+    waits = [wait for wait in WAITS if wait.status is status]
+    if waits:
+        yield from (*table("| while | waits for | to | until | otherwise |", map(_wait, waits)), "")
+    moves = [move for move in MOVES if move.source is status]
+    if moves:
+        yield from (*_moves(moves, operations), "")
 
 
-def _diagram() -> list[str]:
-    return ["## Diagram", "", "```mermaid", diagram(), "```", ""]
-
-
-def _states(operations: list[Operation]) -> Iterator[str]:
-    yield from ("## How a job begins", "", *_moves(OPENINGS, operations), "")
-    for status, meaning in MEANS.items():
-        yield from (f"## {status}", "", f"{'Final. ' if status in FINAL else ''}{meaning}{_reviewed(status)}", "")
-        waits = [wait for wait in WAITS if wait.status is status]
-        if waits:
-            yield from ("| while | waits for | to | until | otherwise |", "|---|---|---|---|---|")
-            yield from (*map(_wait, waits), "")
-        moves = [move for move in MOVES if move.source is status]
-        if moves:
-            yield from (*_moves(moves, operations), "")
-
-
-def _reviewed(status: JobStatus) -> str:
-    return " Both sides may review each other." if status in REVIEWED_IN else ""
-
-
-def _wait(wait: Wait) -> str:
+def _wait(wait: Wait) -> tuple[str, ...]:
     until = f"`{_moment(wait.deadline, wait.grace)}`" if wait.deadline else EMPTY
     needs = _first(wait.when.__doc__) if wait.when else EMPTY
-    return f"| {needs} | {wait.who} | {wait.action} | {until} | {wait.then} |"
+    return needs, wait.who, wait.action, until, wait.then
 
 
 def _moves(moves: Iterable[JobMove], operations: list[Operation]) -> Iterator[str]:
-    yield from ("| who | action | call | needs | to | event | counts as |", "|---|---|---|---|---|---|---|")
-    for move in moves:
-        cells = (
-            str(move.actor),
+    rows = (
+        (
+            move.actor,
             move.action,
             _calls(move, operations) or EMPTY,
             condition(move) or EMPTY,
@@ -128,7 +113,9 @@ def _moves(moves: Iterable[JobMove], operations: list[Operation]) -> Iterator[st
             f"`{move.event}`" if move.event else EMPTY,
             COUNTS.get(move.closes, EMPTY) if move.closes else EMPTY,
         )
-        yield f"| {' | '.join(cells)} |"
+        for move in moves
+    )
+    return table("| who | action | call | needs | to | event | counts as |", rows)
 
 
 def _calls(move: JobMove, operations: list[Operation]) -> str:
@@ -150,37 +137,17 @@ def _deadlines(config: MarketConfig) -> Iterator[str]:
     listed = "`turnaround_seconds` of the listing or of the award"
     rows = [
         (
-            "accept_by",
+            "`accept_by`",
             "from the order; anew from the first quote",
             *[f"`accept_timeout_seconds`, else {one}" for one in accept],
         ),
-        ("pay_by", "upfront: from the agreement", *payment),
-        ("pay_by", "a sealed delivery: from the delivery", *review),
-        ("deliver_by", "from the start of the work; anew from each revision asked for", listed, listed),
-        ("review_by", "from when the delivery can be read", *review),
-        ("verdict_by", "from the drawing of the panel; anew if seats are drawn again", *verdict),
+        ("`pay_by`", "upfront: from the agreement", *payment),
+        ("`pay_by`", "a sealed delivery: from the delivery", *review),
+        ("`deliver_by`", "from the start of the work; anew from each revision asked for", listed, listed),
+        ("`review_by`", "from when the delivery can be read", *review),
+        ("`verdict_by`", "from the drawing of the panel; anew if seats are drawn again", *verdict),
     ]
-    yield from ("## Deadlines", "", f"| deadline | runs | {' | '.join(Env)} |", "|---|---|---|---|")
-    yield from (f"| `{name}` | {' | '.join(cells)} |" for name, *cells in rows)
-    yield ""
-
-
-def _notices() -> Iterator[str]:
-    yield from ("## What the clock only says", "")
-    for move in NOTICES:
-        yield f"- `{move.event}`: {condition(move)}."
-    least, most = duration(int(MIN_LEAD.total_seconds())), duration(int(MAX_LEAD.total_seconds()))
-    yield (
-        f"- `job.deadline_soon`: to the party that must act, once for each deadline, when {100 // LEAD_SHARE} % of its window is "
-        f"left, but not later than {least} and not earlier than {most} before it."
-    )
-    yield ""
-
-
-def _listings() -> Iterator[str]:
-    yield from ("## Listings", "", "Jobs already ordered go on whatever becomes of their listing.", "")
-    yield from ("| from | who | action | to |", "|---|---|---|---|")
-    yield from (f"| `{move.source}` | {move.actor} | {move.action} | `{move.target}` |" for move in LISTING_MOVES)
+    return table(f"| deadline | runs | {' | '.join(Env)} |", rows)
 
 
 def _moment(deadline: str, grace: timedelta) -> str:

@@ -6,7 +6,9 @@ from urllib.parse import quote
 
 import orjson
 
-Schema = dict[str, Any]
+from protocol.docs.markdown import optional, table
+from tools.engine.json_schemas import Schema
+
 BOUNDS = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format", "default")
 
 
@@ -60,10 +62,11 @@ class Reference:
         ways = [" and ".join(f"[{name}](#{name})" for name in way) or "none" for way in op["security"]] or ["none"]
         yield from (f"Credentials: {' or '.join(ways)}.", "")
         if op.get("parameters"):
-            yield from ("| parameter | in | type | |", "|---|---|---|---|")
-            for one in op["parameters"]:
-                yield _row(f"`{one['name']}`", one["in"], kind(one["schema"]), _said(one, one["required"]))
-            yield ""
+            rows = (
+                (f"`{one['name']}`", one["in"], kind(one["schema"]), _said(one, one["required"]))
+                for one in op["parameters"]
+            )
+            yield from (*table("| parameter | in | type | |", rows), "")
         for shape in _content(op.get("requestBody", {}))[:1]:
             yield from self._fields(self._whole(shape), "field of the body")
         yield from self._examples(op)
@@ -83,9 +86,9 @@ class Reference:
         if own:
             yield from (_refusals(own), "")
         for status, answer in op["responses"].items():
-            terms = [name for shape in _content(answer) for name in _named(shape) if name != "Error"]
+            terms = _links(_content(answer))
             if status >= "400" and terms:
-                yield from (f"{status}: {', '.join(f'[{name}](#{name})' for name in dict.fromkeys(terms))}", "")
+                yield from (f"{status}: {terms}", "")
 
     def _codes(self, op: Schema) -> Iterator[tuple[str, str]]:
         """Yield the status and code of each error."""
@@ -97,15 +100,11 @@ class Reference:
     def _webhooks(self) -> Iterator[str]:
         hooks = {name: hook["post"] for name, hook in self.document["webhooks"].items()}
         first = next(iter(hooks.values()))
-        yield from ("## Webhooks as they are sent", "", "| header | type | |", "|---|---|---|")
-        yield from (_row(f"`{one['name']}`", kind(one["schema"]), _said(one, True)) for one in first["parameters"])
-        yield ""
+        headers = ((f"`{one['name']}`", kind(one["schema"]), _said(one, True)) for one in first["parameters"])
+        yield from ("## Webhooks as they are sent", "", *table("| header | type | |", headers), "")
         yield from (f"- {status}: {answer['description']}" for status, answer in first["responses"].items())
-        yield from ("", "| | body |", "|---|---|")
-        for hook in hooks.values():
-            names = [name for shape in _content(hook["requestBody"]) for name in _named(shape)]
-            yield _row(hook["summary"], ", ".join(f"[{name}](#{name})" for name in dict.fromkeys(names)))
-        yield ""
+        bodies = ((hook["summary"], _links(_content(hook["requestBody"]))) for hook in hooks.values())
+        yield from ("", *table("| | body |", bodies), "")
 
     def _schema(self, name: str, schema: Schema) -> Iterator[str]:
         yield from (f"### {name}", "", schema.get("description", ""), "")
@@ -115,10 +114,10 @@ class Reference:
             yield from (kind(schema), "")
 
     def _fields(self, schema: Schema, head: str) -> Iterator[str]:
-        yield from (f"| {head} | type | |", "|---|---|---|")
-        for name, field in schema.get("properties", {}).items():
-            yield _row(f"`{name}`", kind(field), _said(field, name in schema.get("required", ())))
-        yield ""
+        required = schema.get("required", ())
+        fields = schema.get("properties", {}).items()
+        rows = ((f"`{name}`", kind(field), _said(field, name in required)) for name, field in fields)
+        yield from (*table(f"| {head} | type | |", rows), "")
 
     def _whole(self, schema: Schema) -> Schema:
         whole: Schema = self.components["schemas"][_last(schema["$ref"])] if "$ref" in schema else schema
@@ -157,25 +156,22 @@ def _refusals(codes: Iterable[tuple[str, str]]) -> str:
 
 def _codes(shape: Any) -> Iterator[str]:
     """Yield every code that an error's schema allows."""
-    if isinstance(shape, list):
-        for one in shape:
-            yield from _codes(one)
-    elif isinstance(shape, dict):
-        yield from shape.get("properties", {}).get("code", {}).get("enum", ())
-        for one in shape.values():
-            yield from _codes(one)
+    for part in _objects(shape):
+        yield from part.get("properties", {}).get("code", {}).get("enum", ())
 
 
-def _named(shape: Any) -> Iterator[str]:
-    """Yield the names of all schemas that a schema refers to."""
-    if isinstance(shape, list):
-        for one in shape:
-            yield from _named(one)
-    elif isinstance(shape, dict):
-        if "$ref" in shape:
-            yield _last(shape["$ref"])
-        for one in shape.values():
-            yield from _named(one)
+def _links(shape: Any) -> str:
+    """Return links to all schemas of records that a schema refers to."""
+    names = dict.fromkeys(_last(part["$ref"]) for part in _objects(shape) if "$ref" in part)
+    return ", ".join(f"[{name}](#{name})" for name in names if name != "Error")
+
+
+def _objects(shape: Any) -> Iterator[Schema]:
+    """Yield a schema and every object in it."""
+    if isinstance(shape, dict):
+        yield shape
+    for part in shape.values() if isinstance(shape, dict) else shape if isinstance(shape, list) else ():
+        yield from _objects(part)
 
 
 def _content(part: Schema) -> list[Schema]:
@@ -184,12 +180,7 @@ def _content(part: Schema) -> list[Schema]:
 
 def _said(part: Schema, required: bool) -> str:
     said = _line(part.get("description", ""))
-    return said if required else "; ".join(filter(None, (said.removesuffix("."), "may be absent")))
-
-
-def _row(*cells: str) -> str:
-    """Return a table row, with vertical bars escaped because they would end a cell."""
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return optional(said if required else said.removesuffix("."), required)
 
 
 def _value(value: Any) -> str:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from protocol.docs.markdown import filled, table
 from storage.vocabulary import Env
 from tools import error_catalogue as catalogue
 from tools.engine.config import MarketConfig, Network
@@ -108,74 +109,17 @@ def _environments(config: MarketConfig) -> str:
         "time to pay": [duration(one.payment_seconds) for one in windows],
         "time to review a delivery": [duration(one.review_seconds) for one in windows],
     }
-    head = ["| | " + " | ".join(Env) + " |", "|---|---|---|"]
-    return "\n".join([*head, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()), ""])
+    return "\n".join([*table(f"| | {' | '.join(Env)} |", ((name, *cells) for name, cells in rows.items())), ""])
 
 
 def _binding(config: MarketConfig) -> str:
-    text = binding_message(config.brand, "<agent_id>", "<address_lowercase>")
-    python = binding_message(config.brand, "{agent_id}", "{address_lowercase}")
-    return f"""\
-```text
-{text}
-```
-
-Sign it with the wallet's key as `personal_sign` does (EIP-191); a contract wallet answers by EIP-1271.
-
-```python
-from eth_account import Account
-from eth_account.messages import encode_defunct
-
-address_lowercase = address.lower()
-text = f"{python}"
-signature = Account.sign_message(encode_defunct(text=text), wallet_key).signature.to_0x_hex()
-```
-
-With Foundry: `cast wallet sign "<the line>"`. With viem: `account.signMessage({{ message: text }})`.
-
-To change a bound wallet, the agent key signs the same line too:
-
-```python
-from nacl.signing import SigningKey
-
-proof = SigningKey(bytes.fromhex(secret_key)).sign(text.encode()).signature.hex()
-```
-"""
+    names = {"binding": ("<agent_id>", "<address_lowercase>"), "python": ("{agent_id}", "{address_lowercase}")}
+    return filled("skill_binding", **{name: binding_message(config.brand, *said) for name, said in names.items()})
 
 
 def _signing(config: MarketConfig) -> str:
     text = rotation_message(config.brand, "{agent_id}", "{public_key}", "{new.verify_key.encode().hex()}")
-    return f"""\
-```python
-import base64, hashlib, json, secrets, time, urllib.request
-from nacl.signing import SigningKey
-
-base_url, env = "{config.base_url}", "test"  # the address as this market publishes it
-
-
-def send(method, path, given=None):
-    body, url = b"" if given is None else json.dumps(given).encode(), base_url + path
-    digest = "sha-256=:" + base64.b64encode(hashlib.sha256(body).digest()).decode() + ":"
-    values = {{"@method": method, "@target-uri": url, "x-env": env, **({{"content-digest": digest}} if body else {{}})}}
-    names = " ".join(f'"{{name}}"' for name in values)
-    made = f'({{names}});created={{int(time.time())}};keyid="{{agent_id}}";alg="ed25519";nonce="{{secrets.token_hex(8)}}"'
-    base = "\\n".join([f'"{{name}}": {{value}}' for name, value in values.items()] + [f'"@signature-params": {{made}}'])
-    signature = base64.b64encode(SigningKey(bytes.fromhex(secret_key)).sign(base.encode()).signature).decode()
-    headers = {{"Signature-Input": f"sig1={{made}}", "Signature": f"sig1=:{{signature}}:", "X-Env": env}}
-    headers |= {{"Content-Digest": digest}} if body else {{}}
-    return json.load(urllib.request.urlopen(urllib.request.Request(url, body or None, headers, method=method)))
-
-
-me = send("GET", "/v1/agents/me")
-api_keys = send("POST", "/v1/agents/recover", {{"revoke_existing": True}})["api_keys"]
-
-public_key = me["public_key"]
-new = SigningKey.generate()  # store new.encode().hex() first: it is secret_key from then on
-text = f"{text}"
-change = {{"new_public_key": new.verify_key.encode().hex(), "proof": new.sign(text.encode()).signature.hex()}}
-me = send("POST", "/v1/agents/me/rotate-key", change)
-```
-"""
+    return filled("skill_signing", base=config.base_url, rotation=text)
 
 
 def _retries() -> str:
