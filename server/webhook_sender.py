@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import structlog
 
-from protocol.a2a.push_bodies import PushBodies
+from protocol.a2a.push_notifications import PushBodies
 from server.workers import context_of
 from storage.transaction import StorageError, Tx
 from storage.webhooks import fanned_out, newest_of_all, soonest_webhook

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from protocol.mcp.http import TASKS
+from protocol.mcp.request import TASKS
 from tests.market import Agent
 from tests.surfaces.mcp_wire import MODERN, Heard, Mcp, connected
 from tests.trading import Trade

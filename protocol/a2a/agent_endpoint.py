@@ -55,8 +55,7 @@ class AgentEndpoints:
 
         Raises A2AError for another agent's listing. A missing listing is refused later, when it is ordered.
         """
-        answer = await self.market.call(CATALOGUE["get_listing"], {"listing_id": listing_id}, call.approach)
-        call.further()
+        answer = await call.ask(self.market, CATALOGUE["get_listing"], {"listing_id": listing_id})
         if answer.refusal is not None and not isinstance(answer.refusal, (NotFound, InvalidRequest)):
             return answer
         if answer.refusal is None and orjson.loads(answer.body)["seller"]["id"] != call.seller:
@@ -65,10 +64,7 @@ class AgentEndpoints:
 
     async def offered(self, call: CallState) -> Response:
         """Return the agent's listings in the caller's environment, on one page."""
-        asked = {"seller": call.seller}
-        answer = await self.market.call(CATALOGUE["search_listings"], asked, call.approach)
-        call.further()
-        return answer
+        return await call.ask(self.market, CATALOGUE["search_listings"], {"seller": call.seller})
 
 
 def _anybody(call: CallState) -> CallRequest:

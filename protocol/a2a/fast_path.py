@@ -5,7 +5,6 @@ is left to the SDK, so that errors are made in one place.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 from starlette.types import Scope, Send
@@ -58,14 +57,14 @@ class FastPath:
     def __init__(self, replies: MessageReplies) -> None:
         self.replies, self.dice = replies, replies.market.world.dice
 
-    async def serve(self, scope: Scope, call: CallState, send: Send) -> bool:
+    async def serve(self, scope: Scope, body: Json, call: CallState, send: Send) -> bool:
         """Answer a request if it is plainly a call; return False to leave it to the SDK.
 
-        The data parts and keys of `call` have been taken out of its body.
+        `body` is the parsed body; the data parts and keys of `call` have been taken out of it.
         """
-        if not self._calls(call) or not _plainly_sent(scope, call):
+        if not self._calls(call) or not _plainly_sent(scope, body, call):
             return False
-        call.reached, body = True, call.envelope
+        call.reached = True
         shown = await guarded(call, self.replies.called(*self.replies.call_of(call.wanted[0]), call))
         asked = (body["params"] if call.over_rpc else body)["message"]
         message = self._message(asked.get("contextId"), shown, call.old)
@@ -100,14 +99,13 @@ class FastPath:
         return {"messageId": identity, **beside, "role": "ROLE_AGENT", "parts": parts}
 
 
-def _plainly_sent(scope: Scope, call: CallState) -> bool:
+def _plainly_sent(scope: Scope, body: Json, call: CallState) -> bool:
     """Return True if the request has only the usual headers and members."""
     form, sent = OLD if call.old else NEW, [name for name, _ in scope["headers"]]
     if EXTENSIONS in sent or sent.count(VERSION) > 1 or (wire.header(scope, VERSION) or "") not in form.versions:
         return False
     if not call.over_rpc:
-        return scope["path"] == SENDING and not call.old and _plain(call.envelope, form)
-    body: Any = call.envelope
+        return scope["path"] == SENDING and not call.old and _plain(body, form)
     if not isinstance(body, dict) or body.keys() != ENVELOPE or type(body["id"]) not in (str, int):
         return False
     return (body["jsonrpc"], body["method"]) == ("2.0", form.method) and _plain(body["params"], form)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import orjson
 from a2a.types import a2a_pb2 as pb
 
-from protocol.a2a import sdk_bodies as wire
 from protocol.a2a.agent_card import example_of
 from protocol.a2a.errors import invalid
 from protocol.a2a.sdk_bodies import CallState
@@ -57,7 +56,7 @@ class MessageReplies:
     async def called(self, op: Operation, arguments: dict[str, Json], call: CallState) -> RenderedReply:
         """Call an operation and return its record or error."""
         given = briefly(op, arguments, call.detail)
-        return self._shown(op, await self.market.call(op, given, call.approach, call.idempotency_key), call)
+        return self._shown(op, await call.ask(self.market, op, given, call.idempotency_key), call)
 
     def record(self, asked: pb.Message, call: CallState, op: Operation, answer: Response, text: str = "") -> pb.Message:
         """Return an operation's response as a message, after an explaining text."""
@@ -105,7 +104,7 @@ class MessageReplies:
         if text:
             made.parts.add(text=text, media_type="text/plain")
         part = made.parts.add(media_type="application/json")
-        part.data.struct_value.update({wire.HELD: call.hold(document)})
+        part.data.struct_value.update(call.documents.hold(document))
         return made
 
 

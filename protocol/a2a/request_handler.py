@@ -1,7 +1,7 @@
 """The SDK's RequestHandler on the market's operations, without AgentExecutor, TaskStore or queue."""
 
-from collections.abc import AsyncGenerator, Collection
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from typing import Any, TypeVar
 
 from a2a.server.context import ServerCallContext
 from a2a.server.events import Event
@@ -12,11 +12,12 @@ from a2a.utils.errors import ExtendedAgentCardNotConfiguredError
 from a2a.utils.input_mode_validator import validate_input_modes
 from a2a.utils.proto_utils import parse_lenient, validate_proto_required_fields
 from a2a.utils.task import validate_history_length, validate_page_size
+from google.protobuf.message import Message
 
 from protocol.a2a.agent_card import extended_card, public_card, signed
 from protocol.a2a.errors import card_refused, guarded, reached
 from protocol.a2a.message_replies import MessageReplies
-from protocol.a2a.push_configs import Pushes
+from protocol.a2a.push_notifications import Pushes
 from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.send_message import MessageSender
 from protocol.a2a.streams import Streams
@@ -27,6 +28,10 @@ from tools.engine.dispatch import Market
 from tools.engine.errors import Unauthenticated
 from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
+
+T = TypeVar("T")
+Params = TypeVar("Params", bound=Message)
+REQUIRED: Callable[[Message], None] = validate_proto_required_fields
 
 
 class MarketRequestHandler(RequestHandler):
@@ -56,62 +61,42 @@ class MarketRequestHandler(RequestHandler):
                 yield event
 
     async def on_get_task(self, params: pb.GetTaskRequest, context: ServerCallContext) -> pb.Task | None:
-        call = reached(context)
-        validate_proto_required_fields(params)
-        validate_history_length(params)
-        return await guarded(call, self.tasks.get(params, call))
+        return await answered(self.tasks.get, params, context, REQUIRED, validate_history_length)
 
     async def on_list_tasks(self, params: pb.ListTasksRequest, context: ServerCallContext) -> pb.ListTasksResponse:
-        call = reached(context)
-        validate_history_length(params)
-        if params.HasField("page_size"):
-            validate_page_size(params.page_size)
-        return await guarded(call, self.tasks.page(params, call))
+        return await answered(self.tasks.page, params, context, validate_history_length, _check_page_size)
 
     async def on_cancel_task(self, params: pb.CancelTaskRequest, context: ServerCallContext) -> pb.Task | None:
-        call = reached(context)
-        validate_proto_required_fields(params)
-        return await guarded(call, self.sending.cancel(params, call))
+        return await answered(self.sending.cancel, params, context, REQUIRED)
 
     async def on_subscribe_to_task(
         self, params: pb.SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
-        call = reached(context)
-        validate_proto_required_fields(params)
-        yield await guarded(call, self.streams.snapshot(params.id, call))
-        async for event in self.streams.after(call, on=True):
+        yield await answered(self.streams.snapshot, params, context, REQUIRED)
+        async for event in self.streams.after(reached(context), on=True):
             yield event
 
     async def on_create_task_push_notification_config(
         self, params: pb.TaskPushNotificationConfig, context: ServerCallContext
     ) -> pb.TaskPushNotificationConfig:
-        call = reached(context)
-        validate_proto_required_fields(params)
-        return await guarded(call, self.pushes.set(params, call))
+        return await answered(self.pushes.set, params, context, REQUIRED)
 
     async def on_get_task_push_notification_config(
         self, params: pb.GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> pb.TaskPushNotificationConfig:
         """Return a push notification config; a request of 0.3 need not name it."""
-        call = reached(context)
-        if not call.old:
-            validate_proto_required_fields(params)
-        return await guarded(call, self.pushes.get(params, call))
+        return await answered(self.pushes.get, params, context, *([] if reached(context).old else [REQUIRED]))
 
     async def on_list_task_push_notification_configs(
         self, params: pb.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> pb.ListTaskPushNotificationConfigsResponse:
-        call = reached(context)
-        validate_proto_required_fields(params)
-        return await guarded(call, self.pushes.page(params, call))
+        return await answered(self.pushes.page, params, context, REQUIRED)
 
     async def on_delete_task_push_notification_config(
         self, params: pb.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        call = reached(context)
-        validate_proto_required_fields(params)
-        await guarded(call, self.pushes.end(params, call))
-        call.resultless = True
+        await answered(self.pushes.end, params, context, REQUIRED)
+        reached(context).resultless = True
 
     async def on_get_extended_agent_card(
         self, params: pb.GetExtendedAgentCardRequest, context: ServerCallContext
@@ -140,15 +125,30 @@ class MarketRequestHandler(RequestHandler):
         self, asked: pb.SendMessageRequest, context: ServerCallContext, wait: bool = True
     ) -> pb.Task | pb.Message:
         call = reached(context)
-        self._check(asked, call)
-        return await guarded(call, self.sending.send(asked, call, wait))
-
-    def _check(self, asked: pb.SendMessageRequest, call: CallState) -> None:
         validate_proto_required_fields(asked)
         validate_history_length(asked.configuration)
         validate_input_modes(asked.message, self.card)
         if asked.configuration.HasField("task_push_notification_config"):
             self.pushes.check(asked.configuration.task_push_notification_config, call)
+        return await guarded(call, self.sending.send(asked, call, wait))
+
+
+async def answered(
+    work: Callable[[Params, CallState], Awaitable[T]],
+    params: Params,
+    context: ServerCallContext,
+    *checks: Callable[[Params], None],
+) -> T:
+    """Check the parameters of a request that the SDK could read, then do the work."""
+    call = reached(context)
+    for check in checks:
+        check(params)
+    return await guarded(call, work(params, call))
+
+
+def _check_page_size(params: pb.ListTasksRequest) -> None:
+    if params.HasField("page_size"):
+        validate_page_size(params.page_size)
 
 
 def _proto(card: dict[str, Any]) -> pb.AgentCard:

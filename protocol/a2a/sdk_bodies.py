@@ -1,8 +1,13 @@
 """A2A bodies on their way to the SDK and back: what the SDK must not see, would change, or would answer wrongly.
 
 The SDK turns every data part into a protobuf Struct: numbers become doubles, key order is lost, and nesting ends at 50.
-So the data parts of a message are taken out before the SDK reads it. In the SDK's response a placeholder {"held": "0"}
-marks the place of each document, and the document's text is inserted there.
+So no data passes through it; placeholders do:
+
+    request       {"parts": [{"data": {"tool": "get_job", "arguments": {…}}}]}
+    extract_data  {"parts": [{"data": {}}]}                the SDK reads this; the data part is in CallState.data
+    the market    answers with its own JSON text           CallState.documents holds it under the number 0
+    stash         {"parts": [{"data": {"held": "0"}}]}     the SDK writes this, in either version and binding
+    restore       {"parts": [{"data": {"object": …}}]}     the text in the place of {"held": "0"}, byte for byte
 """
 
 import json
@@ -17,7 +22,10 @@ from starlette.types import Message, Scope, Send
 from protocol.brief import DETAIL, FULL
 from protocol.reserved_arguments import API_KEY, IDEMPOTENCY_KEY, RESERVED, extract
 from tools.engine.context import CallRequest
+from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, MalformedJson
+from tools.engine.idempotency import Response
+from tools.engine.registry import Operation
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.strict_json import (
     MAX_DEPTH,
@@ -43,21 +51,52 @@ MAX_VALUES = 500  # JSON values of a body outside its data parts
 MAX_DETAIL = 500  # characters of an error's data
 
 
+class Placeholders:
+    """The documents of one answer, each of which the SDK sees as {"held": "<number>"}."""
+
+    def __init__(self) -> None:
+        self.documents: list[bytes] = []
+
+    def hold(self, document: bytes) -> dict[str, str]:
+        """Keep a document and return its placeholder."""
+        self.documents.append(document)
+        return {HELD: str(len(self.documents) - 1)}
+
+    def stash(self, value: Json, old: bool) -> Json:
+        """Replace the data and metadata of a task, message or event by placeholders."""
+        if isinstance(value, list):
+            return [self.stash(one, old) for one in value]
+        if not isinstance(value, dict):
+            return value
+        if old and not isinstance(value.get("data", {}), dict):  # data parts of 0.3 are objects
+            value = {**value, "data": {"value": value["data"]}, "metadata": {"data_part_compat": True}}
+        return {
+            name: self.hold(orjson.dumps(one)) if name in ("data", "metadata") else self.stash(one, old)
+            for name, one in value.items()
+        }
+
+    def restore(self, body: bytes, without: bytes = b"") -> bytes:
+        """Insert the documents at their placeholders, without the bytes of `without`."""
+        return MARK.sub(lambda mark: self.documents[int(mark[1])].translate(None, without), body)
+
+
 @dataclass(slots=True)
 class CallState:
-    """One request beside the SDK: its caller, its extracted data, and its response's documents."""
+    """One request beside the SDK, which knows only a part of it."""
 
+    # the caller, and how it calls
     approach: CallRequest
     idempotency_key: str | None = None
     detail: str = FULL
     over_rpc: bool = True  # otherwise HTTP+JSON
     old: bool = False  # protocol 0.3
     seller: str | None = None  # the id of the agent whose own endpoint was called
+    # what was taken out of the body
     data: list[dict[str, Json]] = field(default_factory=list)  # the message's data parts that are objects
     metadata: dict[str, Json] = field(default_factory=dict)  # the message's metadata, without the reserved keys
-    envelope: Json = None  # the body, without what was taken out
     refusal: MarketError | None = None  # the error in what was taken out, if any
-    documents: list[bytes] = field(default_factory=list)
+    # what the answer needs
+    documents: Placeholders = field(default_factory=Placeholders)
     shown: dict[str, Json] | None = None  # the record of the last task that was answered
     closes: bool = False  # the stream's current event is its last
     reached: bool = False  # the SDK could read the request and has called our handler
@@ -68,29 +107,24 @@ class CallState:
         """The data parts that name a tool to call."""
         return [data for data in self.data if "tool" in data]
 
-    def further(self) -> "CallState":
-        """Mark further calls for this request: the first one has consumed its signature."""
-        self.approach = replace(self.approach, is_continuation=True)
-        return self
+    @property
+    def is_nobody(self) -> bool:
+        """True for an anonymous caller, which has no jobs; the database need not be asked."""
+        return self.approach.is_anonymous and self.approach.argument_key is None
 
-    def hold(self, document: bytes) -> str:
-        """Keep a document for the response and return the text of its placeholder."""
-        self.documents.append(document)
-        return str(len(self.documents) - 1)
+    async def ask(
+        self, market: Market, op: Operation, arguments: dict[str, Json], key: str | None = None, **changes: Any
+    ) -> Response:
+        """Call an operation for the caller, with changes to its approach.
 
+        The first call consumes the request's signature; the calls after it continue the request.
+        """
+        approach, self.approach = replace(self.approach, **changes), replace(self.approach, is_continuation=True)
+        return await market.call(op, arguments, approach, key)
 
-def stash(value: Json, call: CallState) -> Json:
-    """Replace the data and metadata of a task, message or event by placeholders for the SDK."""
-    if isinstance(value, list):
-        return [stash(one, call) for one in value]
-    if not isinstance(value, dict):
-        return value
-    if call.old and not isinstance(value.get("data", {}), dict):  # data parts of 0.3 are objects
-        value = {**value, "data": {"value": value["data"]}, "metadata": {"data_part_compat": True}}
-    return {
-        name: {HELD: call.hold(orjson.dumps(one))} if name in ("data", "metadata") else stash(one, call)
-        for name, one in value.items()
-    }
+    def stash(self, value: Json) -> Json:
+        """Replace the data and metadata of a task, message or event by placeholders."""
+        return self.documents.stash(value, self.old)
 
 
 def for_sdk(scope: Scope, call: CallState) -> Scope:
@@ -124,38 +158,36 @@ def id_of(raw: bytes) -> str | int | None:
 # --- in: take the keys and the data parts out of the body ------------------------------------------------------------
 
 
-def extract_data(raw: bytes, call: CallState) -> bytes:
-    """Take the reserved keys and the data parts out of a body into `call`; return the rest.
+def extract_data(raw: bytes, call: CallState) -> Json:
+    """Take the reserved keys and the data parts out of a body into `call`.
 
-    An error in a data part or a key becomes `call.refusal`. Raises BadJson for an error elsewhere.
+    Return the rest, None if nothing can be in the body. An error in a data part or a key becomes `call.refusal`. Raises
+    BadJson for an error elsewhere.
     """
     if not raw:
-        return raw
+        return None
     body, bad = _read(raw)
     call.old = call.old or (call.over_rpc and _is_old(body))
     params = body.get("params") if call.over_rpc and isinstance(body, dict) else body
     if not isinstance(params, dict):
         if bad is not None:
             raise bad
-        return raw
+        return None
     http_03 = call.old and not call.over_rpc
     name = "request" if http_03 and "request" in params else "message"  # the a2a-sdk's own client writes it so
-    message = params.get(name)
-    places = _hold_data(message, call) if isinstance(message, dict) else []
+    message = params[name] if isinstance(params.get(name), dict) else {}
+    places = _hold_data(message, call)
     if bad is None:
         call.data = [{key: with_integers(value) for key, value in found.items()} for found in call.data]
     else:
         call.refusal = _within(bad, f"params.{name}." if call.over_rpc else f"{name}.", places, call.data)
         parse(json.dumps(body).encode(), MAX_DEPTH + ENVELOPE_DEPTH)
-    parts = message.get("parts") if isinstance(message, dict) else None
-    holders = (params, message, *(parts if isinstance(parts, list) else ()))
-    metadata = [holder["metadata"] for holder in holders if isinstance(holder, dict) and _has_metadata(holder)]
-    talks = isinstance(message, dict) and bool(message.get("taskId"))
-    _take_keys([*metadata, *_asked_in(call.data, talks)], call)
-    call.metadata = message["metadata"] if isinstance(message, dict) and _has_metadata(message) else {}
+    parts = message["parts"] if isinstance(message.get("parts"), list) else []
+    metadata = [holder["metadata"] for holder in (params, message, *parts) if _has_metadata(holder)]
+    _take_keys([*metadata, *_asked_in(call.data, talks=bool(message.get("taskId")))], call)
+    call.metadata = message["metadata"] if _has_metadata(message) else {}
     _bound(body)
-    call.envelope = body
-    return orjson.dumps(body)
+    return body
 
 
 def _bound(body: Json) -> None:
@@ -263,8 +295,8 @@ def _take_keys(holders: list[dict[str, Json]], call: CallState) -> None:
             found.pop(name, None)
 
 
-def _has_metadata(holder: dict[str, Any]) -> bool:
-    return isinstance(holder.get("metadata"), dict)
+def _has_metadata(holder: Json) -> bool:
+    return isinstance(holder, dict) and isinstance(holder.get("metadata"), dict)
 
 
 def _only(name: str, values: list[str | None]) -> str | None:
@@ -312,7 +344,7 @@ class Reply:
             status, body = fix_sdk_errors(self.call, status, body, self.unreadable)
         if self.call.resultless and self.call.old:  # the SDK leaves out a null, and JSON-RPC requires a result
             body = orjson.dumps({**orjson.loads(body), "result": None})
-        body = restore(body, self.call)
+        body = self.call.documents.restore(body)
         headers = [(name, value) for name, value in self.head["headers"] if name != b"content-length"]
         headers.append((b"content-length", b"%d" % len(body)))
         await self._start({**self.head, "status": status, "headers": headers})
@@ -324,15 +356,10 @@ class Reply:
         In 0.3 `final` marks the last event of a stream; the SDK sets it for ended tasks only.
         """
         chunk = NOT_FINAL.sub(b'"final":true', chunk) if self.call.closes else chunk
-        chunk = restore(chunk.replace(b"\r\n", b"\n"), self.call, b"\r\n")
+        chunk = self.call.documents.restore(chunk.replace(b"\r\n", b"\n"), b"\r\n")
         for raw, escaped in LINE_BREAKS:
             chunk = chunk.replace(raw, escaped)
         return chunk
-
-
-def restore(body: bytes, call: CallState, without: bytes = b"") -> bytes:
-    """Insert the documents at their placeholders, without the bytes of `without`."""
-    return MARK.sub(lambda mark: call.documents[int(mark[1])].translate(None, without), body)
 
 
 def fix_sdk_errors(call: CallState, status: int, body: bytes, unreadable: bytes) -> tuple[int, bytes]:

@@ -6,7 +6,7 @@ not.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 
 import orjson
@@ -17,10 +17,10 @@ from protocol.a2a import payment as x402
 from protocol.a2a.agent_endpoint import AgentEndpoints
 from protocol.a2a.errors import invalid, not_shown
 from protocol.a2a.message_replies import MessageReplies
-from protocol.a2a.push_configs import Pushes
+from protocol.a2a.push_notifications import Pushes
 from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.task_view import FINAL, STATES
-from protocol.a2a.tasks import Tasks, is_nobody
+from protocol.a2a.tasks import Tasks, history_limit
 from tools.engine.arguments import MAX_WAITED
 from tools.engine.context import A2aMessageRef
 from tools.engine.errors import InputSchemaMismatch, InvalidRequest, RateLimited
@@ -106,7 +106,7 @@ class MessageSender:
     async def cancel(self, params: pb.CancelTaskRequest, call: CallState) -> pb.Task:
         """Cancel a job. Raises TaskNotCancelableError if its caller can no longer cancel it."""
         await self.tasks.read(params.id, call, 0)
-        answer = await self.market.call(CATALOGUE["cancel_job"], {"job_id": params.id}, call.further().approach)
+        answer = await call.ask(self.market, CATALOGUE["cancel_job"], {"job_id": params.id})
         if isinstance(answer.refusal, InvalidTransition):
             raise TaskNotCancelableError(data={"hint": answer.refusal.hint, **answer.refusal.details})
         if answer.refusal is not None:
@@ -118,9 +118,7 @@ class MessageSender:
     ) -> pb.Task | pb.Message:
         message, (order, seconds) = asked.message, self._waited(order)
         letter = A2aMessageRef(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
-        approach = replace(call.approach, letter=letter)
-        answer = await self.market.call(CATALOGUE["create_job"], order, approach, _key(message, call))
-        call.further()
+        answer = await call.ask(self.market, CATALOGUE["create_job"], order, _key(message, call), letter=letter)
         if answer.refusal is not None:
             return self._unhired(answer, order, asked, call)
         if answer.dry_run:
@@ -137,21 +135,20 @@ class MessageSender:
         self, answer: Response, order: dict[str, Json], asked: pb.SendMessageRequest, call: CallState
     ) -> pb.Message:
         assert answer.refusal is not None
-        told = _why_unhired(answer.refusal, order, stranger=is_nobody(call))
+        told = _why_unhired(answer.refusal, order, stranger=call.is_nobody)
         return self.replies.record(asked.message, call, CATALOGUE["create_job"], answer, told)
 
     async def _to_task(self, asked: pb.SendMessageRequest, call: CallState, wait: bool) -> pb.Task | pb.Message:
         message = asked.message
         record = await self.tasks.read(message.task_id, call, 0)
-        call.further()
         if message.context_id not in ("", record["context_id"]):
             raise invalid("contextId is not the task's", "contextId")
         if call.wanted or call.refusal:
             return await self.replies.answer(message, call)
         step = self._step(message, call, record)
         await self.pushes.begin(message.task_id, asked, call)
-        approach = replace(call.approach, payment="") if step.relayed else call.approach
-        answer = await self.market.call(step.operation, step.arguments, approach, _key(message, call))
+        relayed = {"payment": ""} if step.relayed else {}
+        answer = await call.ask(self.market, step.operation, step.arguments, _key(message, call), **relayed)
         if step.pays and answer.refusal is not None:
             return await self._unpaid(step, answer, asked, call)
         if answer.refused or answer.dry_run or answer.error is not None:
@@ -173,7 +170,7 @@ class MessageSender:
     async def _task(self, job_id: str, asked: pb.SendMessageRequest, call: CallState, seconds: int) -> pb.Task:
         """Return the task once it has ended or its buyer must act, at most `seconds` later."""
         seconds = 0 if asked.configuration.return_immediately else seconds
-        most = asked.configuration.history_length if asked.configuration.HasField("history_length") else None
+        most = history_limit(asked.configuration)
         try:
             record = await self.tasks.read(job_id, call, most, seconds)
         except RateLimited:  # too many calls wait already; the request itself has been carried out
@@ -188,7 +185,7 @@ class MessageSender:
         record = await self.tasks.read(asked.message.task_id, call)
         payment = x402.refused(record, str(step.arguments.get("transaction", "")), answer.refusal)
         told = [{"text": said_of(answer.refusal)}, {"data": orjson.loads(answer.body), "mediaType": "application/json"}]
-        most = asked.configuration.history_length if asked.configuration.HasField("history_length") else None
+        most = history_limit(asked.configuration)
         return self.tasks.shown(record, call, most, payment=(payment, told))
 
     def _step(self, message: pb.Message, call: CallState, record: dict[str, Json]) -> RequestedCall:

@@ -26,7 +26,7 @@ from a2a.utils.errors import (
     InvalidRequestError,
     JSONParseError,
 )
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
@@ -37,13 +37,13 @@ from protocol.a2a.fast_path import FastPath
 from protocol.a2a.message_replies import KEY_ADVICE
 from protocol.a2a.request_handler import MarketRequestHandler
 from protocol.a2a.sdk_bodies import CallState, Reply
-from protocol.http import challenged, read_body, replayed, send_json, send_refusal
+from protocol.http import FAST_PATHS, challenged, replayed, send_json, send_refusal
 from tools.engine.access_tokens import is_token
 from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed, RouteNotFound
 from tools.engine.registry import CATALOGUE
-from tools.kernel.errors import MarketError
+from tools.kernel.errors import Json, MarketError
 from tools.kernel.strict_json import BadJson, MalformedJson
 
 __all__ = ["KEY_ADVICE", "A2aSurface"]
@@ -102,8 +102,9 @@ class A2aSurface:
         except MarketError as error:
             await send_refusal(send, self.market.refuse(error, call.approach))
             return
-        raw = await read_body(receive)
-        if raw is None:
+        try:
+            raw = await Request(scope, receive).body()
+        except ClientDisconnect:
             return
         call.approach = call.approach.with_body(raw)
         if is_token(call.approach.credential) and (closed := await self.market.require_credential(call.approach)):
@@ -114,12 +115,13 @@ class A2aSurface:
             return
         reply = Reply(send, call, UNREADABLE)
         try:
-            body = _judged(scope, raw, call)
+            rest = _extracted(scope, raw, call)
             if not call.wanted and (refused := await self.market.count_protocol_request(call.approach)):
                 await send_refusal(send, refused)
                 return
-            if await self.front.serve(scope, call, send):
+            if FAST_PATHS and await self.front.serve(scope, rest, call, send):
                 return
+            body = raw if rest is None else orjson.dumps(rest)
             await self._handled(route, scope, replayed(body, receive), reply)
         except A2AError as error:
             if reply.started:
@@ -171,8 +173,8 @@ class ContextBuilder(DefaultServerCallContextBuilder):
         return context
 
 
-def _judged(scope: Scope, raw: bytes, call: CallState) -> bytes:
-    """Return the body for the SDK and fill `call` from it; raises A2AError."""
+def _extracted(scope: Scope, raw: bytes, call: CallState) -> Json:
+    """Fill `call` from the body and return the rest of it; raises A2AError."""
     kind = wire.header(scope, b"content-type")
     if scope["method"] == "POST" and not wire.speaks_json(kind):
         raise ContentTypeNotSupportedError(message="Content-Type must be application/json")

@@ -10,8 +10,8 @@ from a2a.utils.errors import UnsupportedOperationError
 from a2a.utils.proto_utils import parse_lenient
 
 from protocol.a2a.errors import market_error
-from protocol.a2a.sdk_bodies import CallState, stash
-from protocol.a2a.task_view import FINAL, STATES
+from protocol.a2a.sdk_bodies import CallState
+from protocol.a2a.task_view import FINAL, STATES, ids_of
 from protocol.a2a.tasks import Tasks
 from tools.engine.errors import RateLimited
 from tools.engine.registry import CATALOGUE
@@ -32,9 +32,9 @@ class Streams:
     def __init__(self, tasks: Tasks) -> None:
         self.tasks, self.market = tasks, tasks.market
 
-    async def snapshot(self, task_id: str, call: CallState) -> pb.Task:
+    async def snapshot(self, params: pb.SubscribeToTaskRequest, call: CallState) -> pb.Task:
         """Return the current task before following it; UnsupportedOperationError if it has ended."""
-        record = await self.tasks.read(task_id, call)
+        record = await self.tasks.read(params.id, call)
         if STATES[record["job"]["status"]] in FINAL:
             raise UnsupportedOperationError(message="the task has ended: GetTask shows it")
         return self.tasks.shown(record, call, None)
@@ -56,7 +56,7 @@ class Streams:
             told = _told_once([event for event in mine if event["type"] in TASK_KINDS])
             if not told:
                 continue
-            task = await self.tasks.read(job["id"], call.further())
+            task = await self.tasks.read(job["id"], call)
             if _revealed(task["job"]) not in (None, revealed):
                 revealed = _revealed(task["job"])
                 yield self._artifact(task, call)
@@ -76,7 +76,7 @@ class Streams:
         Raises InvalidRequestError if too many calls wait already.
         """
         asked = {"wait_seconds": WAITED_SECONDS, "limit": 100} | ({} if since is None else {"since": since})
-        answer = await self.market.call(CATALOGUE["list_events"], asked, call.further().approach)
+        answer = await call.ask(self.market, CATALOGUE["list_events"], asked)
         breaks = call.old and not call.over_rpc  # there the SDK has no event for an error, and drops the connection
         if isinstance(answer.refusal, RateLimited) and not breaks:
             raise market_error(answer.refusal)
@@ -85,8 +85,8 @@ class Streams:
 
     def _artifact(self, task: dict[str, Json], call: CallState) -> pb.TaskArtifactUpdateEvent:
         (artifact,) = self.tasks.view.artifacts(task["job"])
-        update = {**_ids(task), "artifact": artifact, "lastChunk": True}
-        return parse_lenient(stash(update, call), pb.TaskArtifactUpdateEvent())
+        update = {**ids_of(task), "artifact": artifact, "lastChunk": True}
+        return parse_lenient(call.stash(update), pb.TaskArtifactUpdateEvent())
 
     def _update(
         self, task: dict[str, Json], event: dict[str, Json], status: str, call: CallState, *, newest: bool
@@ -95,12 +95,11 @@ class Streams:
         told = self.tasks.view.happened(task, event, status)
         if newest and _is_move(event) and status == task["job"]["status"]:
             told = self.tasks.view.status(task)
-        return parse_lenient(stash({**_ids(task), "status": told}, call), pb.TaskStatusUpdateEvent())
+        return parse_lenient(call.stash({**ids_of(task), "status": told}), pb.TaskStatusUpdateEvent())
 
 
 def _is_move(event: dict[str, Json]) -> bool:
-    found: bool = event["type"] != MESSAGE
-    return found
+    return bool(event["type"] != MESSAGE)
 
 
 def _told_once(events: list[dict[str, Json]]) -> list[dict[str, Json]]:
@@ -129,7 +128,3 @@ def _revealed(job: dict[str, Json]) -> str | None:
     """Return the hash of the output once it is readable, otherwise None."""
     found: str | None = None if job["output_sealed"] else job["output_hash"]
     return found
-
-
-def _ids(task: dict[str, Json]) -> dict[str, str]:
-    return {"taskId": task["job"]["id"], "contextId": task["context_id"]}

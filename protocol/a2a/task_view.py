@@ -74,7 +74,7 @@ class View:
             "messageId": f"{job['id']}-{job['status']}-{job['updated_at']}",
             "role": "ROLE_AGENT",
             "parts": [*why, {"text": self._said(task)}, _data({name: job[name] for name in SHOWN})],
-            **_ids(task),
+            **ids_of(task),
         }
         message |= {"metadata": due, "extensions": [x402.URI]} if due else {}
         return {"state": STATES[job["status"]], "timestamp": job["updated_at"], "message": message}
@@ -83,7 +83,7 @@ class View:
         """Render the status after an event; for a message that came, with the message."""
         said = [one for one in task["messages"] if one["id"] == event["data"].get("message_id")]
         text = f"{event['type']}: the job is {status.replace('_', ' ')}."
-        told = {"messageId": event["id"], "role": "ROLE_AGENT", "parts": [{"text": text}], **_ids(task)}
+        told = {"messageId": event["id"], "role": "ROLE_AGENT", "parts": [{"text": text}], **ids_of(task)}
         message = _message(task, said[0]) if said else told
         return {"state": STATES[status], "timestamp": event["created_at"], "message": message}
 
@@ -119,7 +119,7 @@ def history(task: dict[str, Json]) -> list[Json]:
         "messageId": task["message_id"] or f"{job['id']}-order",
         "role": "ROLE_USER",
         "parts": [_data({**source, "input": job["input"], **units})],
-        **_ids(task),
+        **ids_of(task),
     }
     return [order, *(_message(task, one) for one in task["messages"])]
 
@@ -136,7 +136,7 @@ def _message(task: dict[str, Json], one: dict[str, Json]) -> dict[str, Json]:
         "role": "ROLE_USER" if buyer else "ROLE_AGENT",
         "parts": [{"text": one["body"]}, *([] if one["data"] is None else [_data(one["data"])])],
         "metadata": about,
-        **_ids(task),
+        **ids_of(task),
     }
 
 
@@ -164,7 +164,7 @@ def _form(op: Operation) -> str:
     return orjson.dumps({"action": op.action, **{name: f"<{name}>" for name in needed}}).decode()
 
 
-def _ids(task: dict[str, Json]) -> dict[str, str]:
+def ids_of(task: dict[str, Json]) -> dict[str, str]:
     return {"taskId": task["job"]["id"], "contextId": task["context_id"]}
 
 

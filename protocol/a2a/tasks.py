@@ -9,7 +9,7 @@ from a2a.utils.errors import TaskNotFoundError
 from a2a.utils.proto_utils import parse_lenient
 
 from protocol.a2a.errors import NEEDS_KEY, invalid, market_error, not_shown
-from protocol.a2a.sdk_bodies import CallState, stash
+from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.task_view import STATES, View, forms_of
 from tools.engine.dispatch import Market
 from tools.engine.errors import RateLimited
@@ -30,21 +30,21 @@ class Tasks:
 
     async def get(self, params: pb.GetTaskRequest, call: CallState) -> pb.Task:
         """Return a task. Raises TaskNotFoundError for missing and for foreign jobs."""
-        most = params.history_length if params.HasField("history_length") else None
+        most = history_limit(params)
         return self.shown(await self.read(params.id, call, most), call, most)
 
     async def page(self, params: pb.ListTasksRequest, call: CallState) -> pb.ListTasksResponse:
         """Return the caller's orders, most recently changed first; none for anonymous callers."""
         size = params.page_size or DEFAULT_PAGE_SIZE
-        if is_nobody(call):
+        if call.is_nobody:
             if params.page_token:
                 raise invalid("there is no such page", "pageToken")
             return pb.ListTasksResponse(page_size=size)
-        answer = await self.market.call(read_tasks, _listed(params, size, call), call.approach)
+        answer = await call.ask(self.market, read_tasks, _listed(params, size, call))
         if answer.refusal is not None:
             raise market_error(answer.refusal)
         page = orjson.loads(answer.body)
-        most = params.history_length if params.HasField("history_length") else None
+        most = history_limit(params)
         return pb.ListTasksResponse(
             tasks=[self.shown(task, call, most, params.include_artifacts) for task in page["data"]],
             next_page_token=page["next_cursor"] or "",
@@ -59,11 +59,11 @@ class Tasks:
 
         Raises RateLimited if too many calls wait already.
         """
-        if is_nobody(call):
+        if call.is_nobody:
             raise TaskNotFoundError(data={"hint": NEEDS_KEY})
         messages = MAX_MESSAGES if most is None else min(most, MAX_MESSAGES)
         asked = {"job_id": task_id, "messages": messages, "wait_seconds": wait_seconds}
-        answer = await self.market.call(read_task, asked, call.approach)
+        answer = await call.ask(self.market, read_task, asked)
         if wait_seconds and isinstance(answer.refusal, RateLimited):
             raise answer.refusal
         if answer.refusal is not None:
@@ -90,12 +90,12 @@ class Tasks:
         if not whole:
             task["artifacts"] = []
         call.shown = record
-        return parse_lenient(stash(task, call), pb.Task())
+        return parse_lenient(call.stash(task), pb.Task())
 
 
-def is_nobody(call: CallState) -> bool:
-    """Return True for an anonymous caller, which has no jobs; the database need not be asked."""
-    return call.approach.is_anonymous and call.approach.argument_key is None
+def history_limit(params: pb.GetTaskRequest | pb.ListTasksRequest | pb.SendMessageConfiguration) -> int | None:
+    """Return how many messages of a task the caller asks for; None for all."""
+    return params.history_length if params.HasField("history_length") else None
 
 
 def _listed(params: pb.ListTasksRequest, size: int, call: CallState) -> dict[str, Any]:

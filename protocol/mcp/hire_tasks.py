@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 
 from protocol.brief import DETAIL
 from protocol.job_texts import what_is_due, where_it_stands
-from protocol.mcp.http import HIRE
+from protocol.mcp.request import HIRE
 from protocol.mcp.tasks import Asking, Task, created, unknown
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import CALL

@@ -5,7 +5,7 @@ start OAuth. /mcp/oauth is the same server for clients that use OAuth: it answer
 token gets 401 at both.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -16,13 +16,14 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
 from starlette.types import Receive, Scope, Send
 
-from protocol.http import Header, challenged, read_body, replayed, send_refusal
-from protocol.mcp import http as wire
+from protocol.http import FAST_PATHS, Header, challenged, replayed, send_json, send_refusal
 from protocol.mcp.fast_path import FastPath
 from protocol.mcp.hire_tasks import HireTasks
-from protocol.mcp.request import McpRequest, Request, approach_in, arrived_in, view_in
+from protocol.mcp.request import McpRequest, Request, UnreadableRequest, arrived_in, parsed, security
 from protocol.mcp.resources import TEMPLATES, read_record
 from protocol.mcp.tasks import Asking, Source, declares, install
 from protocol.mcp.texts import GUIDES, Texts, completion_of, instructions, prompt_messages, read_resource, resources
@@ -36,7 +37,6 @@ from tools.engine.idempotency import Response
 from tools.engine.oauth import CLOSED_MCP, OPEN_MCP
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import MarketError
-from tools.kernel.strict_json import BadJson
 
 Listing = t.PaginatedRequestParams | None
 Call = Callable[[Request, t.CallToolRequestParams], Awaitable[t.Result | dict[str, Any]]]
@@ -88,7 +88,7 @@ class McpSurface:
         self.tools = Tools(market, CATALOGUE.values(), self.extra.tools)
         self.hires = HireTasks(self.tools)
         self.server = self._server()
-        self.security = wire.security(allowed_hosts)
+        self.security = security(allowed_hosts)
         self.front = FastPath(self.tools, self.security, self.server.server_info_stamp)
         self.plain, self.streaming = (self._manager(as_json) for as_json in (True, False))
 
@@ -99,8 +99,9 @@ class McpSurface:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = await read_body(receive)
-        if body is None:
+        try:
+            body = await HttpRequest(scope, receive).body()
+        except ClientDisconnect:
             return
         approach = self.approach_of(scope, Surface.MCP).with_body(body)
         try:
@@ -115,22 +116,22 @@ class McpSurface:
             await send_refusal(send, refused)
             return
         try:
-            body, request, bad = wire.judged(body)
-        except BadJson as unreadable:
-            await self._refuse(send, approach, wire.send_parse_error(send, unreadable))
+            body, request, bad = parsed(body)
+        except UnreadableRequest as unreadable:
+            if refused := await self.market.count_protocol_request(approach):
+                await send_refusal(send, refused)
+            else:
+                await send_json(send, 400, unreadable.answer)
             return
-        if why := wire.malformed(request):
-            await self._refuse(send, approach, wire.send_malformed(send, why))
-            return
-        tool = wire.called_tool(request)
-        if tool not in self.tools.schemas and (refused := await self.market.count_protocol_request(approach)):
+        arrived = McpRequest(scope, approach, view, request, bad)
+        if arrived.tool not in self.tools.schemas and (refused := await self.market.count_protocol_request(approach)):
             await send_refusal(send, refused)
             return
-        arrived = McpRequest(scope, approach, view, request, tool, bad)
-        if (sending := await self.front.serve(arrived, send)) is None:
+        sending = await self.front.serve(arrived, send) if FAST_PATHS else send
+        if sending is None:
             return
-        manager = self.streaming if tool in self.extra.calls or wire.may_wait(arrived) else self.plain
-        await manager.handle_request(wire.for_sdk(arrived), replayed(body, receive), sending)
+        manager = self.streaming if arrived.tool in self.extra.calls or arrived.may_wait else self.plain
+        await manager.handle_request(arrived.for_sdk(), replayed(body, receive), sending)
 
     async def _shut(self, scope: Scope, approach: CallRequest) -> tuple[Response, *tuple[Header, ...]] | None:
         """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
@@ -144,15 +145,6 @@ class McpSurface:
             error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
             return (self.market.refuse(error, approach),)
         return None
-
-    async def _refuse(self, send: Send, approach: CallRequest, answering: Coroutine[Any, Any, None]) -> None:
-        """Count a malformed request and send its error, or a 429 beyond the rate limit."""
-        refused = await self.market.count_protocol_request(approach)
-        if refused is None:
-            await answering
-        else:
-            answering.close()
-            await send_refusal(send, refused)
 
     def _manager(self, as_json: bool) -> StreamableHTTPSessionManager:
         """Build a session manager that answers with JSON or with streams.
@@ -190,23 +182,23 @@ class McpSurface:
         result = await call_next(ctx)
         if ctx.method not in INTRODUCTIONS or not isinstance(result, dict):
             return result
-        return {**result, "instructions": instructions(self.tools.operations, self.tools.wording(view_in(ctx)))}
+        return {**result, "instructions": instructions(self.tools.operations, self.tools.wording(arrived_in(ctx).view))}
 
     async def _list_tools(self, request: Request, asked: Listing) -> t.ListToolsResult:
-        return t.ListToolsResult(tools=whole(self.tools.listed(approach_in(request), view_in(request)), asked))
+        arrived = arrived_in(request)
+        return t.ListToolsResult(tools=whole(self.tools.listed(arrived.approach, arrived.view), asked))
 
     async def _call_tool(self, request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
         if asked.name in self.extra.calls:
             return await self.extra.calls[asked.name](request, asked)
         arrived = arrived_in(request)
-        bad, repeat = (None, None) if arrived is None else (arrived.bad, arrived.repeat)
-        call = Called(asked.name, asked.arguments or {}, repeat, view_in(request))
-        if bad is None and declares(request):
+        call = Called(asked.name, asked.arguments or {}, arrived.repeat, arrived.view)
+        if arrived.bad is None and declares(request):
             begun = await self.hires.begin(call, Asking(request))
             if begun is not None:
                 return begun
-        approach = replace(approach_in(request), progress=request.session.report_progress)
-        return (await self.tools.call(call, approach, bad)).result()
+        approach = replace(arrived.approach, progress=request.session.report_progress)
+        return (await self.tools.call(call, approach, arrived.bad)).result()
 
     async def _list_resources(self, request: Request, asked: Listing) -> t.ListResourcesResult:
         return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.extra.resources], asked))
@@ -217,9 +209,10 @@ class McpSurface:
         )
 
     async def _read_resource(self, request: Request, asked: t.ReadResourceRequestParams) -> t.ReadResourceResult:
-        uri = str(asked.uri)
+        uri, arrived = str(asked.uri), arrived_in(request)
+        wording = self.tools.wording(arrived.view)
         found = self.extra.documents(uri) or await read_record(
-            uri, self.market, approach_in(request), self.tools.telling.fences, self.tools.wording(view_in(request))
+            uri, self.market, arrived.approach, self.tools.telling.fences, wording
         )
         return found or read_resource(uri, self.texts)
 
@@ -228,8 +221,7 @@ class McpSurface:
         return t.ListPromptsResult(prompts=whole([*own, *self.extra.prompts], asked))
 
     async def _get_prompt(self, request: Request, asked: t.GetPromptRequestParams) -> t.GetPromptResult:
-        given = asked.arguments or {}
-        wording = self.tools.wording(view_in(request))
+        given, wording = asked.arguments or {}, self.tools.wording(arrived_in(request).view)
         return self.extra.messages(asked.name, given) or prompt_messages(
             asked.name, given, self.tools.operations, wording
         )

@@ -15,8 +15,7 @@ from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import Field
 
-from protocol.mcp.http import TASKS
-from protocol.mcp.request import Request, approach_in, view_in
+from protocol.mcp.request import TASKS, Request, arrived_in
 from protocol.mcp.toolsets import View
 from tools.engine.context import CallRequest
 from tools.kernel.errors import Json
@@ -80,11 +79,11 @@ class Asking:
 
     @property
     def approach(self) -> CallRequest:
-        return approach_in(self.request)
+        return arrived_in(self.request).approach
 
     @property
     def view(self) -> View:
-        return view_in(self.request)
+        return arrived_in(self.request).view
 
     @property
     def elicits(self) -> bool:

@@ -1,15 +1,11 @@
-"""Results of tool calls over MCP: a record becomes text for a model, and the JSON of the SDK's runner."""
+"""Results of tool calls over MCP: a record becomes text for a model."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import mcp_types as t
 import orjson
-from mcp_types import SERVER_INFO_META_KEY
-from mcp_types.methods import serialize_server_result
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from protocol.brief_view import in_brief
 from protocol.mcp.resources import link_to
@@ -19,7 +15,6 @@ from tools.engine.idempotency import Response
 from tools.engine.registry import Operation
 from tools.kernel.errors import Json
 
-METHOD, COMPLETE = "tools/call", "complete"
 KEPT, MAX_BYTES = 1_024, 4 * 1024  # cached results, and the maximum size of a record in bytes
 
 
@@ -42,7 +37,9 @@ class ToolResult:
     texts: tuple[str, ...]
     meta: dict[str, Any] | None = None
     record: RenderedRecord | None = None
-    frames: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)  # the JSON by protocol version
+    frames: dict[str, bytes] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # the fast path's JSON, by protocol version
 
     @property
     def is_error(self) -> bool:
@@ -59,36 +56,6 @@ class ToolResult:
         content: list[t.ContentBlock] = [*texts[:1], *links, *texts[1:]]
         record = None if self.record is None else self.record.record
         return t.CallToolResult(content=content, structured_content=record, is_error=self.is_error, _meta=self.meta)
-
-    def to_json(self, version: str, identity: Mapping[str, Any]) -> bytes:
-        """Return its JSON in a protocol version; `identity` is the server's description of itself."""
-        frame = self.frames.get(version)
-        if frame is None:
-            frame = self.frames[version] = orjson.dumps(self._frame(version, identity))
-        return frame
-
-    def _frame(self, version: str, identity: Mapping[str, Any]) -> dict[str, Any]:
-        modern = version in MODERN_PROTOCOL_VERSIONS
-        frame = self._linked(version) if self.record is not None and self.record.links else self._plain(modern)
-        if self.record is not None:
-            frame["structuredContent"] = orjson.Fragment(self.record.body)
-        if modern:
-            frame["_meta"] = {**frame.get("_meta", {}), SERVER_INFO_META_KEY: identity}
-        return frame
-
-    def _plain(self, modern: bool) -> dict[str, Any]:
-        """Return the JSON of a result that has only texts, which is the same in all versions."""
-        frame: dict[str, Any] = {
-            "content": [{"type": "text", "text": text} for text in self.texts],
-            "isError": self.is_error,
-        }
-        if modern:
-            frame["resultType"] = COMPLETE
-        return frame if self.meta is None else {**frame, "_meta": self.meta}
-
-    def _linked(self, version: str) -> dict[str, Any]:
-        said = self.result().model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"structured_content"})
-        return serialize_server_result(METHOD, version, said)
 
 
 class ResultRenderer:

@@ -16,13 +16,14 @@ from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 from a2a.types import a2a_pb2 as pb
 from eth_account import Account
 from eth_account.messages import encode_defunct
+from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from protocol.a2a.request_handler import MarketRequestHandler
 from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.send_message import MessageSender, order_in, texts_of
 from protocol.a2a.task_view import View
-from protocol.http import read_body, replayed, send_json
+from protocol.http import replayed, send_json
 from server.app import Served, Service
 from server.settings import Settings
 from tools.catalogue import CATALOGUE
@@ -206,7 +207,7 @@ class TckService(Service):
                 await send_json(send, 200, self.old_card)
                 return
             if scope["path"].startswith("/a2a") and KEYS.isdisjoint(sent):
-                body = await read_body(receive) or b""
+                body = await Request(scope, receive).body()
                 receive = replayed(body, receive)
                 if scope["path"] != OLD_CARD_PATH and OLD_CARD_METHOD not in body:
                     scope = {**scope, "headers": [*scope["headers"], (b"x-api-key", self.key)]}

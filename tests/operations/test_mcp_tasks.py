@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from protocol.brief_view import schema_of
-from protocol.mcp.http import TASKS
+from protocol.mcp.request import TASKS
 from tests.hosting import ACK, INPUT, Host, accepted, bare, hired, host_of
 from tests.surfaces.fences import unfenced
 from tests.surfaces.mcp_wire import HANDSHAKE, connected

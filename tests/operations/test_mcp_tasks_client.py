@@ -8,7 +8,7 @@ from mcp.client import Client
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.client.streamable_http import streamable_http_client
 
-from protocol.mcp.http import TASKS
+from protocol.mcp.request import TASKS
 from tests.hosting import INPUT
 from tests.market import Agent
 from tests.surfaces.wires import served

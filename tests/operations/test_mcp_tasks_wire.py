@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from protocol.mcp.http import TASKS
+from protocol.mcp.request import TASKS
 from tests.hosting import Host, accepted, host_of
 from tests.surfaces.mcp_wire import HANDSHAKE, MODERN, TASK_METHODS, connected
 from tests.trading import Trade

@@ -1,14 +1,19 @@
-"""A2A push notification configs: each request calls one operation about a job of the caller."""
+"""A2A push notifications: the configs of a task, each request about which calls one operation, and the bodies sent."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
+from a2a.compat.v0_3.conversions import to_compat_task
 from a2a.types import a2a_pb2 as pb
 from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0
 from a2a.utils.errors import A2AError, TaskNotFoundError
+from a2a.utils.proto_utils import parse_lenient
+from google.protobuf.json_format import MessageToDict
 
 from protocol.a2a.errors import invalid, market_error
-from protocol.a2a.sdk_bodies import CallState
+from protocol.a2a.sdk_bodies import CallState, Placeholders
+from protocol.a2a.task_view import View, forms_of
 from protocol.a2a.tasks import Tasks
 from tools.engine.arguments import read_arguments
 from tools.engine.errors import InvalidRequest, NotFound
@@ -39,8 +44,7 @@ class Pushes:
     async def begin(self, task_id: str, asked: pb.SendMessageRequest, call: CallState) -> None:
         """Set the config that a message contains, if any."""
         if asked.configuration.HasField("task_push_notification_config"):
-            config = asked.configuration.task_push_notification_config
-            await self._call(set_push, _given(config, task_id, call), call)
+            await self._call(set_push, _given(asked.configuration.task_push_notification_config, task_id, call), call)
 
     async def get(
         self, params: pb.GetTaskPushNotificationConfigRequest, call: CallState
@@ -66,11 +70,42 @@ class Pushes:
         return await self._call(op, arguments, call)
 
     async def _call(self, op: Operation, arguments: dict[str, Any], call: CallState) -> dict[str, Json]:
-        answer = await self.market.call(op, arguments, call.further().approach)
+        answer = await call.ask(self.market, op, arguments)
         if answer.refusal is not None:
             raise _refused(answer.refusal)
         record: dict[str, Json] = orjson.loads(answer.body)
         return record
+
+
+class PushBodies:
+    """The renderer of push notification bodies from task records.
+
+    One key of the market signs all of them, so each names the agent that it is for.
+    """
+
+    def __init__(self, brand: str, operations: Iterable[Operation]) -> None:
+        self.view = View(brand, forms_of(operations))
+
+    def __call__(
+        self, record: bytes, agent_id: str, form: str, *, with_order: bool = True, with_output: bool = True
+    ) -> bytes:
+        """Render the task: in 1.0 inside a StreamResponse, in 0.3 by itself.
+
+        The order's message and the artifacts are left out once the receiver has them; GetTask shows them again.
+        """
+        task = self.view.task(orjson.loads(record))
+        if not with_order:
+            task["history"] = task["history"][1:]
+        if not with_output:
+            task.pop("artifacts", None)
+        task["metadata"][self.view.brand]["agentId"] = agent_id
+        old, documents = form == PROTOCOL_VERSION_0_3, Placeholders()
+        made = parse_lenient(documents.stash(task, old), pb.Task())
+        if old:
+            body = to_compat_task(made).model_dump(mode="json", by_alias=True, exclude_none=True)
+        else:
+            body = MessageToDict(pb.StreamResponse(task=made))
+        return documents.restore(orjson.dumps(body))
 
 
 def _given(config: pb.TaskPushNotificationConfig, task_id: str, call: CallState) -> dict[str, Any]:
