@@ -1,23 +1,32 @@
-"""Records in brief: without large members, and in lists without members that only the reader of one record needs.
+"""Brief records, the default of tool calls without `detail: "full"`, and schemas that fit brief and full ones.
 
-No value is shortened or changed: members are left out whole, and the record then has `detail: "brief"`.
+A brief record lacks large members, and in lists members that only the reader of one record needs. No value is shortened
+or changed: members are left out whole, and the record then has `detail: "brief"`.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, get_origin, get_type_hints
+from typing import Any, Final
 
 import orjson
 
-from protocol.untrusted_text import held_in, marks_of, with_type_argument
+from protocol.untrusted_text import held_in, marks_of, members_of, record_type
+from tools.engine.json_schemas import Schema, output_schema
+from tools.engine.registry import Operation
 from tools.kernel.brief_marks import ONE_ALONE, Bulk, Foremost
-from tools.kernel.records import Json
+from tools.kernel.errors import Json
 
 DETAIL, BRIEF, FULL = "detail", "brief", "full"
+LIMIT = "limit"
+MAX_LISTED = 10  # records in a brief list, unless the caller gives a limit
 MAX_BYTES: Final = 16 * 1024  # of a value's JSON, in a single record
 MAX_BYTES_LISTED: Final = 1024  # of a value's JSON, in a record of a list
+DETAIL_SHOWN: Schema = {"const": BRIEF, "description": "something was left out: ask with detail full for all of it"}
+STAMP = "date-time"
+NULL = {"type": "null"}
 Cuts = tuple["Cut", ...]
+Left = dict[str, tuple[str, int]]  # JSON Pointer of what was left out → its own address or "", and its bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +47,57 @@ class Cut:
     first: int = 0
 
 
-@dataclass(slots=True)
-class Left:
-    """The members that were left out.
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A record as it is shown, and what was left out.
 
-    `pointers`: JSON Pointers (RFC 6901) into the full record. `uris`: the addresses of members that have one, each
-    with the member's bytes.
+    `left_out` has JSON Pointers into the full record, and `uris` the addresses of resources with their sizes in bytes.
     """
 
-    pointers: list[str]
-    uris: dict[str, int]
+    body: bytes
+    record: dict[str, Json]
+    left_out: tuple[str, ...] = ()
+    uris: tuple[tuple[str, int], ...] = ()
+
+
+def briefly(op: Operation, arguments: dict[str, Json], detail: str | None) -> dict[str, Json]:
+    """Return the arguments of a call; a list is short unless full detail or a limit was given."""
+    short = LIMIT in op.input.model_fields and (detail or BRIEF) == BRIEF
+    return {LIMIT: MAX_LISTED, **arguments} if short else arguments
+
+
+def in_brief(op: Operation, body: bytes, detail: str | None) -> Brief:
+    """Return a response at the requested level of detail."""
+    record, left = orjson.loads(body), Left()
+    places = cuts(record_type(op, record)) if (detail or BRIEF) == BRIEF else ()
+    found = _without(record, places, left, "") if places else record
+    if not left:
+        return Brief(body, record)
+    found[DETAIL] = BRIEF
+    uris = {uri: size for uri, size in left.values() if uri}
+    return Brief(orjson.dumps(found), found, tuple(left), tuple(uris.items()))
+
+
+def schema_of(op: Operation) -> Schema:
+    """Return the output schema, which fits the record in full and in brief."""
+    schema: Schema = compact(output_schema(op))
+    lacking: dict[str, set[str]] = {}
+    for record in op.output:
+        lacking |= _may_lack(record)
+    if not any(lacking.values()):
+        return schema
+    known = {**schema.get("$defs", {})}
+    for name, missing in lacking.items():
+        if name in known:
+            known[name] = _loosened(known[name], missing)
+    alone = len(op.output) == 1 and "properties" in schema
+    root = _loosened(schema, lacking[op.output[0].__name__]) if alone else schema
+    told = {"properties": {**root["properties"], DETAIL: DETAIL_SHOWN}}
+    return {**root, **told, **({"$defs": known} if known else {})}
+
+
+def _loosened(schema: dict[str, Any], missing: set[str]) -> dict[str, Any]:
+    return {**schema, "required": [name for name in schema.get("required", ()) if name not in missing]}
 
 
 def cuts(kind: Any) -> Cuts:
@@ -55,14 +105,7 @@ def cuts(kind: Any) -> Cuts:
     return _cuts(kind, False, ())
 
 
-def without(record: dict[str, Json], places: Cuts) -> tuple[dict[str, Json], Left]:
-    """Return the record in brief, or the same object if nothing is left out."""
-    left = Left([], {})
-    shown = _without(record, places, left, "")
-    return (shown | {DETAIL: BRIEF} if left.pointers else record), left
-
-
-def may_lack(kind: Any) -> dict[str, set[str]]:
+def _may_lack(kind: Any) -> dict[str, set[str]]:
     """Return the names of the members that may be left out, by record type.
 
     It covers this type and every record type in it.
@@ -85,9 +128,7 @@ def _without(record: dict[str, Json], places: Cuts, left: Left, at: str) -> dict
             shown[cut.name] = _within(value, cut, left, f"{at}/{cut.name}")
         elif (size := len(orjson.dumps(value))) > cut.most:
             del shown[cut.name]
-            left.pointers.append(f"{at}/{cut.name}")
-            if cut.uri:
-                left.uris[cut.uri.format_map(record)] = size
+            left[f"{at}/{cut.name}"] = (cut.uri.format_map(record) if cut.uri else "", size)
     return shown
 
 
@@ -95,15 +136,11 @@ def _within(value: Json, cut: Cut, left: Left, at: str) -> Json:
     if not cut.each:
         return _without(value, cut.inner, left, at)
     foremost = max(inner.first for inner in cut.inner)
-    return [
-        _without(one, cut.inner if number >= foremost else _of_one(number, cut), left, f"{at}/{number}")
-        for number, one in enumerate(value)
-    ]
-
-
-def _of_one(number: int, cut: Cut) -> Cuts:
-    """Return the cuts of one of a list's first records."""
-    return tuple(inner for inner in cut.inner if inner.first <= number)
+    found = []
+    for number, one in enumerate(value):
+        places = cut.inner if number >= foremost else tuple(inner for inner in cut.inner if inner.first <= number)
+        found.append(_without(one, places, left, f"{at}/{number}"))
+    return found
 
 
 @cache
@@ -112,9 +149,7 @@ def _cuts(kind: Any, listed: bool, within: tuple[Any, ...]) -> Cuts:
 
     `listed`: it is one of many. `within`: the types of the records around it.
     """
-    hints = get_type_hints(get_origin(kind) or kind, include_extras=True)
-    inside = (*within, kind)
-    found = (_cut(name, with_type_argument(hint, kind), listed, inside) for name, hint in hints.items())
+    found = (_cut(name, hint, listed, (*within, kind)) for name, hint in members_of(kind).items())
     return tuple(cut for cut in found if cut is not None)
 
 
@@ -131,3 +166,33 @@ def _cut(name: str, hint: Any, listed: bool, within: tuple[Any, ...]) -> Cut | N
         if record not in within and (inner := _cuts(record, listed or many, within)):
             return Cut(name, kind=record, inner=inner, each=many)
     return None
+
+
+def compact(schema: Any) -> Any:
+    """Return a schema without defaults and without the details of timestamps.
+
+    Defaults do not matter in a response. A value that may be null gets `type: [T, "null"]`.
+    """
+    if isinstance(schema, list):
+        return [compact(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("format") == STAMP and "type" in schema:
+        return {"type": schema["type"], "format": STAMP}
+    made = {
+        name: {key: compact(part) for key, part in value.items()} if name in ("properties", "$defs") else compact(value)
+        for name, value in schema.items()
+        if name != "default"
+    }
+    return _nullable(made) if "anyOf" in made else made
+
+
+def _nullable(made: dict[str, Any]) -> dict[str, Any]:
+    """Replace `anyOf` of one plain type and null by a list of types."""
+    choices = [choice for choice in made["anyOf"] if choice != NULL]
+    if len(choices) != 1 or len(made["anyOf"]) != 2 or not isinstance(choices[0].get("type"), str):
+        return made
+    if {"enum", "const"} & choices[0].keys():
+        return made
+    rest = {name: value for name, value in made.items() if name != "anyOf"}
+    return {**choices[0], "type": [choices[0]["type"], "null"], **rest}

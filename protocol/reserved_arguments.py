@@ -5,8 +5,9 @@ no other way. The two keys are not validated, fingerprinted, stored or echoed wi
 """
 
 from dataclasses import dataclass
+from typing import Any
 
-from protocol.brief import BRIEF, DETAIL, FULL, cuts
+from protocol.brief import BRIEF, DETAIL, FULL, LIMIT, MAX_LISTED, cuts
 from tools.engine.errors import InvalidRequest
 from tools.engine.json_schemas import Schema, input_schema
 from tools.engine.registry import Operation
@@ -15,7 +16,6 @@ from tools.kernel.errors import Json
 API_KEY = "api_key"
 IDEMPOTENCY_KEY = "idempotency_key"
 DRY_RUN = "dry_run"
-LIMIT = "limit"
 RESERVED = frozenset({API_KEY, IDEMPOTENCY_KEY, DRY_RUN, DETAIL})
 TEST_KEY_LIMITS = (
     "A test key lists, makes and revokes test keys only. If its agent has anything on live, it cannot delete the agent or change "
@@ -53,7 +53,6 @@ DETAIL_PROPERTY: Schema = {
     "default": BRIEF,
     "description": "full: with what brief leaves out, which is values over 16 KB and, in lists, details and values over 1 KB.",
 }
-MAX_LISTED = 10  # records in a brief list, unless the caller gives a limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +75,10 @@ def extract(arguments: dict[str, Json]) -> Reserved:
     if RESERVED.isdisjoint(arguments):
         return Reserved(arguments, None, None, False, None)
     return Reserved(
-        api_key=_text(arguments, API_KEY),
-        idempotency_key=_text(arguments, IDEMPOTENCY_KEY),
-        dry_run=_switch(arguments, DRY_RUN),
-        detail=_choice(arguments, DETAIL, (BRIEF, FULL)),
+        api_key=_take(arguments, API_KEY, str, "a string"),
+        idempotency_key=_take(arguments, IDEMPOTENCY_KEY, str, "a string"),
+        dry_run=bool(_take(arguments, DRY_RUN, bool, "true or false")),
+        detail=_take(arguments, DETAIL, str, "a string", (BRIEF, FULL)),
         arguments=arguments,
     )
 
@@ -119,22 +118,10 @@ def reserved_properties(*, is_anonymous: bool, repeats: bool, cuts: bool) -> Sch
     }
 
 
-def _switch(arguments: dict[str, Json], name: str) -> bool:
+def _take(arguments: dict[str, Json], name: str, kind: type, must_be: str, choices: tuple[str, ...] = ()) -> Any:
     value = arguments.pop(name, None)
-    if value is None or isinstance(value, bool):
-        return bool(value)
-    raise InvalidRequest(f"{name}: must be true or false", param=name)
-
-
-def _choice(arguments: dict[str, Json], name: str, choices: tuple[str, ...]) -> str | None:
-    value = _text(arguments, name)
-    if value is None or value in choices:
-        return value
-    raise InvalidRequest(f"{name}: must be one of {', '.join(choices)}", param=name)
-
-
-def _text(arguments: dict[str, Json], name: str) -> str | None:
-    value = arguments.pop(name, None)
-    if value is None or isinstance(value, str):
-        return value
-    raise InvalidRequest(f"{name}: must be a string", param=name)
+    if value is not None and not isinstance(value, kind):
+        raise InvalidRequest(f"{name}: must be {must_be}", param=name)
+    if value is not None and choices and value not in choices:
+        raise InvalidRequest(f"{name}: must be one of {', '.join(choices)}", param=name)
+    return value

@@ -17,7 +17,7 @@ from hashlib import blake2b
 
 import orjson
 
-from protocol.untrusted_text import Place, Places, changed, foreign_places, kind_of, place_at
+from protocol.untrusted_text import Place, Places, changed, foreign_places, place_at, record_type
 from tools.engine.registry import Operation
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.quoting import parts_of
@@ -84,8 +84,7 @@ class UntrustedMarkers:
 
 def places_in(op: Operation, record: dict[str, Json]) -> Places:
     """Return the places of other agents' text in an operation's record."""
-    known = _places_of(op)
-    return known[record["object"]] if len(known) > 1 else known[None]
+    return foreign_places(record_type(op, record))
 
 
 def places_in_error(error: MarketError | None) -> Places:
@@ -97,13 +96,6 @@ def places_in_error(error: MarketError | None) -> Places:
         return ()
     told = (error, *error.other_failures) if error.other_failures else ()
     return _quoting(error.quotes, tuple((one.code, "message" in one.quotes) for one in told))
-
-
-@cache
-def _places_of(op: Operation) -> dict[str | None, Places]:
-    if len(op.output) == 1:
-        return {None: foreign_places(op.output[0])}
-    return {kind_of(record): foreign_places(record) for record in op.output}
 
 
 @cache

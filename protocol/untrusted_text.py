@@ -8,6 +8,7 @@ from typing import Annotated, Any, NotRequired, TypeAlias, Union, get_args, get_
 
 from typing_extensions import is_typeddict
 
+from tools.engine.registry import Operation
 from tools.events.payloads import PAYLOADS
 from tools.kernel.records import Json
 from tools.kernel.signed_records import Signature
@@ -123,13 +124,9 @@ def _places(kind: Any, within: tuple[Any, ...]) -> Places:
     """Return the places in a record type that is nested in the types `within`."""
     if getattr(kind, "own", None) is True:
         return ()
-    hints = get_type_hints(get_origin(kind) or kind, include_extras=True)
-    inside = (*within, kind)
-    found = tuple(
-        place
-        for name, hint in hints.items()
-        if (place := _place(name, with_type_argument(hint, kind), inside)) is not None
-    )
+    hints = members_of(kind)
+    places = (_place(name, hint, (*within, kind)) for name, hint in hints.items())
+    found = tuple(place for place in places if place is not None)
     if found and any(record is kind for hint in hints.values() for record, _ in held_in(hint)):
         raise TypeError(f"{kind} holds itself, so the places of others' text in it have no end")
     if found and Signature in hints.values():
@@ -161,10 +158,14 @@ def place_at(path: str) -> Place:
     return Place(name, (place_at(rest),) if rest else ())
 
 
-def kind_of(record: Any) -> str:
-    """Return the value of `object` in records of this type."""
-    kind: str = get_args(get_type_hints(record)["object"])[0]
-    return kind
+def record_type(op: Operation, record: dict[str, Json]) -> Any:
+    """Return the type of a record that an operation answered with."""
+    return op.output[0] if len(op.output) == 1 else _types_of(op)[record["object"]]
+
+
+@cache
+def _types_of(op: Operation) -> dict[str, Any]:
+    return {get_args(get_type_hints(kind)["object"])[0]: kind for kind in op.output}
 
 
 def _many(hint: Any) -> bool:
@@ -192,14 +193,18 @@ def held_in(hint: Any, many: bool = False) -> Iterator[tuple[Any, bool]]:
             yield from held_in(part, many or origin in (list, dict))
 
 
-def with_type_argument(hint: Any, kind: Any) -> Any:
-    """Return the type hint of a generic record's field with its parameter filled in."""
-    names = getattr(get_origin(kind), "__parameters__", ())
-    filled: Any = hint
-    if names and getattr(hint, "__parameters__", ()):
-        known = dict(zip(names, get_args(kind), strict=True))
-        filled = hint[tuple(known[name] for name in hint.__parameters__)]
-    return filled
+@cache
+def members_of(kind: Any) -> dict[str, Any]:
+    """Return the type hints of a record type's fields; a generic record's parameter is filled in."""
+    origin = get_origin(kind)
+    hints = get_type_hints(origin or kind, include_extras=True)
+    known = dict(zip(getattr(origin, "__parameters__", ()), get_args(kind), strict=False))
+    return {name: _with_type_arguments(hint, known) for name, hint in hints.items()}
+
+
+def _with_type_arguments(hint: Any, known: dict[Any, Any]) -> Any:
+    parameters = getattr(hint, "__parameters__", ()) if known else ()
+    return hint[tuple(known[name] for name in parameters)] if parameters else hint
 
 
 def _is_record(kind: Any) -> bool:

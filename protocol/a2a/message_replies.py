@@ -9,7 +9,7 @@ from a2a.types import a2a_pb2 as pb
 from protocol.a2a.agent_card import example_of
 from protocol.a2a.errors import invalid
 from protocol.a2a.sdk_bodies import CallState
-from protocol.brief_view import briefly, in_brief
+from protocol.brief import briefly, in_brief
 from protocol.reserved_arguments import DRY_RUN_TOLD, TEST_KEY_LIMITS
 from tools.discovery.tool_search import nearest
 from tools.engine.context import Surface

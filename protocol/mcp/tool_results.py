@@ -7,7 +7,7 @@ from typing import Any
 import mcp_types as t
 import orjson
 
-from protocol.brief_view import in_brief
+from protocol.brief import in_brief
 from protocol.mcp.resources import link_to
 from protocol.mcp.wording import Wording
 from protocol.untrusted_markers import UntrustedMarkers, places_in, places_in_error

@@ -8,8 +8,7 @@ from typing import Any
 import mcp_types as t
 from mcp.shared.exceptions import MCPError
 
-from protocol.brief import DETAIL
-from protocol.brief_view import briefly, schema_of
+from protocol.brief import DETAIL, briefly, schema_of
 from protocol.mcp.tool_results import ResultRenderer, ToolResult
 from protocol.mcp.toolsets import CALL, USUAL, View, shown
 from protocol.mcp.wording import Wording

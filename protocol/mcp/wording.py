@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import cache
 from operator import is_not
 from types import UnionType
-from typing import Annotated, Any, NotRequired, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NotRequired, TypeAlias, Union, get_args, get_origin
 
 import mcp_types as t
 
 from protocol.mcp.toolsets import CALL
-from protocol.untrusted_text import held_in, kind_of, marks_of, with_type_argument
+from protocol.untrusted_text import held_in, marks_of, members_of, record_type
 from tools.engine.registry import Operation
 from tools.events.payloads import PAYLOADS
 from tools.kernel.errors import Json
@@ -65,8 +65,7 @@ class Wording:
         """Rename the tools in an operation's record; return the same object if nothing changes."""
         if not self.hidden:
             return record
-        known = _sayings_of(op)
-        return self._object(record, known[record["object"]] if len(known) > 1 else known[None])
+        return self._object(record, sayings_in(record_type(op, record)))
 
     def refusal(self, record: dict[str, Json]) -> dict[str, Json]:
         """Rename the tools in a refusal, below `error`."""
@@ -120,13 +119,6 @@ class Wording:
         return {**told, "tool": CALL, "arguments": {"name": step["tool"], "arguments": step.get("arguments") or {}}}
 
 
-@cache
-def _sayings_of(op: Operation) -> dict[str | None, Sayings]:
-    if len(op.output) == 1:
-        return {None: sayings_in(op.output[0])}
-    return {kind_of(record): sayings_in(record) for record in op.output}
-
-
 def sayings_in(kind: Any) -> Sayings:
     """Return the places of the market's sentences and steps in a record type."""
     return _sayings(kind, ())
@@ -134,11 +126,10 @@ def sayings_in(kind: Any) -> Sayings:
 
 @cache
 def _sayings(kind: Any, within: tuple[Any, ...]) -> Sayings:
-    hints = get_type_hints(get_origin(kind) or kind, include_extras=True)
+    hints = members_of(kind)
     if Signature in hints.values():  # signed content must not change
         return ()
-    inside = (*within, kind)
-    found = (_saying(name, with_type_argument(hint, kind), inside) for name, hint in hints.items())
+    found = (_saying(name, hint, (*within, kind)) for name, hint in hints.items())
     return tuple(saying for saying in found if saying is not None)
 
 

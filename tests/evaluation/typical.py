@@ -6,7 +6,7 @@ from typing import Any
 
 from eth_account import Account
 
-from protocol.brief_view import in_brief
+from protocol.brief import in_brief
 from storage.open import open_store
 from tests.evaluation import BYTES_PER_TOKEN
 from tests.market import Agent, TestMarket

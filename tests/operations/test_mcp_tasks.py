@@ -6,7 +6,7 @@ import mcp_types as t
 import pytest
 from jsonschema import Draft202012Validator
 
-from protocol.brief_view import schema_of
+from protocol.brief import schema_of
 from protocol.mcp.request import TASKS
 from tests.hosting import ACK, INPUT, Host, accepted, bare, hired, host_of
 from tests.surfaces.fences import unfenced

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from protocol.schema_compaction import compact
+from protocol.brief import compact
 from tools.catalogue import CATALOGUE
 from tools.engine.json_schemas import output_schema
 
