@@ -18,36 +18,28 @@ from tools.purchases.quotes import header, settled_headers
 
 Headers = list[tuple[bytes, bytes]]
 CHANGELOG = "/v1/changelog"
-INTEGER, TEXT = {"type": "integer", "minimum": 0}, {"type": "string"}
-HEADERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "X-Request-Id": ("Names this request in the market's logs; quote it when asking for help.", TEXT),
-    "ETag": ("Strong validator of the body; send it back as If-None-Match.", TEXT),
-    "Idempotent-Replayed": ("Present when this is the stored answer of an earlier call.", {"const": "true"}),
-    "Dry-Run": ("Present when nothing was done: the call was a dry run.", {"const": "true"}),
-    "Retry-After": ("Whole seconds to wait before the same call again.", INTEGER),
-    "WWW-Authenticate": (
-        "The scheme credentials are sent with, and where OAuth clients learn how to get one (RFC 9728).",
-        TEXT,
-    ),
-    "Deprecation": (
-        "Present on answers of an operation that is on its way out: since when, as @<seconds> (RFC 9745).",
-        TEXT,
-    ),
-    "Sunset": (
-        "The day that operation may be gone (RFC 8594); Link names what to read and what to call instead.",
-        TEXT,
-    ),
-    "PAYMENT-REQUIRED": ("What to sign: x402 version 2, PaymentRequired, as base64 of JSON.", TEXT),
-    "PAYMENT-RESPONSE": (
-        "The payment that was taken, as base64 of JSON; X-PAYMENT-RESPONSE says it to version 1.",
-        TEXT,
-    ),
-    "RateLimit-Limit": ("Calls allowed in the window.", INTEGER),
-    "RateLimit-Remaining": ("Calls left in the window.", INTEGER),
-    "RateLimit-Reset": ("Seconds until the window ends.", INTEGER),
-    "RateLimit": ('The same in one field: "<window>";r=<left>;t=<seconds>.', TEXT),
-    "RateLimit-Policy": ('The window: "<window>";q=<calls>;w=<seconds>.', TEXT),
+INTEGER, TEXT, TRUE = {"type": "integer", "minimum": 0}, {"type": "string"}, {"const": "true"}
+HEADERS: dict[str, str] = {
+    "X-Request-Id": "Names this request in the market's logs; quote it when asking for help.",
+    "ETag": "Strong validator of the body; send it back as If-None-Match.",
+    "Idempotent-Replayed": "Present when this is the stored answer of an earlier call.",
+    "Dry-Run": "Present when nothing was done: the call was a dry run.",
+    "Retry-After": "Whole seconds to wait before the same call again.",
+    "WWW-Authenticate": "The scheme credentials are sent with, and where OAuth clients learn how to get one (RFC 9728).",
+    "Deprecation": "Present on answers of an operation that is on its way out: since when, as @<seconds> (RFC 9745).",
+    "Sunset": "The day that operation may be gone (RFC 8594); Link names what to read and what to call instead.",
+    "PAYMENT-REQUIRED": "What to sign: x402 version 2, PaymentRequired, as base64 of JSON.",
+    "PAYMENT-RESPONSE": "The payment that was taken, as base64 of JSON; X-PAYMENT-RESPONSE says it to version 1.",
+    "RateLimit-Limit": "Calls allowed in the window.",
+    "RateLimit-Remaining": "Calls left in the window.",
+    "RateLimit-Reset": "Seconds until the window ends.",
+    "RateLimit": 'The same in one field: "<window>";r=<left>;t=<seconds>.',
+    "RateLimit-Policy": 'The window: "<window>";q=<calls>;w=<seconds>.',
 }
+SCHEMAS: dict[str, dict[str, Any]] = {
+    **dict.fromkeys(("Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"), INTEGER),
+    **dict.fromkeys(("Idempotent-Replayed", "Dry-Run"), TRUE),
+}  # of the values that are not any text
 QUOTA = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit", "RateLimit-Policy")
 
 
@@ -55,8 +47,8 @@ def documented(parts: Any) -> dict[str, Any]:
     """Return the header components of openapi.json that these parts refer to."""
     text = orjson.dumps(parts).decode()
     return {
-        name: {"description": what, "schema": schema}
-        for name, (what, schema) in HEADERS.items()
+        name: {"description": what, "schema": SCHEMAS.get(name, TEXT)}
+        for name, what in HEADERS.items()
         if f'"#/components/headers/{name}"' in text
     }
 

@@ -7,18 +7,7 @@ import orjson
 
 from rest.headers import QUOTA, headers_named
 from tools import error_catalogue as catalogue
-from tools.engine.errors import (
-    COMMON,
-    Forbidden,
-    HeadersTooLarge,
-    HostNotAllowed,
-    IdempotencyKeyReused,
-    InternalError,
-    InvalidIdempotencyKey,
-    OriginNotAllowed,
-    PayloadTooLarge,
-    UnsupportedMediaType,
-)
+from tools.engine import errors as common
 from tools.engine.json_schemas import Schema
 from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
@@ -29,9 +18,11 @@ Refusal = type[MarketError]
 SCHEMAS = "#/components/schemas/"
 JSON = "application/json"
 TEXT: Schema = {"type": "string"}
-BOUNDS = (HostNotAllowed, OriginNotAllowed, PayloadTooLarge, UnsupportedMediaType, HeadersTooLarge)
-ANYWHERE: tuple[Refusal, ...] = (*COMMON, *BOUNDS, InternalError)
-ONLY_WRITES: frozenset[Refusal] = frozenset({InvalidIdempotencyKey, IdempotencyKeyReused})
+ANYWHERE: tuple[Refusal, ...] = (
+    *common.COMMON, common.HostNotAllowed, common.OriginNotAllowed, common.PayloadTooLarge,
+    common.UnsupportedMediaType, common.HeadersTooLarge, common.InternalError,
+)  # fmt: skip
+ONLY_WRITES = (common.InvalidIdempotencyKey, common.IdempotencyKeyReused)
 
 
 class Components:
@@ -96,7 +87,7 @@ def refusals(op: Operation, parts: Components) -> Responses:
     """
     by_status: dict[int, list[Refusal]] = {}
     for error in dict.fromkeys((*op.errors, *ANYWHERE)):
-        if (error is Forbidden and not op.scopes) or (error in ONLY_WRITES and op.safe):
+        if (error is common.Forbidden and not op.scopes) or (error in ONLY_WRITES and op.safe):
             continue
         by_status.setdefault(error.status, []).append(error)
     answers = {str(status): parts.refusal(errors) for status, errors in by_status.items()}

@@ -13,7 +13,9 @@ def events_text() -> str:
     """Return the page as markdown: how events are delivered, then a section for each type."""
     common = record_schema(JobEvent)
     sections = (line for kind, data in PAYLOADS.items() for line in _section(kind, data, common["properties"]))
-    return filled("events", days=EVENTS_KEPT.days, common="\n".join(fields_table(common)), sections="\n".join(sections))
+    return filled(
+        "events.md", days=EVENTS_KEPT.days, common="\n".join(fields_table(common)), sections="\n".join(sections)
+    )
 
 
 def _section(kind: str, data: type, of_jobs: dict[str, object]) -> Iterator[str]:

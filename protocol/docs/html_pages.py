@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from protocol.docs.markdown import filled
 from tools.engine.config import MarketConfig
 
 if TYPE_CHECKING:
@@ -72,30 +73,19 @@ class Book:
         title = next((one.text for one in headings if one.level == 1), doc.name)
         brand = self.config.title
         named = title if brand.lower() in title.lower() else f"{title} · {brand}"
-        return f"""\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(named)}</title>
-<meta name="description" content="{escape(about)}">
-<link rel="alternate" type="{doc.other_kind}" href="{escape(self.root + doc.other)}">
-<link rel="icon" href="data:,">
-<style>{STYLE}</style>
-</head>
-<body>
-<a class="skip" href="#content">Skip to the content</a>
-<header>
-<nav aria-label="Documents"><ul>{"".join(self._entries(doc))}</ul></nav>
-</header>
-{_contents(headings)}
-<main id="content" tabindex="-1">
-{body}</main>
-<footer>{escape(brand)} {escape(self.config.version)} · <a href="{escape(self.root + doc.other)}">this page for programs</a></footer>
-</body>
-</html>
-"""
+        return filled(
+            "page.html",
+            title=escape(named),
+            about=escape(about),
+            other=escape(self.root + doc.other),
+            other_kind=doc.other_kind,
+            style=STYLE,
+            entries="".join(self._entries(doc)),
+            contents=_contents(headings),
+            body=body,
+            brand=escape(brand),
+            version=escape(self.config.version),
+        )
 
     def _entries(self, here: Doc) -> Iterator[str]:
         for doc in self.docs.values():

@@ -47,7 +47,7 @@ def lifecycle_text(operations: Iterable[Operation], config: MarketConfig) -> str
     offered = list(operations)
     listed = ((f"`{move.source}`", move.actor, move.action, f"`{move.target}`") for move in LISTING_MOVES)
     return filled(
-        "lifecycle",
+        "lifecycle.md",
         base=config.base_url,
         diagram=diagram(),
         openings="\n".join(_moves(OPENINGS, offered)),

@@ -28,7 +28,7 @@ def llms_text(operations: Iterable[Operation], config: MarketConfig) -> str:
         toolsets.setdefault(op.toolset, []).append(_entry(op, config.base_url))
     listed = (line for name, entries in toolsets.items() for line in ("", f"## {name.capitalize()}", "", *entries))
     return filled(
-        "llms",
+        "llms.md",
         title=config.title,
         what=WHAT,
         version=config.version,

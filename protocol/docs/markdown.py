@@ -1,4 +1,4 @@
-"""The markdown of the documents: templates written by hand, and tables made from schemas."""
+"""The templates of the documents, which are written by hand, and markdown tables made from schemas."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -6,13 +6,13 @@ from pathlib import Path
 
 from tools.engine.json_schemas import Schema
 
-TEMPLATE_FOLDER = Path(__file__).with_name("templates")
+FOLDER = Path(__file__).with_name("templates")
 FIELD = re.compile(r"\{\{(\w+)\}\}")
 
 
 def filled(name: str, **values: object) -> str:
     """Return the template of this name with its {{fields}} replaced; an unknown field raises KeyError."""
-    text = (TEMPLATE_FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    text = (FOLDER / name).read_text(encoding="utf-8")
     return FIELD.sub(lambda field: str(values[field[1]]), text)
 
 

@@ -114,12 +114,12 @@ def _environments(config: MarketConfig) -> str:
 
 def _binding(config: MarketConfig) -> str:
     names = {"binding": ("<agent_id>", "<address_lowercase>"), "python": ("{agent_id}", "{address_lowercase}")}
-    return filled("skill_binding", **{name: binding_message(config.brand, *said) for name, said in names.items()})
+    return filled("skill_binding.md", **{name: binding_message(config.brand, *said) for name, said in names.items()})
 
 
 def _signing(config: MarketConfig) -> str:
     text = rotation_message(config.brand, "{agent_id}", "{public_key}", "{new.verify_key.encode().hex()}")
-    return filled("skill_signing", base=config.base_url, rotation=text)
+    return filled("skill_signing.md", base=config.base_url, rotation=text)
 
 
 def _retries() -> str:

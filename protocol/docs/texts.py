@@ -17,18 +17,8 @@ from protocol.mcp.server_json import server_json
 from storage.vocabulary import Env
 from tools.discovery.changelog import CHANGELOG
 from tools.discovery.market_records import Changelog
+from tools.engine import errors
 from tools.engine.config import MarketConfig
-from tools.engine.errors import (
-    COMMON,
-    HeadersTooLarge,
-    HostNotAllowed,
-    InternalError,
-    MethodNotAllowed,
-    OriginNotAllowed,
-    PayloadTooLarge,
-    RouteNotFound,
-    UnsupportedMediaType,
-)
 from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimit
 from tools.engine.registry import Operation
 from tools.jobs.payments.errors import PaymentRequired
@@ -36,17 +26,12 @@ from tools.kernel.errors import MarketError
 
 BODY_TYPE = "-H 'Content-Type: application/json'"
 CALL = re.compile(r"^\{\{(\w+) (\{.*\})\}\}$", re.MULTILINE)  # in the quickstart: an operation and its arguments
-ANYWHERE: tuple[type[MarketError], ...] = (
-    *COMMON,
-    PayloadTooLarge,
-    UnsupportedMediaType,
-    HeadersTooLarge,
-    MethodNotAllowed,
-    RouteNotFound,
-    HostNotAllowed,
-    OriginNotAllowed,
-    InternalError,
-)
+ANYWHERE: frozenset[type[MarketError]] = frozenset(
+    {
+        *errors.COMMON, errors.PayloadTooLarge, errors.UnsupportedMediaType, errors.HeadersTooLarge,
+        errors.MethodNotAllowed, errors.RouteNotFound, errors.HostNotAllowed, errors.OriginNotAllowed, errors.InternalError,
+    }
+)  # fmt: skip
 FIRST = (
     ("search_listings", "See what you can buy; needs no key."),
     ("register_agent", "Get an identity and API keys, at once and without sign-up."),
@@ -62,13 +47,14 @@ class Texts:
         self.version: str = config.version
         self.skill_md: str = skill_text(skill_source(), offered, config)
         self.llms_txt: str = llms_text(offered, config)
-        self.quickstart_md: str = _quickstart(Calls(offered, config), config)
+        calls = Calls(offered, config)
+        self.quickstart_md: str = _quickstart(calls, config)
         self.errors_md: str = _errors(offered, config)
         self.events_md: str = events_text()
         self.lifecycle_md: str = lifecycle_text(offered, config)
         self.changelog_md: str = _changelog()
         self.llms_full_txt: str = full_text(self.documents, offered, config)
-        self.index_json: dict[str, Any] = _index(Calls(offered, config), config)
+        self.index_json: dict[str, Any] = _index(calls, config)
         self.index_md: str = self.llms_txt
         self.server_json: dict[str, Any] = server_json(offered, config)
 
@@ -131,7 +117,7 @@ def _quickstart(calls: Calls, config: MarketConfig) -> str:
     base = config.base_url
     server = {"type": "http", "url": f"{base}/mcp", "headers": {"X-API-Key": "as_test_…"}}
     text = filled(
-        "quickstart",
+        "quickstart.md",
         what=WHAT,
         base=base,
         brand=config.brand,
@@ -161,18 +147,14 @@ def _limits(config: MarketConfig) -> str:
 
 def _errors(operations: list[Operation], config: MarketConfig) -> str:
     shown = _json({"error": PaymentRequired("…").record("req_…", config.docs_url)}, indented=True)
-    head = filled("errors", shown=shown)
+    head = filled("errors.md", shown=shown)
     return "\n".join([head, *(_explained(error, operations) for error in every_error())])
 
 
 def _explained(error: type[MarketError], operations: list[Operation]) -> str:
     """Return the section `#code`, the target of the error's `docs` link."""
     meaning = re.sub(r"^\d{3}: ", "", inspect.getdoc(error) or "").replace("\n", " ")
-    refusing = [
-        op.name
-        for op in operations
-        if error in op.errors or any(_asks(kind) is error for kind in op.output if op.paid_rate is None)
-    ]
+    refusing = [op.name for op in operations if error in op.errors or error in _asked(op)]
     where = "any call" if error in ANYWHERE else ", ".join(refusing) or "no operation of this version"
     later = " The same call can work later." if error.retryable else ""
     return (
@@ -181,14 +163,17 @@ def _explained(error: type[MarketError], operations: list[Operation]) -> str:
     )
 
 
-def _asks(kind: type) -> type[MarketError] | None:
-    asks: type[MarketError] | None = getattr(kind, "asks", None)
-    return asks
+def _asked(op: Operation) -> list[type[MarketError] | None]:
+    """Return the errors that are sent with a record of terms."""
+    return [] if op.paid_rate is not None else [getattr(kind, "asks", None) for kind in op.output]
 
 
 def _index(calls: Calls, config: MarketConfig) -> dict[str, Any]:
     base = config.base_url
-    start = [{"action": name, "why": why, **_where(calls.operations[name], name)} for name, why in FIRST]
+    first = [(calls.operations[name], why) for name, why in FIRST]
+    start = [
+        {"action": op.name, "why": why, "tool": op.name, "method": op.method, "path": op.path} for op, why in first
+    ]
     return {
         "object": "platform",
         "name": config.title,
@@ -218,7 +203,3 @@ def _index(calls: Calls, config: MarketConfig) -> dict[str, Any]:
 
 def _json(value: Any, indented: bool = False) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 if indented else None).decode()
-
-
-def _where(op: Operation, name: str) -> dict[str, str]:
-    return {"tool": name, "method": op.method, "path": op.path}

@@ -61,12 +61,9 @@ JUDGING: tuple[Hint, ...] = (
 class Texts(Protocol):
     """The documents of this service."""
 
-    @property
-    def skill_md(self) -> str: ...
-    @property
-    def llms_txt(self) -> str: ...
-    @property
-    def version(self) -> str: ...
+    skill_md: str
+    llms_txt: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +173,19 @@ def completion_of(prompt: str, argument: str, begun: str) -> t.Completion:
 
 def resources(texts: Texts) -> list[t.Resource]:
     """Return the documents for the list of resources."""
+    told = {
+        SKILL_URI: "How to use this market, step by step, with calls that work as they stand.",
+        LLMS_URI: "What this market is and where everything is documented.",
+    }
     return [
         t.Resource(
-            uri=uri, name=name, description=description, mime_type=MARKDOWN, size=len(_text(uri, texts).encode())
+            uri=uri,
+            name=uri.removeprefix("doc://"),
+            description=description,
+            mime_type=MARKDOWN,
+            size=len(_text(uri, texts).encode()),
         )
-        for uri, name, description in (
-            (SKILL_URI, "skill.md", "How to use this market, step by step, with calls that work as they stand."),
-            (LLMS_URI, "llms.txt", "What this market is and where everything is documented."),
-        )
+        for uri, description in told.items()
     ]
 
 
