@@ -7,7 +7,6 @@ import structlog
 from a2a.server.context import ServerCallContext
 from a2a.utils.errors import (
     A2AError,
-    ExtendedAgentCardNotConfiguredError,
     InternalError,
     InvalidParamsError,
     InvalidRequestError,
@@ -31,11 +30,6 @@ def reached(context: ServerCallContext) -> CallState:
 
 def invalid(message: str, param: str, hint: str = "") -> A2AError:
     return InvalidParamsError(message=message, data={"param": param, **({"hint": hint} if hint else {})})
-
-
-def card_refused(error: MarketError) -> A2AError:
-    told = {"code": error.code, "hint": error.hint}
-    return ExtendedAgentCardNotConfiguredError(f"the extended card is for callers with a key: {error.message}", told)
 
 
 async def guarded(call: CallState, work: Awaitable[T]) -> T:

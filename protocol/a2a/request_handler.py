@@ -15,7 +15,7 @@ from a2a.utils.task import validate_history_length, validate_page_size
 from google.protobuf.message import Message
 
 from protocol.a2a.agent_card import extended_card, public_card, signed
-from protocol.a2a.errors import card_refused, guarded, reached
+from protocol.a2a.errors import guarded, reached
 from protocol.a2a.message_replies import MessageReplies
 from protocol.a2a.push_notifications import Pushes
 from protocol.a2a.sdk_bodies import CallState
@@ -23,7 +23,6 @@ from protocol.a2a.send_message import MessageSender
 from protocol.a2a.streams import Streams
 from protocol.a2a.tasks import Tasks
 from tools.engine.authentication import NO_KEY
-from tools.engine.context import CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.errors import Unauthenticated
 from tools.engine.registry import Operation
@@ -111,15 +110,14 @@ class MarketRequestHandler(RequestHandler):
                 "an agent's own card is whole; the market's at /a2a has an extended one"
             )
         try:
-            await guarded(call, self._identified(call.approach))
+            caller = await guarded(call, self.market.identify_viewer(call.approach))
+            if caller.agent_id is None:
+                raise Unauthenticated(NO_KEY)
         except MarketError as error:
-            raise card_refused(error) from None
+            told = {"code": error.code, "hint": error.hint}
+            message = f"the extended card is for callers with a key: {error.message}"
+            raise ExtendedAgentCardNotConfiguredError(message, told) from None
         return self.extended_old if call.old else self.extended
-
-    async def _identified(self, approach: CallRequest) -> None:
-        caller = await self.market.identify_viewer(approach)
-        if caller.agent_id is None:
-            raise Unauthenticated(NO_KEY)
 
     async def _reply(
         self, asked: pb.SendMessageRequest, context: ServerCallContext, wait: bool = True

@@ -53,10 +53,6 @@ class RequestedCall:
     arguments: dict[str, Json]
     relayed: bool = False  # it contains an authorization for somebody else to send
 
-    @property
-    def pays(self) -> bool:
-        return self.operation.action == "pay"
-
 
 class MessageSender:
     """The handler of messages about jobs."""
@@ -128,7 +124,9 @@ class MessageSender:
             await self.pushes.begin(job_id, asked, call)
             return await self._task(job_id, asked, call, seconds if wait else 0)
         except A2AError as unseen:  # the job exists: with only the error, the caller would order again
-            told = f"The job was ordered, and this is it. {unseen.message}. {_hint(unseen)}".strip()
+            told = (
+                f"The job was ordered, and this is it. {unseen.message}. {(unseen.data or {}).get('hint', '')}".strip()
+            )
             return self.replies.record(message, call, CATALOGUE["create_job"], answer, told)
 
     def _unhired(
@@ -149,7 +147,7 @@ class MessageSender:
         await self.pushes.begin(message.task_id, asked, call)
         relayed = {"payment": ""} if step.relayed else {}
         answer = await call.ask(self.market, step.operation, step.arguments, _key(message, call), **relayed)
-        if step.pays and answer.refusal is not None:
+        if step.operation.action == "pay" and answer.refusal is not None:
             return await self._unpaid(step, answer, asked, call)
         if answer.refused or answer.dry_run or answer.error is not None:
             told = "" if answer.refusal is None else said_of(answer.refusal)
@@ -260,10 +258,6 @@ def _input_in(words: str) -> Json:
         if isinstance(found, dict):
             return found
     return {"text": words.strip(" \t\r\n:,;.-–—")}
-
-
-def _hint(error: A2AError) -> str:
-    return str((error.data or {}).get("hint", ""))
 
 
 def said_of(error: MarketError) -> str:

@@ -99,11 +99,10 @@ class A2aSurface:
         call.over_rpc, call.old = path in ENDPOINTS, path.startswith(OLD_HTTP)
         try:
             route, scope = self._routed(wire.for_sdk(scope, call))
+            raw = await Request(scope, receive).body()
         except MarketError as error:
             await send_refusal(send, self.market.refuse(error, call.approach))
             return
-        try:
-            raw = await Request(scope, receive).body()
         except ClientDisconnect:
             return
         call.approach = call.approach.with_body(raw)

@@ -48,7 +48,7 @@ class View:
             "status": self.status(task),
             "artifacts": self.artifacts(job),
             "history": history(task),
-            "metadata": {self.brand: _present(_facts(job))},
+            "metadata": {self.brand: _facts(job)},
         }
 
     def artifacts(self, job: dict[str, Json]) -> list[Json]:
@@ -149,7 +149,7 @@ def _owed(task: dict[str, Json]) -> str:
 
 
 def _facts(job: dict[str, Json]) -> dict[str, Json]:
-    return {
+    facts = {
         "jobStatus": job["status"],
         "listingId": job["listing_id"],
         "bountyId": job["bounty_id"],
@@ -157,6 +157,7 @@ def _facts(job: dict[str, Json]) -> dict[str, Json]:
         "price": job["price"],
         "paymentStatus": job["payment"]["status"],
     }
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _form(op: Operation) -> str:
@@ -170,7 +171,3 @@ def ids_of(task: dict[str, Json]) -> dict[str, str]:
 
 def _data(value: Any) -> dict[str, Json]:
     return {"data": value, "mediaType": JSON_KIND}
-
-
-def _present(named: dict[str, Json]) -> dict[str, Json]:
-    return {name: value for name, value in named.items() if value is not None}

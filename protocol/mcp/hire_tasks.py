@@ -88,7 +88,7 @@ class HireTasks:
 
         A declined form changes nothing; tasks/cancel gives up the job.
         """
-        approach = self._further(asking, task)
+        approach = self._approach(asking, task.task_id, is_continuation=True)
         ask = ask_of(await self._record(task.task_id, asking, approach))
         if ask is None or ask.key not in responses:
             return
@@ -100,7 +100,8 @@ class HireTasks:
 
     async def cancel(self, task: Task, asking: Asking) -> None:
         """Cancel the job if its buyer may; otherwise it goes on, as the next poll shows."""
-        answer = await self._change(CANCEL, {"job_id": task.task_id}, asking, self._further(asking, task))
+        approach = self._approach(asking, task.task_id, is_continuation=True)
+        answer = await self._change(CANCEL, {"job_id": task.task_id}, asking, approach)
         if answer.error is not None and not isinstance(answer.refusal, InvalidTransition):
             raise self._refused(task.task_id, answer, asking)
 
@@ -150,9 +151,13 @@ class HireTasks:
         frame = result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"structured_content"})
         return frame | ({} if result.structured_content is None else {"structuredContent": result.structured_content})
 
-    def _approach(self, asking: Asking, task_id: str) -> CallRequest:
-        """Return the caller's approach, with the key from the reserved member `api_key`."""
-        return replace(asking.approach, argument_key=self._reserved(asking, task_id).api_key)
+    def _approach(self, asking: Asking, task_id: str, is_continuation: bool = False) -> CallRequest:
+        """Return the caller's approach, with the key from the reserved member `api_key`.
+
+        A later call for the same request is a continuation, because the first one consumed the signature.
+        """
+        key = self._reserved(asking, task_id).api_key
+        return replace(asking.approach, argument_key=key, is_continuation=is_continuation)
 
     def _reserved(self, asking: Asking, task_id: str) -> Reserved:
         """Return the reserved arguments that came beside the task's id."""
@@ -160,10 +165,6 @@ class HireTasks:
             return extract({API_KEY: asking.api_key, DETAIL: asking.detail})
         except MarketError as error:
             raise self._refused(task_id, self.market.refuse_anonymous(error, asking.approach), asking) from None
-
-    def _further(self, asking: Asking, task: Task) -> CallRequest:
-        """Return the approach for later calls, because the first one consumed the signature."""
-        return replace(self._approach(asking, task.task_id), is_continuation=True)
 
     def _refused(self, task_id: str, answer: Response, asking: Asking) -> MCPError:
         """Return the refusal as a JSON-RPC error.

@@ -4,8 +4,9 @@ Only clients that declare the extension, request by request, get tasks; all othe
 from their source and not stored here. Status notifications, which are optional, are not sent.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import mcp_types as t
@@ -109,9 +110,6 @@ class Source(Protocol):
         """Ask the task to end; it may go on."""
 
 
-Doing = Callable[[Source, Task, Any, Asking], Awaitable[Mapping[str, Json]]]
-
-
 def declares(request: Request) -> bool:
     """Return True if the request's client supports tasks; only modern versions have them."""
     if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
@@ -140,44 +138,28 @@ def unknown(task_id: str, error: Json = None) -> MCPError:
 def install(server: Server[Any], sources: Sequence[Source]) -> None:
     """Add the three methods over these sources, asked in order, and declare the extension."""
     server.extensions[TASKS] = {}
-    for name, params, doing in (
-        ("tasks/get", TaskParams, _get),
-        ("tasks/update", UpdateParams, _update),
-        ("tasks/cancel", TaskParams, _cancel),
-    ):
-        server.add_request_handler(name, params, _method(sources, doing))
+    for name, params in (("tasks/get", TaskParams), ("tasks/update", UpdateParams), ("tasks/cancel", TaskParams)):
+        server.add_request_handler(name, params, partial(_handle, sources))
 
 
-def _method(sources: Sequence[Source], doing: Doing) -> Callable[[Request, Any], Awaitable[dict[str, Any]]]:
-    async def handle(request: Request, asked: Any) -> dict[str, Any]:
-        if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            raise MCPError(t.METHOD_NOT_FOUND, "Method not found", data=request.method)
-        if not declares(request):
-            raise missing()
-        _check_name(request, asked.task_id)
-        asking = Asking(request, asked.api_key, asked.detail)
-        for source in sources:
-            task = await source.read(asked.task_id, asking)
-            if task is not None:
-                return {"resultType": "complete", **await doing(source, task, asked, asking)}
-        raise unknown(asked.task_id)
-
-    return handle
-
-
-async def _get(source: Source, task: Task, asked: TaskParams, asking: Asking) -> Mapping[str, Json]:
-    return {**task.frame(), **task.inside}
-
-
-async def _update(source: Source, task: Task, asked: UpdateParams, asking: Asking) -> Mapping[str, Json]:
-    await source.answer(task, asked.input_responses, asking)
-    return {}
-
-
-async def _cancel(source: Source, task: Task, asked: TaskParams, asking: Asking) -> Mapping[str, Json]:
-    if not task.ended:
-        await source.cancel(task, asking)
-    return {}
+async def _handle(sources: Sequence[Source], request: Request, asked: Any) -> dict[str, Any]:
+    if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        raise MCPError(t.METHOD_NOT_FOUND, "Method not found", data=request.method)
+    if not declares(request):
+        raise missing()
+    _check_name(request, asked.task_id)
+    asking = Asking(request, asked.api_key, asked.detail)
+    for source in sources:
+        task = await source.read(asked.task_id, asking)
+        if task is None:
+            continue
+        if request.method == "tasks/update":
+            await source.answer(task, asked.input_responses, asking)
+        elif request.method == "tasks/cancel" and not task.ended:
+            await source.cancel(task, asking)
+        shown = {**task.frame(), **task.inside} if request.method == "tasks/get" else {}
+        return {"resultType": "complete", **shown}
+    raise unknown(asked.task_id)
 
 
 def _check_name(request: Request, task_id: str) -> None:

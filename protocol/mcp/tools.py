@@ -107,29 +107,24 @@ class Tools:
         answer = await self.market.call(op, arguments, approach, reserved.idempotency_key or called.repeat)
         return self.as_tool_result(op, answer, approach, wording, reserved.detail)
 
-    def _unwrapped(self, arguments: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
+    def _unwrapped(self, given: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
         """Return the operation that call_tool names, and its arguments.
 
         Reserved arguments may be beside them or among them.
         """
-        outer = extract(arguments)
+        outer = extract(given)
         name, arguments = outer.arguments.pop("name", None), outer.arguments.pop("arguments", None) or {}
         if outer.arguments:
             unknown = min(outer.arguments)[:64]
             raise InvalidRequest(f"{unknown}: unknown field", param=unknown, hint="It belongs into `arguments`.")
         if not isinstance(arguments, dict):
             raise InvalidRequest("arguments: must be an object", param="arguments")
-        beside = {
-            API_KEY: outer.api_key,
-            IDEMPOTENCY_KEY: outer.idempotency_key,
-            DRY_RUN: outer.dry_run or None,
-            DETAIL: outer.detail,
-        }
+        words = (API_KEY, IDEMPOTENCY_KEY, DRY_RUN, DETAIL)
+        beside = {word: given[word] for word in words if given.get(word) not in (None, False)}
         for word, value in beside.items():
-            if value is not None and arguments.get(word, value) != value:
+            if arguments.get(word, value) != value:
                 raise InvalidRequest("one call came with two different values", param=word)
-        kept = {word: value for word, value in beside.items() if value is not None}
-        return self._named_operation(name), arguments | kept
+        return self._named_operation(name), arguments | beside
 
     def _named_operation(self, name: Json) -> Operation:
         op = self.operations.get(name) if isinstance(name, str) else None
