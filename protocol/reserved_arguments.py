@@ -86,30 +86,23 @@ def extract(arguments: dict[str, Json]) -> Reserved:
 def listed_schema(op: Operation, is_anonymous: bool) -> Schema:
     """Return the input schema with the reserved arguments that this caller can use.
 
-    `keyless`: no credential was sent.
+    `is_anonymous`: no credential was sent.
     """
     schema = input_schema(op)
     own = schema["properties"]
-    taken = own.keys() & RESERVED
-    if taken:
+    if taken := own.keys() & RESERVED:
         raise TypeError(f"{op.name} has an argument with a reserved name: {sorted(taken)}")
-    offered = reserved_properties(
-        is_anonymous=is_anonymous and op.auth != "none", repeats=not op.safe, cuts=has_brief(op)
-    )
+    has_brief = LIMIT in own or any(map(cuts, op.output))
+    offered = reserved_properties(is_anonymous=is_anonymous and op.auth != "none", repeats=not op.safe, cuts=has_brief)
     if LIMIT in own:
         own = {**own, LIMIT: own[LIMIT] | {"default": MAX_LISTED}}
     return {**schema, "properties": {**own, **offered}}
 
 
-def has_brief(op: Operation) -> bool:
-    """Return True if `detail` affects a call: its record can be cut, or its list has a limit."""
-    return LIMIT in op.input.model_fields or any(map(cuts, op.output))
-
-
 def reserved_properties(*, is_anonymous: bool, repeats: bool, cuts: bool) -> Schema:
     """Return the schemas of the reserved arguments.
 
-    `keyless` callers can send their key, and operations that write (`repeats`) an idempotency key.
+    Anonymous callers can send their key, and operations that write (`repeats`) an idempotency key.
     """
     return {
         **({DETAIL: DETAIL_PROPERTY} if cuts else {}),

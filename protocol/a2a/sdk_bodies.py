@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from types import NoneType
 from typing import Any
 
 import orjson
@@ -151,8 +152,7 @@ def id_of(raw: bytes) -> str | int | None:
         return None
     if isinstance(found, str):
         return found if found.isprintable() else None  # a lone surrogate is not printable
-    number = isinstance(found, int) and not isinstance(found, bool)
-    return found if number and abs(found) <= MAX_INTEGER else None
+    return found if type(found) is int and abs(found) <= MAX_INTEGER else None
 
 
 # --- in: take the keys and the data parts out of the body ------------------------------------------------------------
@@ -222,32 +222,25 @@ def _is_old(body: Any) -> bool:
     """
     if not isinstance(body, dict):
         return False
-    method, identity = body.get("method"), body.get("id")
-    named = identity is None or (isinstance(identity, (str, int)) and not isinstance(identity, bool))
+    method, named = body.get("method"), type(body.get("id", "")) in (str, int, NoneType)
     return body.get("jsonrpc") == "2.0" and named and isinstance(method, str) and "/" in method
 
 
 def _hold_data(message: dict[str, Any], call: CallState) -> list[str]:
-    """Move the objects of data parts into `call`, leaving empty ones; return their paths."""
-    places: list[str] = []
-    for holder, place in _data_holders(message):
-        call.data.append(holder["data"])
-        holder["data"] = {}
-        places.append(place)
-    return places
+    """Move the objects of data parts into `call`, leaving empty ones; return their paths.
 
-
-def _data_holders(message: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the holders of `data` objects with their paths.
-
-    A holder is a part; in `content` (0.3 over HTTP+JSON) it is the `data` of a part.
+    The data is in a part, but in `content` (0.3 over HTTP+JSON) it is in the `data` of a part.
     """
+    places: list[str] = []
     for name, nested in (("parts", False), ("content", True)):
         parts = message.get(name)
         for number, part in enumerate(parts if isinstance(parts, list) else ()):
             holder = part.get("data") if nested and isinstance(part, dict) else part
             if isinstance(holder, dict) and isinstance(holder.get("data"), dict):
-                yield holder, f"{name}.{number}.data" + (".data" if nested else "")
+                call.data.append(holder["data"])
+                holder["data"] = {}
+                places.append(f"{name}.{number}.data" + (".data" if nested else ""))
+    return places
 
 
 def _within(bad: BadJson, above: str, places: list[str], data: list[dict[str, Json]]) -> MarketError:
@@ -326,17 +319,14 @@ class Reply:
             return
         body = message.get("body", b"")
         if b"event-stream" in dict(self.head["headers"]).get(b"content-type", b""):
-            await self._start(self.head)
+            if not self.started:
+                await self.send(self.head)
+            self.started = True
             await self.send({**message, "body": self._event(body)})
             return
         self.kept += body
         if not message.get("more_body"):
             await self._whole(bytes(self.kept))
-
-    async def _start(self, head: Message) -> None:
-        if not self.started:
-            self.started = True
-            await self.send(head)
 
     async def _whole(self, body: bytes) -> None:
         status = self.head["status"]
@@ -347,7 +337,8 @@ class Reply:
         body = self.call.documents.restore(body)
         headers = [(name, value) for name, value in self.head["headers"] if name != b"content-length"]
         headers.append((b"content-length", b"%d" % len(body)))
-        await self._start({**self.head, "status": status, "headers": headers})
+        self.started = True
+        await self.send({**self.head, "status": status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})
 
     def _event(self, chunk: bytes) -> bytes:

@@ -45,6 +45,10 @@ SOLD = "the data part beside this shows what this agent sells."
 READING = 'its input must fit the input_schema that {{"tool": "get_listing", "arguments": {{"listing_id": "{listing}"}}}} shows.'
 
 
+Order = dict[str, Json]  # what a message orders: the arguments of create_job, and wait_seconds
+Answer = pb.Task | pb.Message
+
+
 @dataclass(frozen=True, slots=True)
 class RequestedCall:
     """The operation that a message asks for."""
@@ -64,7 +68,7 @@ class MessageSender:
         self.tasks, self.replies, self.market, self.waited_seconds = tasks, replies, tasks.market, waited_seconds
         self.actions = {op.action: op for op in replies.operations.values() if op.action}
 
-    async def send(self, asked: pb.SendMessageRequest, call: CallState, wait: bool = True) -> pb.Task | pb.Message:
+    async def send(self, asked: pb.SendMessageRequest, call: CallState, wait: bool = True) -> Answer:
         """Answer a message: to its task's job, as an order of a listing, or as a call of a tool."""
         message = asked.message
         if message.task_id:
@@ -78,9 +82,7 @@ class MessageSender:
             return await self.replies.answer(message, call)
         return await self._hire(order, asked, call, wait)
 
-    async def _in_shop(
-        self, order: dict[str, Json] | None, asked: pb.SendMessageRequest, call: CallState, wait: bool
-    ) -> pb.Task | pb.Message:
+    async def _in_shop(self, order: Order | None, asked: pb.SendMessageRequest, call: CallState, wait: bool) -> Answer:
         """Handle an order at an agent's own endpoint, for one of its listings.
 
         If the message names no listing and the agent has only one, that one is ordered.
@@ -109,9 +111,7 @@ class MessageSender:
             raise not_shown(answer.refusal)
         return self.tasks.shown(await self.tasks.read(params.id, call), call, None)
 
-    async def _hire(
-        self, order: dict[str, Json], asked: pb.SendMessageRequest, call: CallState, wait: bool
-    ) -> pb.Task | pb.Message:
+    async def _hire(self, order: Order, asked: pb.SendMessageRequest, call: CallState, wait: bool) -> Answer:
         message, (order, seconds) = asked.message, self._waited(order)
         letter = A2aMessageRef(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
         answer = await call.ask(self.market, CATALOGUE["create_job"], order, _key(message, call), letter=letter)
@@ -124,19 +124,16 @@ class MessageSender:
             await self.pushes.begin(job_id, asked, call)
             return await self._task(job_id, asked, call, seconds if wait else 0)
         except A2AError as unseen:  # the job exists: with only the error, the caller would order again
-            told = (
-                f"The job was ordered, and this is it. {unseen.message}. {(unseen.data or {}).get('hint', '')}".strip()
-            )
+            hint = (unseen.data or {}).get("hint", "")
+            told = f"The job was ordered, and this is it. {unseen.message}. {hint}".strip()
             return self.replies.record(message, call, CATALOGUE["create_job"], answer, told)
 
-    def _unhired(
-        self, answer: Response, order: dict[str, Json], asked: pb.SendMessageRequest, call: CallState
-    ) -> pb.Message:
+    def _unhired(self, answer: Response, order: Order, asked: pb.SendMessageRequest, call: CallState) -> pb.Message:
         assert answer.refusal is not None
         told = _why_unhired(answer.refusal, order, stranger=call.is_nobody)
         return self.replies.record(asked.message, call, CATALOGUE["create_job"], answer, told)
 
-    async def _to_task(self, asked: pb.SendMessageRequest, call: CallState, wait: bool) -> pb.Task | pb.Message:
+    async def _to_task(self, asked: pb.SendMessageRequest, call: CallState, wait: bool) -> Answer:
         message = asked.message
         record = await self.tasks.read(message.task_id, call, 0)
         if message.context_id not in ("", record["context_id"]):
@@ -155,7 +152,7 @@ class MessageSender:
         waits = wait and record["job"]["role"] == "buyer"
         return await self._task(message.task_id, asked, call, self.waited_seconds if waits else 0)
 
-    def _waited(self, order: dict[str, Json]) -> tuple[dict[str, Json], int]:
+    def _waited(self, order: Order) -> tuple[Order, int]:
         """Separate the order from its `wait_seconds`, which callers know from the tool `hire`."""
         seconds = order.get(WAIT)
         order = {name: value for name, value in order.items() if name != WAIT}
@@ -191,9 +188,8 @@ class MessageSender:
         job, data = record["job"], call.data
         transaction, mine = x402.transaction_in(call.metadata), {"job_id": job["id"]}
         if transaction is not None:
-            return RequestedCall(
-                self.actions["pay"], mine | ({"transaction": transaction} if transaction else {}), not transaction
-            )
+            paid = {"transaction": transaction} if transaction else {}
+            return RequestedCall(self.actions["pay"], mine | paid, relayed=not transaction)
         if call.metadata.get(x402.STATUS) == "payment-rejected":
             return RequestedCall(self.actions["cancel"], mine)
         words = texts_of(message)
@@ -204,10 +200,9 @@ class MessageSender:
             raise UnsupportedOperationError(message=f"the task has ended: the job is {job['status']}")
         if not words and not data:
             raise invalid("the message has neither text nor data", "parts")
-        beside = {} if not data else {"data": data[0] if len(data) == 1 else data}
-        return RequestedCall(
-            self.actions["message"], {"thread_id": job["thread_id"], "body": words or NO_WORDS, **beside}
-        )
+        beside = {"data": data[0] if len(data) == 1 else data} if data else {}
+        message_to = {"thread_id": job["thread_id"], "body": words or NO_WORDS, **beside}
+        return RequestedCall(self.actions["message"], message_to)
 
     def _action(self, asked: dict[str, Json], words: str, job: dict[str, Json]) -> RequestedCall:
         name = asked.get("action", "pay")
@@ -230,7 +225,7 @@ def texts_of(message: pb.Message) -> str:
     return "\n".join(part.text for part in message.parts if part.HasField("text")).strip()
 
 
-def order_in(words: str, data: Iterable[dict[str, Json]]) -> dict[str, Json] | None:
+def order_in(words: str, data: Iterable[dict[str, Json]]) -> Order | None:
     """Return the order in a message's data or text; None if neither names a listing."""
     orders = [found for found in data if "listing_id" in found]
     if len(orders) > 1:
@@ -264,7 +259,7 @@ def said_of(error: MarketError) -> str:
     return f"{error.message}. {error.hint}".strip()
 
 
-def _why_unhired(error: MarketError, order: dict[str, Json], *, stranger: bool) -> str:
+def _why_unhired(error: MarketError, order: Order, *, stranger: bool) -> str:
     listing = order["listing_id"][:64] if isinstance(order["listing_id"], str) else "lst_…"
     told = f"Nobody was hired: {said_of(error)}"
     if stranger:

@@ -45,11 +45,10 @@ class Streams:
         assert task is not None
         job, since, revealed = task["job"], task["newest_event"], _revealed(task["job"])
         status = job["status"]
-        if STATES[job["status"]] in FINAL or (not on and _must_act(job)):
+        if STATES[status] in FINAL or (not on and _must_act(job)):
             return
         while not self.market.notifier.closed:
-            page = await self._page(since, call)
-            if page is None:
+            if (page := await self._page(since, call)) is None:
                 return
             since = page["next_since"]
             mine = [one for one in page["data"] if one["data"].get("job_id") == job["id"]]

@@ -88,25 +88,22 @@ async def read_record(
     Raises MCPError -32602 with the refusal if it cannot be read. Other agents' text in it is fenced and named in
     `_meta`, as in the text of a tool's result.
     """
-    for template in TEMPLATES:
-        arguments = template.arguments(uri)
-        if arguments is None:
-            continue
-        op = CATALOGUE[template.operation]
-        answer = await market.call(op, arguments, approach)
-        if answer.refusal is not None:
-            reason = (
-                f"Resource not found: {answer.refusal.message}. {OTHERWISE.format(operation=wording.name(op.name))}"
-            )
-            raise MCPError(t.INVALID_PARAMS, reason, data={"uri": uri, **wording.refusal({"error": answer.error})})
-        record = wording.record(op, orjson.loads(answer.body))
-        body = orjson.dumps(record)
-        places = places_in(op, record)
-        if template.member is None:
-            shown = fences.show(body, record, places, answer.caller_id)
-        else:
-            shown = fences.show_member(body, record, places, template.member, answer.caller_id)
-        told = {f"{market.config.brand}/untrusted": [*shown.untrusted]} if shown.untrusted else None
-        content = t.TextResourceContents(uri=uri, mime_type=JSON, text=shown.text, _meta=told)
-        return t.ReadResourceResult(contents=[content], ttl_ms=0, cache_scope="private")
-    return None
+    matching = ((template, template.arguments(uri)) for template in TEMPLATES)
+    template, arguments = next((found for found in matching if found[1] is not None), (None, None))
+    if template is None or arguments is None:
+        return None
+    op = CATALOGUE[template.operation]
+    answer = await market.call(op, arguments, approach)
+    if answer.refusal is not None:
+        otherwise = OTHERWISE.format(operation=wording.name(op.name))
+        reason = f"Resource not found: {answer.refusal.message}. {otherwise}"
+        raise MCPError(t.INVALID_PARAMS, reason, data={"uri": uri, **wording.refusal({"error": answer.error})})
+    record = wording.record(op, orjson.loads(answer.body))
+    body, places = orjson.dumps(record), places_in(op, record)
+    if template.member is None:
+        shown = fences.show(body, record, places, answer.caller_id)
+    else:
+        shown = fences.show_member(body, record, places, template.member, answer.caller_id)
+    told = {f"{market.config.brand}/untrusted": [*shown.untrusted]} if shown.untrusted else None
+    content = t.TextResourceContents(uri=uri, mime_type=JSON, text=shown.text, _meta=told)
+    return t.ReadResourceResult(contents=[content], ttl_ms=0, cache_scope="private")

@@ -229,7 +229,7 @@ class McpSurface:
     async def _complete(self, request: Request, asked: t.CompleteRequestParams) -> t.CompleteResult:
         if not isinstance(asked.ref, t.PromptReference):
             raise MCPError(t.INVALID_PARAMS, "only arguments of prompts complete")
-        if asked.ref.name in {prompt.name for prompt in self.extra.prompts}:
+        if any(prompt.name == asked.ref.name for prompt in self.extra.prompts):
             return t.CompleteResult(completion=t.Completion(values=[], total=0, has_more=False))
         return t.CompleteResult(completion=completion_of(asked.ref.name, asked.argument.name, asked.argument.value))
 
