@@ -1,13 +1,14 @@
 """The composition root: build the store, the world, the market and the surfaces from the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import structlog
+from starlette.types import Receive, Scope, Send
 
 from protocol.a2a.agent_card import card_json
 from protocol.a2a.server import A2aSurface
@@ -54,9 +55,6 @@ if TYPE_CHECKING:
     from server.traces import Tracing
 
 log = structlog.get_logger("emporion.start")
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Closing = JsonRpcChain | HttpFacilitator | GuardedWeb | RpcFaucet
 
 

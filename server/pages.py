@@ -2,20 +2,19 @@
 
 import asyncio
 import gzip
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+
+from starlette.types import Scope, Send
 
 from rest.headers import matches
 from server.content_negotiation import prefers_html, takes_gzip
 from tools.engine.errors import MethodNotAllowed
 
-Scope = MutableMapping[str, Any]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 

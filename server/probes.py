@@ -1,13 +1,11 @@
 """Monitoring pages such as /ready and /metrics: computed for each request, never cached."""
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from starlette.types import Scope, Send
 
 from tools.engine.errors import MethodNotAllowed
-
-Scope = MutableMapping[str, Any]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)

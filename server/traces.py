@@ -7,7 +7,7 @@ libraries are not exported.
 """
 
 import os
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar, cast
@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from starlette.types import ASGIApp, Message, Receive, Send
 
 from server.adapters.observed import WatchedChain
 from server.metrics import MeasuredMarket, Metrics
@@ -33,10 +34,6 @@ from tools.engine.ports import World
 from tools.engine.registry import Operation
 
 T = TypeVar("T")
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
 SURFACES = ("mcp", "a2a", "v1")  # by the first part of the path; everything else is "page"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 CARRIER = (b"traceparent", b"tracestate")
@@ -80,7 +77,7 @@ class Tracing:
         made.tracing = self
         return made
 
-    def asked(self, application: App) -> App:
+    def asked(self, application: ASGIApp) -> ASGIApp:
         """Wrap the application in a span for each request, which continues the sender's trace."""
 
         async def traced(scope: Message, receive: Receive, send: Send) -> None:
