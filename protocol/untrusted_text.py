@@ -195,7 +195,7 @@ def held_in(hint: Any, many: bool = False) -> Iterator[tuple[Any, bool]]:
 
 @cache
 def members_of(kind: Any) -> dict[str, Any]:
-    """Return the type hints of a record type's fields; a generic record's parameter is filled in."""
+    """Return the type hints of a record type's fields, with type arguments filled in."""
     origin = get_origin(kind)
     hints = get_type_hints(origin or kind, include_extras=True)
     known = dict(zip(getattr(origin, "__parameters__", ()), get_args(kind), strict=False))

@@ -189,7 +189,7 @@ def _properties(shape: Schema, schemas: dict[str, Schema]) -> dict[str, Schema]:
 
 
 def relinked(schema: Schema) -> Schema:
-    """Return a copy of a schema whose references to local definitions are references to components."""
+    """Return a copy of a schema with references to components in place of local ones."""
     made: Schema = orjson.loads(orjson.dumps(schema).replace(b'"$ref":"#/$defs/', f'"$ref":"{SCHEMAS}'.encode()))
     return made
 

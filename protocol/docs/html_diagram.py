@@ -48,7 +48,7 @@ def diagram_svg(moves: Iterable[JobMove] = (*OPENINGS, *MOVES)) -> str:
 
 
 def _lane(x: int, end: int, joining: dict[Row, int], rows: dict[Row, list[str]]) -> Iterator[str]:
-    """Yield the lane into a state, with the moves that join it; `end` is the height of its arrow."""
+    """Yield the lane into a state, with the moves that join it and its arrow at `end`."""
     ends = (end, *joining.values())
     yield f'<g class="lane"><path d="M{x} {min(ends)}V{max(ends)}M{x} {end}H{END + 5}"/>'
     yield f'<path class="head" d="M{END} {end}l7 -4v8z"/>'

@@ -11,7 +11,7 @@ FIELD = re.compile(r"\{\{(\w+)\}\}")
 
 
 def filled(name: str, **values: object) -> str:
-    """Return the template of this name with its {{fields}} replaced; an unknown field raises KeyError."""
+    """Return a template with its {{fields}} replaced. Raises KeyError for an unknown field."""
     text = (FOLDER / name).read_text(encoding="utf-8")
     return FIELD.sub(lambda field: str(values[field[1]]), text)
 

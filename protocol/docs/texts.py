@@ -104,7 +104,7 @@ class Calls:
 
 
 def _changelog() -> str:
-    """Return the page docs/changelog, newest version first, with the content of GET /v1/changelog."""
+    """Return the page docs/changelog, newest first, with the content of GET /v1/changelog."""
     sections = (
         line
         for entry in CHANGELOG

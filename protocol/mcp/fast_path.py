@@ -194,7 +194,7 @@ def may_be_task(arrived: McpRequest) -> bool:
 
 
 def _frame(result: ToolResult, version: str, identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON that the SDK's runner makes of a result; `identity` is the server's description of itself."""
+    """Return the JSON that the SDK's runner makes of a result; `identity` describes the server."""
     modern = version in MODERN_PROTOCOL_VERSIONS
     if result.record is not None and result.record.links:
         said = result.result().model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"structured_content"})

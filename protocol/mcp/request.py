@@ -50,7 +50,7 @@ class McpRequest:
 
     @property
     def target(self) -> tuple[Json, Json]:
-        """The name and the arguments of the tool that a call runs, also if it is called through call_tool."""
+        """The name and the arguments of the tool that a call runs, also through call_tool."""
         given = self.request["params"].get("arguments")
         inside = self.tool == CALL and isinstance(given, dict)
         return (given.get("name"), given.get("arguments")) if inside else (self.tool, given)
@@ -99,7 +99,7 @@ def arrived_in(request: Request) -> McpRequest:
 
 
 class UnreadableRequest(Exception):
-    """A body that is no request of this protocol; `answer` is the JSON-RPC error, whose id is null."""
+    """A body that is no request of this protocol; `answer` is the JSON-RPC error."""
 
     def __init__(self, code: int, message: str, **data: Json) -> None:
         super().__init__(message)
@@ -135,9 +135,9 @@ def parsed(body: bytes) -> tuple[bytes, Json, BadJson | None]:
 
 
 def _without_bad_arguments(body: bytes) -> tuple[bytes, Json, BadJson | None]:
-    """Take a tool call's arguments out if only they are invalid, so that its model can read the refusal under its id.
+    """Take a tool call's arguments out if only they are invalid.
 
-    Raises BadJson for an error elsewhere. The SDK itself reads leniently: it takes one of two equal keys and accepts
+    Then the call is answered under its id with a refusal that its model can read. Raises BadJson for an error elsewhere. The SDK itself reads leniently: it takes one of two equal keys and accepts
     NaN.
     """
     try:
