@@ -80,7 +80,7 @@ def login_path() -> Schema:
         ("429", "temporarily_unavailable: more than 60 in a minute; Retry-After says when."),
         ("503", "temporarily_unavailable: too busy; Retry-After says when."),
     ):
-        responses[status] = _answer(why, _refused())
+        responses[status] = _answer(why, _record(error={"enum": list(ERRORS)}, error_description=TEXT))
     entry = {
         "operationId": "get_access_token",
         "summary": "Log in with OAuth client credentials.",
@@ -114,18 +114,12 @@ def _login() -> Schema:
 
 
 def _granted() -> Schema:
-    fields: Schema = {
-        "access_token": TEXT,
-        "token_type": {"const": "Bearer"},
-        "expires_in": {"type": "integer", "minimum": 0, "maximum": LIFE_SECONDS, "description": "seconds"},
-        "scope": {"type": "string", "description": "what was granted"},
-        "agent_id": TEXT,
-    }
-    return {"type": "object", "required": list(fields), "properties": fields, "additionalProperties": False}
+    seconds = {"type": "integer", "minimum": 0, "maximum": LIFE_SECONDS, "description": "seconds"}
+    granted = {"type": "string", "description": "what was granted"}
+    return _record(access_token=TEXT, token_type={"const": "Bearer"}, expires_in=seconds, scope=granted, agent_id=TEXT)
 
 
-def _refused() -> Schema:
-    fields: Schema = {"error": {"enum": list(ERRORS)}, "error_description": TEXT}
+def _record(**fields: Schema) -> Schema:
     return {"type": "object", "required": list(fields), "properties": fields, "additionalProperties": False}
 
 

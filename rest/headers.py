@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 from starlette.types import Message, Send
 
-from tools.engine.deprecation import Deprecated
 from tools.engine.idempotency import Response
 from tools.engine.rate_limits import RateLimitStatus
 from tools.engine.registry import CATALOGUE, Operation
@@ -114,7 +113,10 @@ def notice_of(op: Operation) -> Headers:
     headers = [(b"deprecation", b"@%d" % timegm(said.since.timetuple()))]
     if said.sunset is not None:
         headers.append((b"sunset", format_datetime(datetime.combine(said.sunset, time(), UTC), usegmt=True).encode()))
-    return [*headers, (b"link", _links(said).encode())]
+    links = f'<{CHANGELOG}>; rel="deprecation"; type="application/json"'
+    if said.successor is not None and "{" not in (path := CATALOGUE[said.successor].path):
+        links += f', <{path}>; rel="successor-version"'
+    return [*headers, (b"link", links.encode())]
 
 
 def with_deprecation_headers(send: Send, op: Operation) -> Send:
@@ -127,13 +129,6 @@ def with_deprecation_headers(send: Send, op: Operation) -> Send:
         await send(message)
 
     return told
-
-
-def _links(deprecated: Deprecated) -> str:
-    links = [f'<{CHANGELOG}>; rel="deprecation"; type="application/json"']
-    if deprecated.successor is not None and "{" not in (path := CATALOGUE[deprecated.successor].path):
-        links.append(f'<{path}>; rel="successor-version"')
-    return ", ".join(links)
 
 
 def as_x402(answer: Response) -> tuple[Response, Headers]:

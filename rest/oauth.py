@@ -7,7 +7,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, unquote_plus, urlsplit
+from urllib.parse import parse_qs, unquote_plus, urlsplit
 
 import orjson
 import structlog
@@ -37,6 +37,7 @@ PUBLIC: Headers = [(b"cache-control", b"public, max-age=300"), (b"vary", b"Host"
 NO_USERS = OAuthRefusal("unsupported_response_type", "nobody signs in here: agents use the token endpoint")
 
 log = structlog.get_logger("emporion.oauth")
+parse_form = partial(parse_qs, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
 
 
 class OAuth:
@@ -57,9 +58,8 @@ class OAuth:
         if path == oauth.TOKEN_PATH and method == "POST":
             await self._token(scope, receive, send)
         elif path == oauth.TOKEN_PATH:
-            await _refuse(
-                send, OAuthRefusal("invalid_request", "a token is asked for by POST"), 405, (b"allow", b"POST")
-            )
+            refusal = OAuthRefusal("invalid_request", "a token is asked for by POST")
+            await _refuse(send, refusal, 405, (b"allow", b"POST"))
         elif path == oauth.AUTHORIZE_PATH:
             await _refuse(send, NO_USERS, NO_USERS.status)
         elif method not in ("GET", "HEAD"):
@@ -132,18 +132,10 @@ def login_of(headers: Headers, body: bytes) -> TokenRequest:
 def _fields(body: bytes) -> Fields:
     """Return the parameters of a form or a JSON object; empty ones are dropped (RFC 6749, 3.1)."""
     try:
-        read = _of_json(body) if body.lstrip()[:1] == b"{" else _of_form(body)
+        read = _of_json(body) if body.lstrip()[:1] == b"{" else parse_form(body.strip().decode("ascii"))
     except (BadJson, ValueError):
         raise OAuthRefusal("invalid_request", "the body is a form of UTF-8, or a JSON object of texts") from None
     return {name: [value for value in values if value] for name, values in read.items() if any(values)}
-
-
-def _of_form(body: bytes) -> Fields:
-    fields: Fields = {}
-    text = body.strip().decode("ascii")
-    for name, value in parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS):
-        fields.setdefault(name, []).append(value)
-    return fields
 
 
 def _of_json(body: bytes) -> Fields:

@@ -93,7 +93,8 @@ class Rest:
             return
         except MarketError as error:
             answer = self.market.refuse_anonymous(error, approach)
-            await self._send(scope, send, answer, _allow(error))
+            allowed = error.details["allowed"] if isinstance(error, MethodNotAllowed) else []
+            await self._send(scope, send, answer, [(b"allow", ", ".join(allowed).encode())] if allowed else [])
             return
         if op.streams:
             await self._stream(op, given, approach, scope, receive, send)
@@ -216,12 +217,6 @@ def takes_slashes(op: Operation) -> bool:
         return False
     schema = op.input.model_json_schema()["properties"][op.path_names[-1]]
     return "pattern" in schema and re.fullmatch(schema["pattern"], "a/b") is not None
-
-
-def _allow(error: MarketError) -> Headers:
-    if not isinstance(error, MethodNotAllowed):
-        return []
-    return [(b"allow", ", ".join(error.details["allowed"]).encode())]
 
 
 def _parts(raw: bytes) -> Parts:

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 from collections.abc import Callable
+from itertools import chain
 
 import orjson
 import structlog
@@ -52,9 +53,7 @@ log = structlog.get_logger("emporion.a2a")
 logging.getLogger("a2a").setLevel(logging.CRITICAL)  # the SDK logs input of any length; faults are logged here
 PREFIX = "/a2a"
 ENDPOINTS = (PREFIX, f"{PREFIX}/")  # for JSON-RPC; some clients add the slash
-OF_AGENT = re.compile(
-    rf"{PREFIX}/agents/([^/]{{3,64}})(/.*|)"
-)  # an agent's own endpoint, which answers like the market's
+OF_AGENT = re.compile(rf"{PREFIX}/agents/([^/]{{3,64}})(/.*|)")  # an agent's own endpoint, which is like the market's
 OLD_HTTP = f"{PREFIX}/v1/"
 UNSUPPORTED_MEDIA_TYPE = 415  # HTTP's status for a body; a part of a type that the card does not name is 400
 CANNOT_BE_READ = "the request cannot be read"
@@ -73,13 +72,10 @@ class A2aSurface:
         self.shops = AgentEndpoints(market)
         self.desk, reads = MarketRequestHandler(market, CATALOGUE.values()), ContextBuilder()
         self.front = FastPath(self.desk.sending.replies)
-        rpc = [
-            route
-            for path in ENDPOINTS
-            for route in create_jsonrpc_routes(self.desk, path, reads, enable_v0_3_compat=True)
-        ]
+        rpc = (create_jsonrpc_routes(self.desk, path, reads, enable_v0_3_compat=True) for path in ENDPOINTS)
         http = create_rest_routes(self.desk, reads, enable_v0_3_compat=True, path_prefix=PREFIX)
-        self.routes = [*rpc, *(route for route in http if isinstance(route, Route))]  # no Mount: it takes any path
+        only_routes = (route for route in http if isinstance(route, Route))  # no Mount: it takes any path
+        self.routes = [*chain.from_iterable(rpc), *only_routes]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = CallState(self.approach_of(scope, Surface.A2A), wire.header(scope, b"idempotency-key"))
@@ -125,14 +121,11 @@ class A2aSurface:
         except A2AError as error:
             if reply.started:
                 raise
-            if (
-                not call.reached
-                and call.wanted == []
-                and (refused := await self.market.count_protocol_request(call.approach))
-            ):
+            counts = not call.reached and not call.wanted
+            if counts and (refused := await self.market.count_protocol_request(call.approach)):
                 await send_refusal(send, refused)
-                return
-            await _refuse(send, call, raw, error)
+            else:
+                await _refuse(send, call, raw, error)
 
     async def _handled(self, route: Route, scope: Scope, receive: Receive, reply: Reply) -> None:
         """Let the SDK answer; raises A2AError.

@@ -67,9 +67,8 @@ class HireTasks:
         if at_once is None or approach.is_anonymous:
             return None
         result = (await self.tools.call(at_once, approach)).result()
-        replayed, rehearsed = (
-            f"{self.tools.telling.brand}/{word}" in (result.meta or {}) for word in ("replayed", "dry_run")
-        )
+        brand, meta = self.tools.telling.brand, result.meta or {}
+        replayed, rehearsed = f"{brand}/replayed" in meta, f"{brand}/dry_run" in meta
         if result.is_error or rehearsed:
             return result
         job = result.structured_content["job"]
@@ -187,10 +186,8 @@ def ask_of(record: dict[str, Json]) -> Ask | None:
     job, terms = record["hired"]["job"], record["hired"]["terms"]
     own = {"job_id": job["id"]}
     if record["your_turn"] == "accept_quote":
-        price = job["quoted_price"]
-        message = (
-            f"The seller asks {job['quoted_price_display']} ({price} minor units). Accepting the form agrees to it."
-        )
+        price, shown = job["quoted_price"], job["quoted_price_display"]
+        message = f"The seller asks {shown} ({price} minor units). Accepting the form agrees to it."
         return Ask(f"accept_quote-{price}", ACCEPT_QUOTE, message, own | {"price": price}, {})
     if record["your_turn"] == "pay" and terms is not None:
         due = f"{what_is_due(job['payment'], terms['amount'])} Once it is mined, give its hash here, or to {PAY}."

@@ -137,8 +137,8 @@ def parsed(body: bytes) -> tuple[bytes, Json, BadJson | None]:
 def _without_bad_arguments(body: bytes) -> tuple[bytes, Json, BadJson | None]:
     """Take a tool call's arguments out if only they are invalid.
 
-    Then the call is answered under its id with a refusal that its model can read. Raises BadJson for an error elsewhere. The SDK itself reads leniently: it takes one of two equal keys and accepts
-    NaN.
+    Then the call is answered under its id with a refusal that its model can read. Raises BadJson for an error elsewhere.
+    The SDK itself reads leniently: it takes one of two equal keys and accepts NaN.
     """
     try:
         return body, parse(body, MAX_DEPTH + ENVELOPE_DEPTH), None
