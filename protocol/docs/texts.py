@@ -12,8 +12,8 @@ from protocol.docs.events import events_text
 from protocol.docs.lifecycle import lifecycle_text
 from protocol.docs.llms import WHAT, full_text, llms_text
 from protocol.docs.markdown import filled
+from protocol.docs.server_json import server_json
 from protocol.docs.skill import duration, every_error, free_usdc, skill_source, skill_text
-from protocol.mcp.server_json import server_json
 from storage.vocabulary import Env
 from tools.discovery.changelog import CHANGELOG
 from tools.discovery.market_records import Changelog
@@ -169,36 +169,16 @@ def _asked(op: Operation) -> list[type[MarketError] | None]:
 
 
 def _index(calls: Calls, config: MarketConfig) -> dict[str, Any]:
-    base = config.base_url
     first = [(calls.operations[name], why) for name, why in FIRST]
     start = [
         {"action": op.name, "why": why, "tool": op.name, "method": op.method, "path": op.path} for op, why in first
     ]
-    return {
-        "object": "platform",
-        "name": config.title,
-        "version": config.version,
-        "description": WHAT,
-        "start": start,
-        "docs": {
-            "skill": f"{base}/skill.md",
-            "llms_txt": f"{base}/llms.txt",
-            "llms_full_txt": f"{base}/llms-full.txt",
-            "quickstart": f"{base}/docs/quickstart",
-            "errors": f"{base}/docs/errors",
-            "events": f"{base}/docs/events",
-            "lifecycle": f"{base}/docs/lifecycle",
-            "openapi": f"{base}/openapi.json",
-            "changelog": f"{base}/docs/changelog",
-            "html": f"{base}/docs",
-        },
-        "interfaces": {
-            "mcp": {"url": f"{base}/mcp", "transport": "streamable-http", "server_json": f"{base}/server.json"},
-            "a2a": {"url": f"{base}/a2a", "agent_card": f"{base}/.well-known/agent-card.json"},
-            "rest": {"url": base, "openapi": f"{base}/openapi.json"},
-            "x402": {"url": f"{base}/v1/x402", "why": "the operator's services, for one payment and no account"},
-        },
-    }
+    title, version = _json(config.title), config.version
+    text = filled(
+        "index.json", title=title, version=version, what=_json(WHAT), start=_json(start), base=config.base_url
+    )
+    index: dict[str, Any] = orjson.loads(text)
+    return index
 
 
 def _json(value: Any, indented: bool = False) -> str:

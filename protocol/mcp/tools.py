@@ -56,7 +56,7 @@ class Tools:
         self.operations = {op.name: op for op in operations if Surface.MCP in op.surfaces}
         self.elsewhere = {op.name: f"{op.method} {op.path}" for op in operations if Surface.MCP not in op.surfaces}
         self.toolsets = frozenset(op.toolset for op in self.operations.values())
-        self.keyed, self.is_anonymous = (
+        self.keyed, self.anonymous = (
             {CALL: call_tool(is_anonymous)}
             | {op.name: self._tool_of(op, is_anonymous) for op in self.operations.values()}
             for is_anonymous in (False, True)
@@ -75,7 +75,7 @@ class Tools:
         return [*self._shown(view, approach.is_anonymous), *self.more]
 
     def _view_of(self, view: View, is_anonymous: bool) -> list[t.Tool]:
-        tools, wording = self.is_anonymous if is_anonymous else self.keyed, self.wording(view)
+        tools, wording = self.anonymous if is_anonymous else self.keyed, self.wording(view)
         return [wording.tool(tools[name]) for name in shown(view, self.operations.values())]
 
     def _wording(self, view: View) -> Wording:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from jsonschema import Draft7Validator, FormatChecker
 
-from protocol.mcp.server_json import PUBLISHER, SCHEMA, namespace, server_json
+from protocol.docs.server_json import PUBLISHER, SCHEMA, namespace, server_json
 from tests.naming import HOUSE, OPERATIONS, TEXTS, pages, served
 from tools.engine.context import Surface
 

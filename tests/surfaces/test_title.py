@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from protocol.docs.server_json import server_json
 from protocol.docs.texts import Texts
-from protocol.mcp.server_json import server_json
 from rest.openapi import openapi_json
 from tests.market import house
 from tests.requirements import covers
