@@ -152,12 +152,11 @@ class Input:
             **({"required": required} if required else {}),
             "additionalProperties": False,
         }
-        content = {"schema": self.parts.define(self.op.input.__name__, schema), **self._body_examples(named)}
-        return {"required": bool(required), "content": {JSON: content}}
-
-    def _body_examples(self, named: dict[str, Schema]) -> Schema:
+        content = {"schema": self.parts.define(self.op.input.__name__, schema)}
         shown = [{name: value for name, value in example.items() if name in named} for example in self.op.examples]
-        return {"examples": {f"example{at}": {"value": value} for at, value in enumerate(shown, 1)}} if shown else {}
+        if shown:
+            content["examples"] = {f"example{at}": {"value": value} for at, value in enumerate(shown, 1)}
+        return {"required": bool(required), "content": {JSON: content}}
 
     def _parameter(self, name: str, schema: Schema, where: str) -> Schema:
         bare = _not_null(schema)

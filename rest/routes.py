@@ -21,6 +21,7 @@ from tools.engine.oauth import challenge
 from tools.engine.registry import CATALOGUE, Operation
 from tools.kernel.errors import Json, MarketError
 
+Given = Callable[[], dict[str, Json]]
 ApproachOf = Callable[[Scope, Surface], CallRequest]
 
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature")
@@ -106,17 +107,10 @@ class Rest:
             await self._send(scope, send, *as_x402(answer))
             return
         answer = await self.market.call(op, given, approach, key)
-        tag_of = version_tag if op.path in self.versioned else etag
-        await self._send(scope, send, answer, [], tag_of, op.cache_seconds)
+        await self._send(scope, send, answer, [], op)
 
     async def _stream(
-        self,
-        op: Operation,
-        given: Callable[[], dict[str, Json]],
-        approach: CallRequest,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
+        self, op: Operation, given: Given, approach: CallRequest, scope: Scope, receive: Receive, send: Send
     ) -> None:
         head_only = scope["method"] == "HEAD"
         opened = await self.market.stream(op, given, approach, head_only=head_only)
@@ -148,15 +142,10 @@ class Rest:
         return op, {name[1:-1]: value for name, value in zip(shape, values, strict=True) if name.startswith("{")}
 
     async def _send(
-        self,
-        scope: Scope,
-        send: Send,
-        answer: Response,
-        more: Headers,
-        tag_of: Callable[[bytes], bytes] = etag,
-        cache_seconds: int = 0,
+        self, scope: Scope, send: Send, answer: Response, more: Headers, op: Operation | None = None
     ) -> None:
-        headers = [*of_answer(answer, cache_seconds), *more]
+        """Send an answer; that of `op` may be cached, and has the tag of its version."""
+        headers = [*of_answer(answer, 0 if op is None else op.cache_seconds), *more]
         if answer.status == 401:
             tried = any(name in CREDENTIALS for name, _ in scope["headers"])
             challenged = challenge(self.market.config.urls, scope["headers"], "", tried=tried)
@@ -165,7 +154,7 @@ class Rest:
         if answer.error is not None and not answer.refused:  # terms of payment: sent beside the error
             body = b'{"error":' + orjson.dumps(answer.error) + b"," + body[1:]
         if scope["method"] in ("GET", "HEAD") and answer.status == 200:
-            tag = tag_of(body)
+            tag = version_tag(body) if op is not None and op.path in self.versioned else etag(body)
             headers.append((b"etag", tag))
             known: bytes | None = dict(scope["headers"]).get(b"if-none-match")
             if known is not None and matches(known, tag):

@@ -5,13 +5,7 @@ from typing import TypeVar
 
 import structlog
 from a2a.server.context import ServerCallContext
-from a2a.utils.errors import (
-    A2AError,
-    InternalError,
-    InvalidParamsError,
-    InvalidRequestError,
-    TaskNotFoundError,
-)
+from a2a.utils.errors import A2AError, InternalError, InvalidParamsError, InvalidRequestError, TaskNotFoundError
 
 from protocol.a2a.sdk_bodies import CallState
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound

@@ -72,9 +72,8 @@ class MessageReplies:
         document = answer.body if answer.refused else in_brief(op, answer.body, call.detail).body
         is_anonymous = call.approach.is_anonymous and not answer.refused
         advised = is_anonymous and (op.shows_secrets or call.approach.argument_key is not None)
-        marks = {"replayed": answer.replayed, "dryRun": answer.dry_run}
-        told = {**{mark: True for mark, holds in marks.items() if holds}, **({"apiKey": KEY_ADVICE} if advised else {})}
-        beside = {f"{self.market.config.brand}/{name}": value for name, value in told.items()}
+        told = {"replayed": answer.replayed, "dryRun": answer.dry_run, "apiKey": advised and KEY_ADVICE}
+        beside = {f"{self.market.config.brand}/{name}": value for name, value in told.items() if value}
         return RenderedReply(document, beside, DRY_RUN_TOLD if answer.dry_run else "")
 
     def call_of(self, wanted: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from protocol.docs.markdown import filled
+from protocol.docs.markdown import filled, front_matter
 from tools.engine.config import MarketConfig
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Book:
         from protocol.docs.html_markdown import Markdown  # the library is loaded when the first page is read
 
         doc = self.docs[path]
-        meta, text = _front(doc.text())
+        meta, text = front_matter(doc.text())
         written = Markdown(text, self.address, self._at_home)
         return self._frame(doc, meta.get("description") or written.opening, written.headings, written.html)
 
@@ -91,14 +91,6 @@ class Book:
         for doc in self.docs.values():
             current = ' aria-current="page"' if doc is here else ""
             yield f'<li><a href="{escape(self.root + doc.path)}"{current}>{escape(doc.name)}</a></li>'
-
-
-def _front(text: str) -> tuple[dict[str, str], str]:
-    """Return the fields of the front matter, if there is one, and the text below it."""
-    if not text.startswith("---\n"):
-        return {}, text
-    _, head, body = text.split("---\n", 2)
-    return dict(line.split(": ", 1) for line in head.splitlines() if ": " in line), body
 
 
 def _contents(headings: "list[Heading]") -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
-from protocol.docs.markdown import fields_table, filled
+from protocol.docs.markdown import fields_table, filled, front_matter
 from tools.engine.config import MarketConfig
 from tools.engine.json_schemas import input_schema
 from tools.engine.registry import Operation
@@ -48,15 +48,10 @@ def _entry(op: Operation, base: str) -> str:
 
 def full_text(documents: Mapping[str, str], operations: Iterable[Operation], config: MarketConfig) -> str:
     """Return the documents with their URLs, then the operations that agents can call."""
-    parts = [f"Source: {config.base_url}{path}\n\n{_body(text).strip()}" for path, text in documents.items()]
+    parts = [f"Source: {config.base_url}{path}\n\n{front_matter(text)[1].strip()}" for path, text in documents.items()]
     listed = "\n".join(line for op in operations for line in _section(op))
     head = f"{config.title}, version {config.version}: {len(parts)} documents and the operations, each after a line of dashes."
     return "\n\n---\n\n".join([head, *parts, f"# Operations\n\n{listed}".strip()]) + "\n"
-
-
-def _body(text: str) -> str:
-    """Return a document without its front matter."""
-    return text.split("---\n", 2)[2] if text.startswith("---\n") else text
 
 
 def _section(op: Operation) -> Iterator[str]:

@@ -16,6 +16,14 @@ def filled(name: str, **values: object) -> str:
     return FIELD.sub(lambda field: str(values[field[1]]), text)
 
 
+def front_matter(text: str) -> tuple[dict[str, str], str]:
+    """Return the fields of the front matter, if there is one, and the text below it."""
+    if not text.startswith("---\n"):
+        return {}, text
+    _, head, body = text.split("---\n", 2)
+    return dict(line.split(": ", 1) for line in head.splitlines() if ": " in line), body
+
+
 def table(head: str, rows: Iterable[Iterable[str]]) -> Iterator[str]:
     """Yield the lines of a table; `head` is its first one."""
     yield from (head, "|" + "---|" * (head.count("|") - 1), *map(_row, rows))

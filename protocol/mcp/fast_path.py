@@ -112,9 +112,7 @@ def _list_key(method: str, version: str, arrived: McpRequest) -> ListKey:
     """Return everything that the answer depends on."""
     if method == TOOLS:
         return method, version, arrived.view, arrived.approach.is_anonymous
-    if method == DISCOVER:
-        return method, version, arrived.view, False
-    return method, version, View(), False
+    return method, version, arrived.view if method == DISCOVER else View(), False
 
 
 class SdkChecks:

@@ -73,18 +73,15 @@ class McpRequest:
 
         An Origin header is kept only if it must be refused.
         """
-        scope = self.scope
-        host = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
-        headers = [
-            (name, value) for name, value in scope["headers"] if name not in (*CREDENTIALS, b"host", b"content-type")
-        ]
-        if not LOOPBACK.fullmatch(host) or all(map(_is_loopback, _origins(scope))):
-            headers = [(name, value) for name, value in headers if name != b"origin"]
+        scope, sent = self.scope, self.scope["headers"]
+        host = dict(sent).get(b"host", b"").decode("latin-1").lower()
+        origins = [value.decode("latin-1").lower() for name, value in sent if name == b"origin"]
+        local = all(LOOPBACK.fullmatch(origin.partition("://")[2]) for origin in origins)
+        harmless = (b"origin",) if local or not LOOPBACK.fullmatch(host) else ()
+        hidden = (*CREDENTIALS, b"host", b"content-type", *harmless)
+        headers = [(name, value) for name, value in sent if name not in hidden]
         state = {**scope.get("state", {}), "arrived": self}
-        own = [
-            (b"host", host.encode("latin-1")),
-            (b"content-type", b"application/json"),
-        ]  # any body counts as JSON
+        own = [(b"host", host.encode("latin-1")), (b"content-type", b"application/json")]  # any body counts as JSON
         return {**scope, "headers": [*own, *headers], "query_string": b"", "state": state}
 
 
@@ -176,11 +173,3 @@ def _fault_of(arguments: object, bad: BadJson) -> BadJson | None:
         return fault
     inside = f"{bad.path}.".startswith(f"{ARGUMENTS}.")  # only the strict reader finds duplicate keys
     return BadJson(bad.message, bad.path.removeprefix(ARGUMENTS).lstrip(".")) if inside else None
-
-
-def _origins(scope: Scope) -> list[str]:
-    return [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"origin"]
-
-
-def _is_loopback(origin: str) -> bool:
-    return LOOPBACK.fullmatch(origin.partition("://")[2]) is not None
