@@ -72,8 +72,6 @@ def extract(arguments: dict[str, Json]) -> Reserved:
     Raises InvalidRequest for one with a wrong type or value, without echoing it.
     """
     arguments = dict(arguments)
-    if RESERVED.isdisjoint(arguments):
-        return Reserved(arguments, None, None, False, None)
     return Reserved(
         api_key=_take(arguments, API_KEY, str, "a string"),
         idempotency_key=_take(arguments, IDEMPOTENCY_KEY, str, "a string"),

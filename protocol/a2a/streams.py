@@ -1,7 +1,6 @@
 """A2A streams: the events of a job as updates of its task. They come from the database, so every process sees them."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import orjson
 from a2a.server.events import Event
@@ -11,12 +10,11 @@ from a2a.utils.proto_utils import parse_lenient
 
 from protocol.a2a.errors import market_error
 from protocol.a2a.sdk_bodies import CallState
-from protocol.a2a.task_view import FINAL, STATES, ids_of
+from protocol.a2a.task_view import FINAL, STATES, Record, ids_of
 from protocol.a2a.tasks import Tasks
 from tools.engine.errors import RateLimited
 from tools.engine.registry import CATALOGUE
 from tools.events.webhooks.logic import PUSHED_KINDS, TASK_KINDS
-from tools.kernel.errors import Json
 
 WAITED_SECONDS = 25  # for the next event, before the key is checked again
 MESSAGE = "message.received"
@@ -69,7 +67,7 @@ class Streams:
             if rests:
                 return
 
-    async def _page(self, since: str | None, call: CallState) -> dict[str, Any] | None:
+    async def _page(self, since: str | None, call: CallState) -> Record | None:
         """Return the next events; None if the caller may no longer read them.
 
         Raises InvalidRequestError if too many calls wait already.
@@ -79,16 +77,16 @@ class Streams:
         breaks = call.old and not call.over_rpc  # there the SDK has no event for an error, and drops the connection
         if isinstance(answer.refusal, RateLimited) and not breaks:
             raise market_error(answer.refusal)
-        page: dict[str, Any] | None = None if answer.refused else orjson.loads(answer.body)
+        page: Record | None = None if answer.refused else orjson.loads(answer.body)
         return page
 
-    def _artifact(self, task: dict[str, Json], call: CallState) -> pb.TaskArtifactUpdateEvent:
+    def _artifact(self, task: Record, call: CallState) -> pb.TaskArtifactUpdateEvent:
         (artifact,) = self.tasks.view.artifacts(task["job"])
         update = {**ids_of(task), "artifact": artifact, "lastChunk": True}
         return parse_lenient(call.stash(update), pb.TaskArtifactUpdateEvent())
 
     def _update(
-        self, task: dict[str, Json], event: dict[str, Json], status: str, call: CallState, *, newest: bool
+        self, task: Record, event: Record, status: str, call: CallState, *, newest: bool
     ) -> pb.TaskStatusUpdateEvent:
         """Build the update of one event; only the newest one shows what is due now."""
         told = self.tasks.view.happened(task, event, status)
@@ -97,16 +95,16 @@ class Streams:
         return parse_lenient(call.stash({**ids_of(task), "status": told}), pb.TaskStatusUpdateEvent())
 
 
-def _is_move(event: dict[str, Json]) -> bool:
+def _is_move(event: Record) -> bool:
     return bool(event["type"] != MESSAGE)
 
 
-def _told_once(events: list[dict[str, Json]]) -> list[dict[str, Json]]:
+def _told_once(events: list[Record]) -> list[Record]:
     """Merge each move with the notice that it made due; put the last move at the end.
 
     The last move may end the stream, so the messages that came with it are sent before it.
     """
-    told, moves = [], list[dict[str, Json]]()
+    told, moves = [], list[Record]()
     for event in events:
         if event["type"] in MADE_DUE and moves and moves[-1]["data"]["status"] == event["data"]["status"]:
             continue
@@ -115,15 +113,15 @@ def _told_once(events: list[dict[str, Json]]) -> list[dict[str, Json]]:
     return [event for event in told if event not in moves[-1:]] + moves[-1:]
 
 
-def _must_act(job: dict[str, Json]) -> bool:
+def _must_act(job: Record) -> bool:
     return job["waiting_on"] is not None and job["waiting_on"]["who"] == job["role"]
 
 
-def _rests(job: dict[str, Json]) -> bool:
+def _rests(job: Record) -> bool:
     return STATES[job["status"]] in FINAL or _must_act(job)
 
 
-def _revealed(job: dict[str, Json]) -> str | None:
+def _revealed(job: Record) -> str | None:
     """Return the hash of the output once it is readable, otherwise None."""
     found: str | None = None if job["output_sealed"] else job["output_hash"]
     return found

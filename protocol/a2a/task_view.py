@@ -12,6 +12,7 @@ from tools.engine.registry import Operation
 from tools.jobs.waiting_texts import otherwise
 from tools.kernel.errors import Json
 
+Record = dict[str, Json]
 STATES: Mapping[str, str] = {
     "quote_requested": "TASK_STATE_SUBMITTED",
     "open": "TASK_STATE_SUBMITTED",
@@ -39,7 +40,7 @@ class View:
     brand: str
     forms: Mapping[str, str]
 
-    def task(self, task: dict[str, Json]) -> dict[str, Json]:
+    def task(self, task: Record) -> Record:
         """Render the whole task as JSON; its data parts and metadata are the market's own values."""
         job = task["job"]
         return {
@@ -51,7 +52,7 @@ class View:
             "metadata": {self.brand: _facts(job)},
         }
 
-    def artifacts(self, job: dict[str, Json]) -> list[Json]:
+    def artifacts(self, job: Record) -> list[Json]:
         """Return the output as the only artifact, once it is readable."""
         if job["output_sealed"] or job["output_hash"] is None:
             return []
@@ -61,16 +62,14 @@ class View:
         """Return an output as parts: a string as text, anything else as data."""
         return [{"text": output} if isinstance(output, str) else _data(output)]
 
-    def status(
-        self, task: dict[str, Json], payment: dict[str, Json] | None = None, why: Sequence[Json] = ()
-    ) -> dict[str, Json]:
+    def status(self, task: Record, payment: Record | None = None, why: Sequence[Json] = ()) -> Record:
         """Render the job's state, the next step and its payment.
 
         `payment` replaces the payment metadata, and `why` are parts with the reason.
         """
         job = task["job"]
         due = x402.metadata_of(task) if payment is None else payment
-        message: dict[str, Json] = {
+        message: Record = {
             "messageId": f"{job['id']}-{job['status']}-{job['updated_at']}",
             "role": "ROLE_AGENT",
             "parts": [*why, {"text": self._said(task)}, _data({name: job[name] for name in SHOWN})],
@@ -79,7 +78,7 @@ class View:
         message |= {"metadata": due, "extensions": [x402.URI]} if due else {}
         return {"state": STATES[job["status"]], "timestamp": job["updated_at"], "message": message}
 
-    def happened(self, task: dict[str, Json], event: dict[str, Json], status: str) -> dict[str, Json]:
+    def happened(self, task: Record, event: Record, status: str) -> Record:
         """Render the status after an event; for a message that came, with the message."""
         said = [one for one in task["messages"] if one["id"] == event["data"].get("message_id")]
         text = f"{event['type']}: the job is {status.replace('_', ' ')}."
@@ -87,7 +86,7 @@ class View:
         message = _message(task, said[0]) if said else told
         return {"state": STATES[status], "timestamp": event["created_at"], "message": message}
 
-    def _said(self, task: dict[str, Json]) -> str:
+    def _said(self, task: Record) -> str:
         job = task["job"]
         waits, status = job["waiting_on"], how_it_is(job)
         if waits is None:
@@ -97,7 +96,7 @@ class View:
             return f"{status} {_owed(task)} {otherwise(**waits)}"
         return f"{where_it_stands(job)} {self._asked(job)}".strip()
 
-    def _asked(self, job: dict[str, Json]) -> str:
+    def _asked(self, job: Record) -> str:
         forms = [self.forms[action] for action in job["available_actions"] if action in self.forms]
         talks = "" if STATES[job["status"]] in FINAL else "; text alone goes to the other party"
         if not forms:
@@ -110,7 +109,7 @@ def forms_of(operations: Iterable[Operation]) -> dict[str, str]:
     return {op.action: _form(op) for op in operations if op.action and OF_JOB & {*op.input.model_fields}}
 
 
-def history(task: dict[str, Json]) -> list[Json]:
+def history(task: Record) -> list[Json]:
     """Return the order as the message it came with, and the messages since."""
     job = task["job"]
     source = {name: job[name] for name in ("listing_id", "bounty_id") if job[name] is not None}
@@ -124,7 +123,7 @@ def history(task: dict[str, Json]) -> list[Json]:
     return [order, *(_message(task, one) for one in task["messages"])]
 
 
-def _message(task: dict[str, Json], one: dict[str, Json]) -> dict[str, Json]:
+def _message(task: Record, one: Record) -> Record:
     buyer = one["sender"]["id"] == task["job"]["buyer"]["id"]
     about = {
         "from": one["sender"]["handle"],
@@ -140,7 +139,7 @@ def _message(task: dict[str, Json], one: dict[str, Json]) -> dict[str, Json]:
     }
 
 
-def _owed(task: dict[str, Json]) -> str:
+def _owed(task: Record) -> str:
     return (
         f"{what_is_due(task['job']['payment'], task['due']['amount'])} "
         f"Once it is mined, send a message with taskId {task['job']['id']} and the "
@@ -148,7 +147,7 @@ def _owed(task: dict[str, Json]) -> str:
     )
 
 
-def _facts(job: dict[str, Json]) -> dict[str, Json]:
+def _facts(job: Record) -> Record:
     facts = {
         "jobStatus": job["status"],
         "listingId": job["listing_id"],
@@ -165,9 +164,9 @@ def _form(op: Operation) -> str:
     return orjson.dumps({"action": op.action, **{name: f"<{name}>" for name in needed}}).decode()
 
 
-def ids_of(task: dict[str, Json]) -> dict[str, str]:
+def ids_of(task: Record) -> dict[str, str]:
     return {"taskId": task["job"]["id"], "contextId": task["context_id"]}
 
 
-def _data(value: Any) -> dict[str, Json]:
+def _data(value: Any) -> Record:
     return {"data": value, "mediaType": JSON_KIND}

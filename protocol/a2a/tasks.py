@@ -10,7 +10,7 @@ from a2a.utils.proto_utils import parse_lenient
 
 from protocol.a2a.errors import NEEDS_KEY, invalid, market_error, not_shown
 from protocol.a2a.sdk_bodies import CallState
-from protocol.a2a.task_view import STATES, View, forms_of
+from protocol.a2a.task_view import STATES, Record, View, forms_of
 from tools.engine.dispatch import Market
 from tools.engine.errors import RateLimited
 from tools.engine.registry import Operation
@@ -18,7 +18,7 @@ from tools.jobs.task_operations import MAX_MESSAGES, read_task, read_tasks
 from tools.kernel.errors import Json
 
 DEFAULT_PAGE_SIZE = 50
-Refused = tuple[dict[str, Json], list[Json]]  # the metadata of the status, and the parts with the reason
+Refused = tuple[Record, list[Json]]  # the metadata of the status, and the parts with the reason
 NUMBERS = dict(pb.TaskState.items())
 
 
@@ -52,9 +52,7 @@ class Tasks:
             total_size=page["total"],
         )
 
-    async def read(
-        self, task_id: str, call: CallState, most: int | None = None, wait_seconds: int = 0
-    ) -> dict[str, Json]:
+    async def read(self, task_id: str, call: CallState, most: int | None = None, wait_seconds: int = 0) -> Record:
         """Return a task's record with at most `most` messages, the newest.
 
         Raises RateLimited if too many calls wait already.
@@ -68,18 +66,13 @@ class Tasks:
             raise answer.refusal
         if answer.refusal is not None:
             raise not_shown(answer.refusal)
-        record: dict[str, Json] = orjson.loads(answer.body)
+        record: Record = orjson.loads(answer.body)
         if call.seller not in (None, record["job"]["seller"]["id"]):
             raise TaskNotFoundError
         return record
 
     def shown(
-        self,
-        record: dict[str, Json],
-        call: CallState,
-        most: int | None,
-        whole: bool = True,
-        payment: Refused | None = None,
+        self, record: Record, call: CallState, most: int | None, whole: bool = True, payment: Refused | None = None
     ) -> pb.Task:
         """Render a record as a task, with at most `most` messages; `payment` was just refused."""
         task = self.view.task(record)

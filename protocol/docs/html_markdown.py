@@ -71,8 +71,7 @@ class _Renderer(RendererHTML):
         drawn = f"{WIDE.format('Diagram')}{diagram_svg()}\n</div>\n"
         return f"{drawn}<details><summary>mermaid</summary>\n{code}</details>\n"
 
-    def code_block(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        return self.fence(tokens, idx, options, env)
+    code_block = fence
 
 
 def _headings(tokens: list[Token]) -> Iterator[Heading]:

@@ -136,9 +136,8 @@ class McpSurface:
     async def _shut(self, scope: Scope, approach: CallRequest) -> tuple[Response, *tuple[Header, ...]] | None:
         """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
         opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
-        if (opening == CLOSED_MCP or is_token(approach.credential)) and (
-            closed := await self.market.require_credential(approach)
-        ):
+        needed = opening == CLOSED_MCP or is_token(approach.credential)
+        if needed and (closed := await self.market.require_credential(approach)):
             tried = not approach.is_anonymous
             return closed, *challenged(closed, self.market.config, scope["headers"], opening, tried=tried)
         if scope["method"] != "POST":
@@ -204,16 +203,13 @@ class McpSurface:
         return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.extra.resources], asked))
 
     async def _list_templates(self, request: Request, asked: Listing) -> t.ListResourceTemplatesResult:
-        return t.ListResourceTemplatesResult(
-            resource_templates=whole([*(one.listed for one in TEMPLATES), *self.extra.templates], asked)
-        )
+        templates = [*(one.listed for one in TEMPLATES), *self.extra.templates]
+        return t.ListResourceTemplatesResult(resource_templates=whole(templates, asked))
 
     async def _read_resource(self, request: Request, asked: t.ReadResourceRequestParams) -> t.ReadResourceResult:
         uri, arrived = str(asked.uri), arrived_in(request)
-        wording = self.tools.wording(arrived.view)
-        found = self.extra.documents(uri) or await read_record(
-            uri, self.market, arrived.approach, self.tools.telling.fences, wording
-        )
+        fences, wording = self.tools.telling.fences, self.tools.wording(arrived.view)
+        found = self.extra.documents(uri) or await read_record(uri, self.market, arrived.approach, fences, wording)
         return found or read_resource(uri, self.texts)
 
     async def _list_prompts(self, request: Request, asked: Listing) -> t.ListPromptsResult:
@@ -222,9 +218,8 @@ class McpSurface:
 
     async def _get_prompt(self, request: Request, asked: t.GetPromptRequestParams) -> t.GetPromptResult:
         given, wording = asked.arguments or {}, self.tools.wording(arrived_in(request).view)
-        return self.extra.messages(asked.name, given) or prompt_messages(
-            asked.name, given, self.tools.operations, wording
-        )
+        found = self.extra.messages(asked.name, given)
+        return found or prompt_messages(asked.name, given, self.tools.operations, wording)
 
     async def _complete(self, request: Request, asked: t.CompleteRequestParams) -> t.CompleteResult:
         if not isinstance(asked.ref, t.PromptReference):

@@ -130,9 +130,8 @@ def missing() -> MCPError:
 
 def unknown(task_id: str, error: Json = None) -> MCPError:
     """Return the error for a missing or foreign task; `error` is the market's own refusal."""
-    return MCPError(
-        t.INVALID_PARAMS, "Unknown task", data={"taskId": task_id} | ({} if error is None else {"error": error})
-    )
+    told = {"taskId": task_id} | ({} if error is None else {"error": error})
+    return MCPError(t.INVALID_PARAMS, "Unknown task", data=told)
 
 
 def install(server: Server[Any], sources: Sequence[Source]) -> None:

@@ -40,10 +40,9 @@ def view_of(path: str, query: bytes, toolsets: Collection[str]) -> View:
 
     Raises RouteNotFound for an unknown path and InvalidRequest for an unknown toolset.
     """
-    return USUAL if path == OPEN_MCP and not query else _view_of(path.rstrip("/"), query, toolsets)
-
-
-def _view_of(path: str, query: bytes, toolsets: Collection[str]) -> View:
+    if path == OPEN_MCP and not query:
+        return USUAL
+    path = path.rstrip("/")
     given = [name for text in parse_qs(query.decode("latin-1")).get("toolsets", ()) for name in text.split(",") if name]
     if path.startswith(ONE):
         given = [path.removeprefix(ONE)]
