@@ -32,7 +32,7 @@ class AgentEndpoints:
         """Direct the call to an agent's endpoint; return the error if no such agent sells."""
         answer = await self.market.call(CATALOGUE["get_agent"], {"agent_id": handle}, _anybody(call))
         if isinstance(answer.refusal, NotFound):
-            return self.market.refuse(RouteNotFound(f"no agent {handle} has an endpoint here"), call.approach)
+            return self.market.refuse(RouteNotFound(f"no agent {handle} has an endpoint here"), call.request)
         if answer.refusal is not None:
             return answer
         call.seller = orjson.loads(answer.body)["id"]
@@ -68,4 +68,4 @@ class AgentEndpoints:
 
 
 def _anybody(call: CallState) -> CallRequest:
-    return replace(call.approach, credential=None, argument_key=None, request=None, dry_run=False)
+    return replace(call.request, credential=None, argument_key=None, http=None, dry_run=False)

@@ -110,7 +110,7 @@ class MarketRequestHandler(RequestHandler):
                 "an agent's own card is whole; the market's at /a2a has an extended one"
             )
         try:
-            caller = await guarded(call, self.market.identify_viewer(call.approach))
+            caller = await guarded(call, self.market.identify_viewer(call.request))
             if caller.agent_id is None:
                 raise Unauthenticated(NO_KEY)
         except MarketError as error:

@@ -86,7 +86,7 @@ class CallState:
     """One request beside the SDK, which knows only a part of it."""
 
     # the caller, and how it calls
-    approach: CallRequest
+    request: CallRequest
     idempotency_key: str | None = None
     detail: str = FULL
     over_rpc: bool = True  # otherwise HTTP+JSON
@@ -111,17 +111,17 @@ class CallState:
     @property
     def is_nobody(self) -> bool:
         """True for an anonymous caller, which has no jobs; the database need not be asked."""
-        return self.approach.is_anonymous and self.approach.argument_key is None
+        return self.request.is_anonymous and self.request.argument_key is None
 
     async def ask(
         self, market: Market, op: Operation, arguments: dict[str, Json], key: str | None = None, **changes: Any
     ) -> Response:
-        """Call an operation for the caller, with changes to its approach.
+        """Call an operation for the caller, with changes to its request.
 
         The first call consumes the request's signature; the calls after it continue the request.
         """
-        approach, self.approach = replace(self.approach, **changes), replace(self.approach, is_continuation=True)
-        return await market.call(op, arguments, approach, key)
+        request, self.request = replace(self.request, **changes), replace(self.request, is_continuation=True)
+        return await market.call(op, arguments, request, key)
 
     def stash(self, value: Json) -> Json:
         """Replace the data and metadata of a task, message or event by placeholders."""
@@ -277,7 +277,7 @@ def _take_keys(holders: list[dict[str, Json]], call: CallState) -> None:
     try:
         given = [extract(found) for found in holders]
         key = _only(API_KEY, [found.api_key for found in given])
-        call.approach = replace(call.approach, argument_key=key, dry_run=any(found.dry_run for found in given))
+        call.request = replace(call.request, argument_key=key, dry_run=any(found.dry_run for found in given))
         repeats = [call.idempotency_key, *(found.idempotency_key for found in given)]
         call.idempotency_key = _only(IDEMPOTENCY_KEY, repeats)
         call.detail = _only(DETAIL, [found.detail for found in given]) or FULL

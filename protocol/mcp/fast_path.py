@@ -87,7 +87,7 @@ class FastPath:
     async def _called(self, arrived: McpRequest, params: dict[str, Any], version: str) -> bytes:
         """Return the result of a call in the SDK's form, without parsing its record again."""
         call = Called(params["name"], params.get("arguments") or {}, arrived.repeat, arrived.view)
-        result = await self.tools.call(call, arrived.approach)
+        result = await self.tools.call(call, arrived.call_request)
         if version not in result.frames:
             result.frames[version] = orjson.dumps(_frame(result, version, self.identity))
         return result.frames[version]
@@ -111,7 +111,7 @@ class FastPath:
 def _list_key(method: str, version: str, arrived: McpRequest) -> ListKey:
     """Return everything that the answer depends on."""
     if method == TOOLS:
-        return method, version, arrived.view, arrived.approach.is_anonymous
+        return method, version, arrived.view, arrived.call_request.is_anonymous
     return method, version, arrived.view if method == DISCOVER else View(), False
 
 

@@ -36,7 +36,7 @@ class McpRequest:
     """
 
     scope: Scope
-    approach: CallRequest
+    call_request: CallRequest
     view: View
     request: Json = None
     bad: BadJson | None = None

@@ -72,19 +72,19 @@ class Extra:
 class McpSurface:
     """The ASGI application for /mcp and the paths below it, with or without a trailing slash.
 
-    The edge in front of it limits the size of bodies and assigns request ids. `approach_of` reads the caller's address
+    The edge in front of it limits the size of bodies and assigns request ids. `request_of` reads the caller's address
     and credential from a request; `allowed_hosts` are the accepted host[:port] texts, () if only the edge checks Host.
     """
 
     def __init__(
         self,
         market: Market,
-        approach_of: Callable[[Scope, Surface], CallRequest],
+        request_of: Callable[[Scope, Surface], CallRequest],
         texts: Texts,
         allowed_hosts: tuple[str, ...],
         extra: Extra | None = None,
     ) -> None:
-        self.market, self.approach_of, self.texts, self.extra = market, approach_of, texts, extra or Extra()
+        self.market, self.request_of, self.texts, self.extra = market, request_of, texts, extra or Extra()
         self.tools = Tools(market, CATALOGUE.values(), self.extra.tools)
         self.hires = HireTasks(self.tools)
         self.server = self._server()
@@ -103,28 +103,28 @@ class McpSurface:
             body = await HttpRequest(scope, receive).body()
         except ClientDisconnect:
             return
-        approach = self.approach_of(scope, Surface.MCP).with_body(body)
+        call_request = self.request_of(scope, Surface.MCP).with_body(body)
         try:
             view = view_of(scope["path"].rstrip("/"), scope["query_string"], self.tools.toolsets)
         except MarketError as astray:
-            await send_refusal(send, self.market.refuse_anonymous(astray, approach))
+            await send_refusal(send, self.market.refuse_anonymous(astray, call_request))
             return
-        if (closed := await self._shut(scope, approach)) is not None:
+        if (closed := await self._shut(scope, call_request)) is not None:
             await send_refusal(send, *closed)
             return
-        if refused := await self.market.refuse_unread_body(approach, len(body)):
+        if refused := await self.market.refuse_unread_body(call_request, len(body)):
             await send_refusal(send, refused)
             return
         try:
             body, request, bad = parsed(body)
         except UnreadableRequest as unreadable:
-            if refused := await self.market.count_protocol_request(approach):
+            if refused := await self.market.count_protocol_request(call_request):
                 await send_refusal(send, refused)
             else:
                 await send_json(send, 400, unreadable.answer)
             return
-        arrived = McpRequest(scope, approach, view, request, bad)
-        if arrived.tool not in self.tools.schemas and (refused := await self.market.count_protocol_request(approach)):
+        arrived = McpRequest(scope, call_request, view, request, bad)
+        if arrived.tool not in self.tools.schemas and (refused := await self.market.count_protocol_request(call_request)):
             await send_refusal(send, refused)
             return
         sending = await self.front.serve(arrived, send) if FAST_PATHS else send
@@ -133,16 +133,16 @@ class McpSurface:
         manager = self.streaming if arrived.tool in self.extra.calls or arrived.may_wait else self.plain
         await manager.handle_request(arrived.for_sdk(), replayed(body, receive), sending)
 
-    async def _shut(self, scope: Scope, approach: CallRequest) -> tuple[Response, *tuple[Header, ...]] | None:
+    async def _shut(self, scope: Scope, call_request: CallRequest) -> tuple[Response, *tuple[Header, ...]] | None:
         """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
         opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
-        needed = opening == CLOSED_MCP or is_token(approach.credential)
-        if needed and (closed := await self.market.require_credential(approach)):
-            tried = not approach.is_anonymous
+        needed = opening == CLOSED_MCP or is_token(call_request.credential)
+        if needed and (closed := await self.market.require_credential(call_request)):
+            tried = not call_request.is_anonymous
             return closed, *challenged(closed, self.market.config, scope["headers"], opening, tried=tried)
         if scope["method"] != "POST":
             error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
-            return (self.market.refuse(error, approach),)
+            return (self.market.refuse(error, call_request),)
         return None
 
     def _manager(self, as_json: bool) -> StreamableHTTPSessionManager:
@@ -185,7 +185,7 @@ class McpSurface:
 
     async def _list_tools(self, request: Request, asked: Listing) -> t.ListToolsResult:
         arrived = arrived_in(request)
-        return t.ListToolsResult(tools=whole(self.tools.listed(arrived.approach, arrived.view), asked))
+        return t.ListToolsResult(tools=whole(self.tools.listed(arrived.call_request, arrived.view), asked))
 
     async def _call_tool(self, request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
         if asked.name in self.extra.calls:
@@ -196,8 +196,8 @@ class McpSurface:
             begun = await self.hires.begin(call, Asking(request))
             if begun is not None:
                 return begun
-        approach = replace(arrived.approach, progress=request.session.report_progress)
-        return (await self.tools.call(call, approach, arrived.bad)).result()
+        call_request = replace(arrived.call_request, progress=request.session.report_progress)
+        return (await self.tools.call(call, call_request, arrived.bad)).result()
 
     async def _list_resources(self, request: Request, asked: Listing) -> t.ListResourcesResult:
         return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.extra.resources], asked))
@@ -209,7 +209,7 @@ class McpSurface:
     async def _read_resource(self, request: Request, asked: t.ReadResourceRequestParams) -> t.ReadResourceResult:
         uri, arrived = str(asked.uri), arrived_in(request)
         fences, wording = self.tools.telling.fences, self.tools.wording(arrived.view)
-        found = self.extra.documents(uri) or await read_record(uri, self.market, arrived.approach, fences, wording)
+        found = self.extra.documents(uri) or await read_record(uri, self.market, arrived.call_request, fences, wording)
         return found or read_resource(uri, self.texts)
 
     async def _list_prompts(self, request: Request, asked: Listing) -> t.ListPromptsResult:

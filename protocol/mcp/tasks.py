@@ -79,8 +79,8 @@ class Asking:
     detail: Json = None
 
     @property
-    def approach(self) -> CallRequest:
-        return arrived_in(self.request).approach
+    def call_request(self) -> CallRequest:
+        return arrived_in(self.request).call_request
 
     @property
     def view(self) -> View:
