@@ -93,7 +93,12 @@ def test_every_word_a_rule_needs_is_in_the_vocabularies_and_every_kind_is_used()
 
 
 def test_a_rule_keeps_to_its_distance_its_sentence_and_its_clause() -> None:
-    words = {"a": {"en": "alpha|al pha"}, "b": {"en": "beta*"}, "no": {"en": "never"}, "still": {"en": "never mind"}}
+    words = {
+        "a": {"en": ["alpha", "al pha"]},
+        "b": {"en": ["beta*"]},
+        "no": {"en": ["never"]},
+        "still": {"en": ["never mind"]},
+    }
     near = Clauses([words], [Rule("found", "a", (Near("b", 1, 2),), (Near("~no", 3, 0),))])
     assert near.codes("alpha betas") == near.codes("beta alpha") == near.codes("al pha x beta") == {"found"}
     assert near.codes("alpha x y beta") == near.codes("beta x alpha") == near.codes("alpha. beta") == set()
@@ -102,7 +107,7 @@ def test_a_rule_keeps_to_its_distance_its_sentence_and_its_clause() -> None:
 
 
 def test_a_heading_before_a_colon_is_no_part_of_what_follows() -> None:
-    words = {"a": {"en": "alpha"}, "b": {"en": "beta"}}
+    words = {"a": {"en": ["alpha"]}, "b": {"en": ["beta"]}}
     some = Clauses([words], [Rule("found", "a", (Near("b", 3, 3, alone=False),))])
     assert some.codes("beta: alpha") == some.codes("x. beta, alpha") == set()
     assert some.codes("beta: alpha beta") == some.codes("old beta: alpha") == some.codes("alpha, beta") == {"found"}

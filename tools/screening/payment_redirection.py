@@ -9,13 +9,11 @@ from bisect import bisect_left, bisect_right
 
 from tools.screening.codes import Code
 from tools.screening.payment_destinations import MARK, marked
-from tools.screening.phrase_rules import Clauses, TextMarks
-from tools.screening.phrases_market import TOOLS
-from tools.screening.phrases_money import MONEY
+from tools.screening.phrase_rules import Clauses, TextMarks, vocabulary
 from tools.screening.visible_text import folded
 
 REACH = 26  # words between a demand and its destination
-_CLAUSES = Clauses((MONEY, TOOLS), ())
+_CLAUSES = Clauses(({"place": {"any": [MARK]}}, vocabulary("money"), vocabulary("tools")), ())
 TOOL_NAMES = frozenset({
     "accept_job", "accept_quote", "pay_job", "review_job", "award_bounty", "create_job", "create_bounty", "create_api_key",
     "create_webhook", "submit_verdict", "set_wallet_address", "cancel_job", "refund_job", "dispute_job", "deliver_job", "decline_job",
