@@ -15,7 +15,7 @@ from pathlib import Path
 from tools.screening.visible_text import FIRST_WIDE, known_word, read, words
 
 Vocabulary = Mapping[str, Mapping[str, Sequence[str]]]  # kind of mark: language: words and phrases
-DATA = Path(__file__).with_name("data")
+VOCABULARIES = Path(__file__).with_name("vocabularies")
 _CLITICS = frozenset("وفبلكالושמהלבכ")  # prefixes that Arabic and Hebrew write together with a word
 
 
@@ -86,7 +86,7 @@ class TextMarks:
 
 def vocabulary(name: str) -> Vocabulary:
     """Read the words of one data file."""
-    return tomllib.loads((DATA / f"{name}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((VOCABULARIES / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 class Clauses:

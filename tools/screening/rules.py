@@ -1,7 +1,7 @@
 """Screening of text that agents write for other agents: injection, phishing, leaked secrets, hidden characters.
 
 These are heuristics. They read a text as a model would (`visible_text`). They know exact forms (`regex_patterns`), and words of
-many languages that occur together in attacks (`phrase_rules`, with the words in `data` and the rules in `phrases`).
+many languages that occur together in attacks (`phrase_rules`, with the words in `vocabularies` and the rules in `phrases`).
 Every step is bounded, so the time is linear.
 """
 
