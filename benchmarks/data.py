@@ -116,10 +116,10 @@ def _write_trader(tx: Tx, number: int, trader: Trader, hashed: str) -> None:
             handle=f"trader-{number}",
             name=f"Trader {number}",
             description=None,
-            capabilities="[]",
-            tags="[]",
+            capabilities=[],
+            tags=[],
             public_key=sha256(trader.id.encode()).hexdigest(),
-            endpoints="{}",
+            endpoints={},
             framework=None,
             metadata_json=None,
             referred_by=None,
@@ -134,7 +134,7 @@ def _write_trader(tx: Tx, number: int, trader: Trader, hashed: str) -> None:
             hash=hashed,
             prefix=key_prefix(trader.key),
             name=None,
-            scopes='["*"]',
+            scopes=["*"],
             created_at=BORN,
         )
     )

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-import orjson
 from sqlalchemy import bindparam, delete, select
 
 from storage.listing_search_tokens import Conjunction, filter_token
@@ -60,8 +59,8 @@ def agent_tokens(agent: AgentRow, terms: Sequence[str], domains: Sequence[str] =
     """Return an agent's tokens, separated by spaces; each begins with the letter of its kind."""
     kinds = [
         "a",
-        *(filter_token("t", tag) for tag in orjson.loads(agent.tags)),
-        *(filter_token("c", capability) for capability in orjson.loads(agent.capabilities)),
+        *(filter_token("t", tag) for tag in agent.tags),
+        *(filter_token("c", capability) for capability in agent.capabilities),
         *((filter_token("f", agent.framework),) if agent.framework else ()),
         *(filter_token("d", domain) for domain in (agent.verified_domain, *domains) if domain),
         _verified(agent.verified_domain is not None),

@@ -20,7 +20,7 @@ from tests.operations.test_contract_recovery import rotation, sign
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import ENGLISH, PRICE, Trade
-from tools.agents.aliases import MAX_KEPT, read_known
+from tools.agents.former_names import MAX_KEPT, read_known
 from tools.kernel.keys import did_of
 from tools.screening.identifier_spellings import marks_of_id, marks_of_key
 from tools.screening.redaction import KnownNames, Redactor

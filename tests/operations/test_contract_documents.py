@@ -113,7 +113,13 @@ async def test_a_number_beyond_what_json_carries_is_told_as_text(trade: Trade, h
         (str(2**53), str(2**53)),
         (str(2**256 - 1), str(2**256 - 1)),
     ):
-        link = f'{{"agent_id":"{token}","chain_id":84532,"registry":"eip155:84532:0x80","owner_verified":true,"verified_at":"x"}}'
+        link = {
+            "agent_id": token,
+            "chain_id": 84532,
+            "registry": "eip155:84532:0x80",
+            "owner_verified": True,
+            "verified_at": "x",
+        }
         await write_row(trade.market, AgentRow, ada.id, erc8004=link)
         (registration,) = (await fetched(http, ada, "erc8004.json"))["registrations"]
         assert registration == {"agentId": told, "agentRegistry": "eip155:84532:0x80"}

@@ -1,6 +1,5 @@
 """Clauses of the contract about endpoints.webhook_url: events of jobs, messages and payments, platform-signed."""
 
-import json
 from typing import Any
 
 from storage.tables import AgentRow
@@ -19,7 +18,7 @@ async def listener(scene: Scene, url: str | None) -> Agent:
 
 
 async def profile_says(scene: Scene, agent: Agent, **endpoints: str) -> None:
-    await write_row(scene.market, AgentRow, agent.id, endpoints=json.dumps(endpoints))
+    await write_row(scene.market, AgentRow, agent.id, endpoints=endpoints)
 
 
 async def hooks(scene: Scene, agent: Agent, on: str = "test") -> Any:

@@ -227,7 +227,7 @@ async def test_m11_a_webhook_that_cannot_be_served_stops_none_behind_it(scene: S
     assert await scene.sender.step() == 1
     await tell_both(scene, ada, bo)  # the agent cannot be read
     assert await scene.sender.step() == 1
-    await write_row(scene.market, AgentRow, ada.id, endpoints="{}")
+    await write_row(scene.market, AgentRow, ada.id, endpoints={})
     await write_row(scene.market, WebhookRow, bad["id"], source="registered", event_types='["job.exploded"]')
     await tell_both(scene, ada, bo)  # the webhook cannot be read
     assert await scene.sender.step() == 1

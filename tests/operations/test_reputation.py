@@ -23,7 +23,7 @@ from tests.reputed import Ended, count, drift, write
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import OFFER
-from tools.agents.trust_tier_updates import set_tier
+from tools.agents.logic import set_tier
 from tools.jobs.recount_queue import BATCH
 from tools.reputation.logic import tally_in
 

@@ -1,6 +1,5 @@
 """Search for agents on both databases: results and order follow from the rules."""
 
-import json
 from datetime import UTC, datetime
 from random import Random  # noqa: TID251 - seeded: the same agents and searches every time
 
@@ -28,8 +27,8 @@ DOMAINS = [None, None, "a.example", "b.example"]
 
 def agent(number: int, **changed: object) -> AgentRow:
     values: dict[str, object] = {
-        "id": f"agt_{number}", "handle": f"agent-{number}", "name": "Ada", "description": None, "capabilities": "[]",
-        "tags": "[]", "public_key": f"{number:064x}", "endpoints": "{}", "framework": None, "metadata_json": None,
+        "id": f"agt_{number}", "handle": f"agent-{number}", "name": "Ada", "description": None, "capabilities": [],
+        "tags": [], "public_key": f"{number:064x}", "endpoints": {}, "framework": None, "metadata_json": None,
         "referred_by": None, "created_at": BORN,
     }  # fmt: skip
     return AgentRow(**(values | changed))
@@ -40,8 +39,8 @@ def some_agent(dice: Random, number: int) -> AgentRow:
         number,
         name=" ".join(dice.sample(WORDS, 2)),
         description=dice.choice([None, " ".join(dice.sample(WORDS, 3))]),
-        capabilities=json.dumps(dice.sample(LABELS, dice.randrange(3))),
-        tags=json.dumps(dice.sample(LABELS, dice.randrange(3))),
+        capabilities=dice.sample(LABELS, dice.randrange(3)),
+        tags=dice.sample(LABELS, dice.randrange(3)),
         framework=dice.choice([None, "Lang Graph", "none"]),
         verified_domain=dice.choice(DOMAINS),
         status=dice.choice([*[AgentStatus.ACTIVE] * 6, AgentStatus.SUSPENDED, AgentStatus.DELETED]),
@@ -63,7 +62,7 @@ def some_search(dice: Random) -> AgentSearch:
 
 
 def terms_of(row: AgentRow) -> tuple[str, ...]:
-    labels = [*json.loads(row.capabilities), *json.loads(row.tags)]
+    labels = [*row.capabilities, *row.tags]
     return index_terms(f"{row.name} {row.handle}", row.description or "", labels, row.framework or "")
 
 
@@ -73,8 +72,8 @@ def fits(search: AgentSearch, row: AgentRow) -> bool:
     return (
         row.status is AgentStatus.ACTIVE
         and (any(found) or not found if search.any_terms else all(found))
-        and (search.tag is None or search.tag in json.loads(row.tags))
-        and (search.capability is None or search.capability in json.loads(row.capabilities))
+        and (search.tag is None or search.tag in row.tags)
+        and (search.capability is None or search.capability in row.capabilities)
         and (search.framework is None or search.framework == (row.framework or "").lower())
         and search.domain in (None, row.verified_domain)
         and (search.verified is None or search.verified == (row.verified_domain is not None))
@@ -155,7 +154,7 @@ async def test_o6_no_search_reads_a_table_whole_or_sorts(sqlite_url: str, openin
 
 
 def test_every_token_names_its_kind_so_that_no_word_is_taken_for_a_filter() -> None:
-    row = agent(1, tags='["a b", "C++"]', capabilities='["c"]', framework="F W", verified_domain="d.example")
+    row = agent(1, tags=["a b", "C++"], capabilities=["c"], framework="F W", verified_domain="d.example")
     assert agent_tokens(row, ("a", "v1")).split(" ") == [
         "a", "ta%20b", "tc++", "cc", "ff%20w", "dd.example", "v1", "wa", "wv1",
     ]  # fmt: skip

@@ -17,8 +17,7 @@ from storage.domains import domains_of, forget_domains, forget_identity
 from storage.tables import AgentRow, BountyRow, DepartureRow, JobRow, ProposalRow
 from storage.vocabulary import Actor, AgentStatus, Env, JobStatus, ListingStatus
 from tools.agents.former_names import kept_domains
-from tools.agents.logic import change_agent
-from tools.agents.trust_tier_updates import set_tier
+from tools.agents.logic import change_agent, set_tier
 from tools.bounties.logic import end, facts_of, withdraw
 from tools.bounties.logic import run_clock as run_bounty_clock
 from tools.bounties.rules import bounty_move, proposal_move

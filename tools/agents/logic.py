@@ -10,6 +10,7 @@ from storage.tables import AgentRow, RoomRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
 from tools.agents.records import Agent, OwnAgent, Storage
+from tools.agents.trust_tiers import trust_tier
 from tools.engine.context import TxContext
 from tools.kernel.ids import is_id
 from tools.kernel.keys import did_of
@@ -17,8 +18,6 @@ from tools.kernel.records import Json, stamp, stamp_or_none
 from tools.kernel.search_terms import index_terms
 
 GONE = "(gone)"  # no handle has brackets
-
-
 INDEXED_AT_ONCE = 50
 
 
@@ -42,9 +41,19 @@ def change_agent(tx: Tx, row: AgentRow, **values: object) -> AgentRow:
     return changed
 
 
+def set_tier(tx: Tx, row: AgentRow, *, reached_one: bool = False) -> AgentRow:
+    """Set the agent's trust tier; `reached_one`: its sales now earn tier 1.
+
+    `row` must already have the change of the domain. Tier 2 is gained and lost with the domain; tier 1 is kept. The row
+    should be read with a lock.
+    """
+    tier = trust_tier(reached_one or row.trust_tier >= 1, row.verified_domain)
+    return row if tier == row.trust_tier else change_agent(tx, row, trust_tier=tier)
+
+
 def index(tx: Tx, row: AgentRow) -> None:
     """Update the agent's entry in the search index."""
-    labels = [*orjson.loads(row.capabilities), *orjson.loads(row.tags)]
+    labels = [*row.capabilities, *row.tags]
     terms = index_terms(f"{row.name} {row.handle}", row.description or "", labels, row.framework or "")
     domains = tx.all(proven_domains_of, agent_id=row.id) if row.verified_domain else ()
     index_agent(tx, row, terms, domains)
@@ -54,10 +63,8 @@ def index_waiting(tx: Tx) -> bool:
     """Index a batch of agents that are older than agent search; return False if none are left."""
     waiting = tx.all(UNINDEXED, limit=INDEXED_AT_ONCE)
     for one in reversed(waiting):  # the newest first, because SQLite's index is fastest with ascending keys
-        row = tx.get(AgentRow, one.agent_id, lock=True)  # so that a concurrent change is not lost
-        assert row is not None
-        index(tx, row)
-        tx.run(INDEXED, agent_id=row.id)
+        index(tx, tx.need(AgentRow, one.agent_id, lock=True))  # the lock keeps a concurrent change
+        tx.run(INDEXED, agent_id=one.agent_id)
     return bool(waiting)
 
 
@@ -68,18 +75,18 @@ def agent_fields(row: AgentRow) -> dict[str, Json]:
         "handle": row.handle,
         "name": row.name,
         "description": row.description,
-        "capabilities": orjson.loads(row.capabilities),
-        "tags": orjson.loads(row.tags),
+        "capabilities": row.capabilities,
+        "tags": row.tags,
         "did": did_of(bytes.fromhex(row.public_key)),
         "public_key": row.public_key,
         "key_proven": row.key_proven,
-        "endpoints": orjson.loads(row.endpoints),
+        "endpoints": row.endpoints,
         "framework": row.framework,
         "trust_tier": row.trust_tier,
         "first_party": row.first_party,
         "evaluator": row.evaluator,
         "verified_domain": row.verified_domain,
-        "erc8004": orjson.loads(row.erc8004) if row.erc8004 else None,
+        "erc8004": row.erc8004,
         "status": row.status.value,
         "created_at": stamp(row.created_at),
         "last_seen_at": stamp_or_none(row.last_seen_at),
@@ -96,7 +103,7 @@ def own_record(ctx: TxContext, row: AgentRow) -> OwnAgent:
     limit = None if row.first_party else ctx.config.limits.storage_bytes
     return OwnAgent(
         **agent_fields(row),
-        metadata=orjson.loads(row.metadata_json) if row.metadata_json else None,
+        metadata=row.metadata_json,
         referred_by=row.referred_by,
         wallet_address=wallet.address if wallet else None,
         env=ctx.env.value,

@@ -50,7 +50,7 @@ def set_bounty_alerts(ctx: TxContext, arguments: SetBountyAlerts) -> BountyAlert
 
 def _record(ctx: TxContext, agent: AgentRow, row: BountyAlertRow | None) -> BountyAlerts:
     enabled = row is not None and row.enabled
-    terms = [*capability_terms([*orjson.loads(agent.capabilities), *orjson.loads(agent.tags)])]
+    terms = [*capability_terms([*agent.capabilities, *agent.tags])]
     today = [] if row is None or row.day != ctx.now.date().isoformat() else orjson.loads(row.buyers)
     waits = wait_for(ctx, "Wait for bounties that fit.", "bounty.match") if enabled else ()
     says = step("update_me", "Name what you can do: bounties are matched by it.", capabilities=["<what you can do>"])

@@ -69,7 +69,7 @@ def _tell(
     today = ctx.now.date().isoformat()
     buyers: list[str] = orjson.loads(alert.buyers) if alert.day == today else []
     strangers = alert.strangers if alert.day == today else 0
-    terms = matched_terms([*orjson.loads(agent.capabilities), *orjson.loads(agent.tags)], words)
+    terms = matched_terms([*agent.capabilities, *agent.tags], words)
     if not terms or not may_be_told(buyers, bounty.buyer_id, strangers, stranger=stranger):
         return
     told_of = orjson.dumps([*buyers, bounty.buyer_id]).decode()

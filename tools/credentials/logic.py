@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-import orjson
-
 from storage.keys import active_hashes, forget_useless, revoke_keys, usable_keys
 from storage.tables import KeyRow
 from storage.transaction import Tx
@@ -35,7 +33,7 @@ def issue_key(
             hash=key_hash(ctx.config.pepper, secret),
             prefix=key_prefix(secret),
             name=name,
-            scopes=orjson.dumps(scopes).decode(),
+            scopes=list(scopes),
             expires_at=expires_at,
             created_at=ctx.now,
         )

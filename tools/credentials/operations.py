@@ -5,7 +5,6 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Annotated
 
-import orjson
 from pydantic import AfterValidator, Field
 
 from storage.keys import keys_of, test_keys_of
@@ -19,7 +18,7 @@ from tools.engine.arguments import Arguments, Listed, OneLine
 from tools.engine.context import TxContext
 from tools.engine.errors import Forbidden, InvalidCursor, NotFound
 from tools.engine.follow_up_steps import after_key
-from tools.engine.paging import cursor_to, place_of
+from tools.engine.paging import page
 from tools.engine.registry import operation
 from tools.engine.scopes import Scope, beyond
 from tools.kernel.records import stamp, stamp_or_none
@@ -36,15 +35,18 @@ def list_api_keys(ctx: TxContext, asked: Listed) -> ApiKeyPage:
     A live key and a signed request list the keys of both environments, a test key those of test. revoke_api_key ends one by
     its id; a key's secret is never shown again.
     """
-    before = place_of(ctx, "list_api_keys", asked, asked.cursor, ctx.agent) or "key_~"
     query = test_keys_of if holds_test_key(ctx.caller) else keys_of
-    rows = ctx.tx.all(query, agent_id=ctx.agent, before=before, limit=asked.limit + 1)
-    page, more = rows[: asked.limit], len(rows) > asked.limit
-    return ApiKeyPage(
-        data=[key_record(row) for row in page],
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_api_keys", asked, page[-1].id, ctx.agent) if more else None,
+    found = page(
+        ctx,
+        "list_api_keys",
+        asked,
+        lambda before, most: ctx.tx.all(query, agent_id=ctx.agent, before=before, limit=most),
+        lambda rows: map(key_record, rows),
+        lambda row: row.id,
+        first="key_~",
+        owner=ctx.agent,
     )
+    return ApiKeyPage(**found)
 
 
 class CreateApiKey(Arguments):
@@ -135,7 +137,7 @@ def key_record(row: KeyRow) -> ApiKey:
         env=Env(row.env).value,
         prefix=row.prefix,
         name=row.name,
-        scopes=orjson.loads(row.scopes),
+        scopes=row.scopes,
         status=row.status.value,
         last_used_at=stamp_or_none(row.last_used_at),
         expires_at=stamp_or_none(row.expires_at),

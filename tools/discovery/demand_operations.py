@@ -102,7 +102,7 @@ async def _demand(read_ctx: ReadContext, days: int) -> Demand:
 def _for_agent(tx: Tx, read_ctx: ReadContext) -> tuple[Sequence[str], list[BountyLead], list[BountyLead], list[str]]:
     agent = tx.get(AgentRow, read_ctx.caller.agent)
     assert agent is not None
-    labels = [*orjson.loads(agent.capabilities), *orjson.loads(agent.tags)]
+    labels = [*agent.capabilities, *agent.tags]
     terms = capability_terms(labels)
     return (
         terms,

@@ -10,8 +10,7 @@ from storage.domains import due_domains, holder_to_change, proven_domains_of
 from storage.tables import AgentRow, DomainRow, HeldDomainRow
 from storage.transaction import Tx
 from storage.vocabulary import DomainStatus, Env
-from tools.agents.logic import change_agent
-from tools.agents.trust_tier_updates import set_tier
+from tools.agents.logic import change_agent, set_tier
 from tools.domains.records import DnsProof, FileProof, Instructions
 from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-import orjson
-
 from storage.store import Store
 from storage.tables import AgentRow, KeyRow
 from storage.transaction import Tx
@@ -70,7 +68,7 @@ def is_valid(token: Token, facts: TokenSubject | None, now: datetime) -> bool:
 def facts_of(key: KeyRow, agent: AgentRow) -> KeyFacts:
     """Return what an API key grants according to its rows."""
     usable = key.status is KeyStatus.ACTIVE and agent.status is AgentStatus.ACTIVE
-    return KeyFacts(key.id, agent.id, Env(key.env), tuple(orjson.loads(key.scopes)), usable, key.expires_at)
+    return KeyFacts(key.id, agent.id, Env(key.env), tuple(key.scopes), usable, key.expires_at)
 
 
 def _read(tx: Tx, agent_id: str, key_id: str | None) -> TokenSubject | None:

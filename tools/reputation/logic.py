@@ -11,7 +11,7 @@ import orjson
 from storage.tables import AgentRow, CategoryRow, ContributionRow, CounterpartyRow, JobRow, ReputationRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor, Env
-from tools.agents.trust_tier_updates import set_tier
+from tools.agents.logic import set_tier
 from tools.agents.trust_tiers import earns_tier_one
 from tools.reputation.rules import (
     EMPTY,

@@ -73,13 +73,9 @@ class Audience(NamedTuple):
     """An agent's events in one environment, and the webhooks they may be sent to."""
 
     rows: list[WebhookRow]
-    endpoints: str  # JSON
+    endpoints: dict[str, str]
     has_tasks: bool  # whether the agent has webhooks of tasks, which are not in `rows`
     events: list[QueuedEvent]
-
-    @property
-    def url(self) -> str | None:
-        return profile_url(self.endpoints)
 
 
 def seal_secret(ctx: TxContext, webhook_id: str, secret: str) -> bytes:
@@ -147,11 +143,6 @@ def delivery_record(row: DeliveryRow) -> WebhookDelivery:
 def end_webhooks_of(tx: Tx, agent_id: str) -> int:
     """Delete all webhooks of this agent, in both environments; return their number."""
     return tx.run(end_webhooks, agent_id=agent_id)
-
-
-def profile_url(endpoints: str) -> str | None:
-    """Return webhook_url of an agent's endpoints, which are JSON text."""
-    return orjson.loads(endpoints).get("webhook_url") if "webhook_url" in endpoints else None
 
 
 def followed(ctx: TxContext, row: WebhookRow, url: str | None) -> WebhookRow | None:
@@ -223,7 +214,7 @@ def _audiences(ctx: TxContext, events: list[QueuedEvent]) -> list[tuple[Owner, A
             ]
     for owner in ((OPERATOR, env.value) for env in Env):
         if owner in told:
-            found.append((owner, Audience(rows[owner], "{}", False, told[owner])))
+            found.append((owner, Audience(rows[owner], {}, False, told[owner])))
     return [(owner, one) for owner, one in found if one.rows or one.has_tasks or "webhook_url" in one.endpoints]
 
 
@@ -246,7 +237,8 @@ def _log(error: Exception | None, **names: str) -> None:
 
 def _with_profile(ctx: TxContext, owner: Owner, audience: Audience) -> list[WebhookRow]:
     """Return the active webhooks of an agent; its profile's webhook is updated first."""
-    profile, url = next((row for row in audience.rows if row.source is WebhookSource.PROFILE), None), audience.url
+    profile = next((row for row in audience.rows if row.source is WebhookSource.PROFILE), None)
+    url = audience.endpoints.get("webhook_url")
     first = next((one.number for one in audience.events if one.kind in PROFILE_KINDS), None)
     if profile is not None:
         profile = followed(ctx, profile, url)

@@ -11,8 +11,7 @@ from storage.domains import domains_of
 from storage.identifier_history import handles_by_name, keys_ever_held
 from storage.tables import AgentRow
 from storage.transaction import Tx
-from tools.agents.aliases import KnownAs
-from tools.agents.former_names import all_names
+from tools.agents.former_names import KnownAs, all_names
 from tools.jobs.disputes.eligibility import wallets_of
 from tools.jobs.snapshot import JobSnapshot
 from tools.screening.identifier_spellings import marks_of_id, marks_of_key
