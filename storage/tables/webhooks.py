@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import JsonText, Row
 from storage.vocabulary import DeliveryStatus, PushForm, WebhookSource, WebhookStatus
 
 
@@ -20,7 +20,7 @@ class WebhookRow(
     env: Mapped[str]
     source: Mapped[WebhookSource]
     url: Mapped[str]
-    event_types: Mapped[str]  # JSON list
+    event_types: Mapped[list[str]] = mapped_column(JsonText)
     secret: Mapped[bytes | None]  # encrypted; None: only the platform's signature
     previous_secret: Mapped[bytes | None] = mapped_column(default=None)  # encrypted; also signs, until:
     previous_until: Mapped[datetime | None] = mapped_column(default=None)

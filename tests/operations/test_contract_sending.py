@@ -228,11 +228,11 @@ async def test_m11_a_webhook_that_cannot_be_served_stops_none_behind_it(scene: S
     await tell_both(scene, ada, bo)  # the agent cannot be read
     assert await scene.sender.step() == 1
     await write_row(scene.market, AgentRow, ada.id, endpoints={})
-    await write_row(scene.market, WebhookRow, bad["id"], source="registered", event_types='["job.exploded"]')
+    await write_row(scene.market, WebhookRow, bad["id"], source="registered", event_types=["job.exploded"])
     await tell_both(scene, ada, bo)  # the webhook cannot be read
     assert await scene.sender.step() == 1
     assert [one.body["agent_id"] for one in receiver.got] == [bo.id] * 3
-    await write_row(scene.market, WebhookRow, bad["id"], event_types='["*"]')
+    await write_row(scene.market, WebhookRow, bad["id"], event_types=["*"])
     assert await scene.after(3600) == 1
 
 

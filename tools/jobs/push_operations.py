@@ -113,7 +113,7 @@ def _added(ctx: TxContext, wanted: SetPush) -> WebhookRow:
             agent_id=ctx.agent,
             env=ctx.env,
             source=WebhookSource.TASK,
-            event_types=orjson.dumps(sorted(PUSHED_KINDS)).decode(),
+            event_types=sorted(PUSHED_KINDS),
             secret=None,
             since=_newest(ctx),
             job_id=wanted.job_id,

@@ -15,7 +15,7 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.document_validation import json_text
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_schedule
-from tools.engine.paging import as_many_as_fit, cursor_to, place_of
+from tools.engine.paging import page
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
 from tools.events.schedules.errors import ScheduleDone, ScheduleLimit
@@ -121,17 +121,20 @@ def list_schedules(ctx: TxContext, asked: ListSchedules) -> SchedulePage:
 
     update_schedule pauses one, delete_schedule ends it.
     """
-    before = place_of(ctx, "list_schedules", asked, asked.cursor, ctx.agent) or AFTER_ALL
     named: dict[str, object] = {} if asked.status is None else {"status": asked.status}
     query = schedules_of(asked.status is not None)
-    rows = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
-    page = as_many_as_fit(_record(row) for row in rows[: asked.limit])
-    more = len(rows) > len(page)
-    return SchedulePage(
-        data=page,
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_schedules", asked, page[-1].id, ctx.agent) if more else None,
+    mine = {"agent_id": ctx.agent, "env": ctx.env, **named}
+    found = page(
+        ctx,
+        "list_schedules",
+        asked,
+        lambda before, most: ctx.tx.all(query, **mine, before=before, limit=most),
+        lambda rows: map(_record, rows),
+        lambda row: row.id,
+        first=AFTER_ALL,
+        owner=ctx.agent,
     )
+    return SchedulePage(**found)
 
 
 class ScheduleRef(Arguments):

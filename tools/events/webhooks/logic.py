@@ -4,7 +4,6 @@ import hmac
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -112,7 +111,7 @@ def webhook_fields(row: WebhookRow) -> dict[str, Json]:
         "id": row.id,
         "source": row.source.value,
         "url": row.url,
-        "event_types": orjson.loads(row.event_types),
+        "event_types": row.event_types,
         "status": row.status.value,
         "disabled_reason": row.disabled_reason,
         "consecutive_failures": row.failures,
@@ -257,7 +256,7 @@ def _profile_webhook(ctx: TxContext, owner: Owner, url: str, since: int) -> Webh
             env=owner[1],
             source=WebhookSource.PROFILE,
             url=url,
-            event_types=orjson.dumps(PROFILE_TYPES).decode(),
+            event_types=list(PROFILE_TYPES),
             secret=None,
             since=since,
             created_at=ctx.now,
@@ -268,7 +267,7 @@ def _profile_webhook(ctx: TxContext, owner: Owner, url: str, since: int) -> Webh
 
 def _matching(tx: Tx, row: WebhookRow, events: list[QueuedEvent]) -> list[QueuedEvent]:
     """Return the events for a webhook: those of its types since it began, and its own tests."""
-    kinds = _kinds(row.event_types)
+    kinds = expand(row.event_types)
     return [
         one
         for one in events
@@ -300,11 +299,6 @@ def _data_of(tx: Tx, one: QueuedEvent) -> dict[str, Json]:
 
 def _tests(tx: Tx, one: QueuedEvent, row: WebhookRow) -> bool:
     return _data_of(tx, one).get("webhook_id") == row.id
-
-
-@lru_cache(4096)
-def _kinds(event_types: str) -> frozenset[str]:
-    return expand(orjson.loads(event_types))
 
 
 def _queue(ctx: TxContext, seen: WebhookRow, events: list[QueuedEvent], at: datetime) -> None:

@@ -17,7 +17,7 @@ from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound
 from tools.engine.follow_up_steps import after_redelivery, after_webhook
 from tools.engine.next_steps import step, steps
 from tools.engine.outgoing_urls import callable_url
-from tools.engine.paging import cursor_to, place_of
+from tools.engine.paging import page
 from tools.engine.registry import operation
 from tools.events.webhooks.arguments import TYPES_NOTE, EventTypes, Secret, Url
 from tools.events.webhooks.errors import WebhookDisabled, WebhookLimit
@@ -83,7 +83,7 @@ def create_webhook(ctx: TxContext, wanted: CreateWebhook) -> WebhookCreated:
             env=ctx.env,
             source=WebhookSource.REGISTERED,
             url=wanted.url,
-            event_types=orjson.dumps(wanted.event_types or ["*"]).decode(),
+            event_types=wanted.event_types or ["*"],
             secret=seal_secret(ctx, webhook_id, secret),
             since=_newest(ctx),
             created_at=ctx.now,
@@ -107,14 +107,17 @@ def list_webhooks(ctx: TxContext, asked: ListWebhooks) -> WebhookPage:
 
     The one of source profile follows endpoints.webhook_url; those of source task are push notifications of A2A tasks.
     """
-    before = place_of(ctx, "list_webhooks", asked, asked.cursor, ctx.agent) or "whk_~"
-    rows = ctx.tx.all(webhooks_of, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1)
-    page, more = rows[: asked.limit], len(rows) > asked.limit
-    return WebhookPage(
-        data=[Webhook(**webhook_fields(row)) for row in page],
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_webhooks", asked, page[-1].id, ctx.agent) if more else None,
+    found = page(
+        ctx,
+        "list_webhooks",
+        asked,
+        lambda before, most: ctx.tx.all(webhooks_of, agent_id=ctx.agent, env=ctx.env, before=before, limit=most),
+        lambda rows: [Webhook(**webhook_fields(row)) for row in rows],
+        lambda row: row.id,
+        first="whk_~",
+        owner=ctx.agent,
     )
+    return WebhookPage(**found)
 
 
 class WebhookRef(Arguments):
@@ -152,7 +155,7 @@ def update_webhook(ctx: TxContext, change: UpdateWebhook) -> Webhook:
     if change.url is not None:
         wanted["url"] = callable_url(ctx.config, change.url, "url")
     if change.event_types is not None:
-        wanted["event_types"] = orjson.dumps(change.event_types).decode()
+        wanted["event_types"] = change.event_types
     if change.secret is not None:
         wanted |= with_secret(ctx, row, change.secret)
     if wanted and row.source in FOLLOWS:
@@ -197,15 +200,17 @@ def list_webhook_deliveries(ctx: TxContext, asked: ListWebhookDeliveries) -> Web
     Each has its number of attempts, the receiver's last answer and the time of the next attempt. Kept 30 days.
     """
     row = _mine(ctx, asked.webhook_id)
-    before = place_of(ctx, "list_webhook_deliveries", asked, asked.cursor, ctx.agent) or LAST
-    rows = ctx.tx.all(deliveries_of, webhook_id=row.id, before=before, limit=asked.limit + 1)
-    page, more = rows[: asked.limit], len(rows) > asked.limit
-    last = page[-1].event_number if page else None
-    return WebhookDeliveryPage(
-        data=[delivery_record(one) for one in page],
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_webhook_deliveries", asked, last, ctx.agent) if more else None,
+    found = page(
+        ctx,
+        "list_webhook_deliveries",
+        asked,
+        lambda before, most: ctx.tx.all(deliveries_of, webhook_id=row.id, before=before, limit=most),
+        lambda rows: map(delivery_record, rows),
+        lambda one: one.event_number,
+        first=LAST,
+        owner=ctx.agent,
     )
+    return WebhookDeliveryPage(**found)
 
 
 @operation(

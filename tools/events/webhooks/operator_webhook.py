@@ -26,7 +26,7 @@ def tell_operator(ctx: TxContext, env: Env, kind: str, data: Mapping[str, Any]) 
             env=env,
             source=WebhookSource.REGISTERED,
             url=url,
-            event_types=orjson.dumps(TYPES).decode(),
+            event_types=list(TYPES),
             secret=None,
             since=0,
             created_at=ctx.now,
