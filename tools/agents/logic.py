@@ -1,5 +1,7 @@
 """Agents: lookup by id or handle, changes to a profile, the search index, and the public and private records."""
 
+from typing import TypeVar
+
 import orjson
 
 from storage.agent_search import INDEXED, UNINDEXED, index_agent
@@ -14,9 +16,10 @@ from tools.agents.trust_tiers import trust_tier
 from tools.engine.context import TxContext
 from tools.kernel.ids import is_id
 from tools.kernel.keys import did_of
-from tools.kernel.records import Json, stamp, stamp_or_none
+from tools.kernel.records import record_of
 from tools.kernel.search_terms import index_terms
 
+A = TypeVar("A", bound=Agent)
 GONE = "(gone)"  # no handle has brackets
 INDEXED_AT_ONCE = 50
 
@@ -68,43 +71,19 @@ def index_waiting(tx: Tx) -> bool:
     return bool(waiting)
 
 
-def agent_fields(row: AgentRow) -> dict[str, Json]:
-    """Return the fields of the public record."""
-    return {
-        "id": row.id,
-        "handle": row.handle,
-        "name": row.name,
-        "description": row.description,
-        "capabilities": row.capabilities,
-        "tags": row.tags,
-        "did": did_of(bytes.fromhex(row.public_key)),
-        "public_key": row.public_key,
-        "key_proven": row.key_proven,
-        "endpoints": row.endpoints,
-        "framework": row.framework,
-        "trust_tier": row.trust_tier,
-        "first_party": row.first_party,
-        "evaluator": row.evaluator,
-        "verified_domain": row.verified_domain,
-        "erc8004": row.erc8004,
-        "status": row.status.value,
-        "created_at": stamp(row.created_at),
-        "last_seen_at": stamp_or_none(row.last_seen_at),
-    }
-
-
-def agent_record(row: AgentRow) -> Agent:
-    return Agent(**agent_fields(row))
+def agent_record(row: AgentRow, kind: type[A] = Agent, **others: object) -> A:  # type: ignore[assignment]
+    """Return the public record of an agent, or another record that extends it."""
+    return record_of(kind, row, did=did_of(bytes.fromhex(row.public_key)), **others)
 
 
 def own_record(ctx: TxContext, row: AgentRow) -> OwnAgent:
     """Return the agent's own view of itself in the environment of the call."""
     wallet, room = ctx.tx.get(WalletRow, row.id, ctx.env), ctx.tx.get(RoomRow, row.id, ctx.env)
     limit = None if row.first_party else ctx.config.limits.storage_bytes
-    return OwnAgent(
-        **agent_fields(row),
+    return agent_record(
+        row,
+        OwnAgent,
         metadata=row.metadata_json,
-        referred_by=row.referred_by,
         wallet_address=wallet.address if wallet else None,
         env=ctx.env.value,
         storage=Storage(used=0 if room is None else room.used, limit=limit),

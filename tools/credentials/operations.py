@@ -1,7 +1,6 @@
 """API keys: look at them, make one, end one."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -21,7 +20,7 @@ from tools.engine.follow_up_steps import after_key
 from tools.engine.paging import page
 from tools.engine.registry import operation
 from tools.engine.scopes import Scope, beyond
-from tools.kernel.records import stamp, stamp_or_none
+from tools.kernel.records import record_of
 
 Scopes = Annotated[
     list[Scope], Field(min_length=1, max_length=6), AfterValidator(lambda given: list(dict.fromkeys(given)))
@@ -41,7 +40,7 @@ def list_api_keys(ctx: TxContext, asked: Listed) -> ApiKeyPage:
         "list_api_keys",
         asked,
         lambda before, most: ctx.tx.all(query, agent_id=ctx.agent, before=before, limit=most),
-        lambda rows: map(key_record, rows),
+        lambda rows: [record_of(ApiKey, row) for row in rows],
         lambda row: row.id,
         first="key_~",
         owner=ctx.agent,
@@ -89,7 +88,7 @@ def create_api_key(ctx: TxContext, asked: CreateApiKey) -> ApiKeyCreated:
     check_room(ctx, agent.id, asked.env)
     row, secret = issue_key(ctx, agent.id, asked.env, asked.name, scopes, _end(ctx, asked.expires_in_days))
     forget_oldest(ctx, agent.id, asked.env)
-    return ApiKeyCreated(**asdict(key_record(row)), key=secret)
+    return record_of(ApiKeyCreated, row, key=secret)
 
 
 def _end(ctx: TxContext, days: int | None) -> datetime | None:
@@ -124,22 +123,8 @@ def revoke_api_key(ctx: TxContext, ref: KeyRef) -> ApiKey:
     if row.env == Env.LIVE and holds_test_key(ctx.caller):
         raise need_live_key("revoke a live key")
     if row.status is KeyStatus.REVOKED:
-        return key_record(row)
+        return record_of(ApiKey, row)
     if list(usable(ctx, agent.id)) == [row.id]:
         raise LastKey("this is your only usable key")
     ctx.tx.invalidate(f"key:{row.hash}", f"holder:{agent.id}")
-    return key_record(ctx.tx.change(row, status=KeyStatus.REVOKED))
-
-
-def key_record(row: KeyRow) -> ApiKey:
-    return ApiKey(
-        id=row.id,
-        env=Env(row.env).value,
-        prefix=row.prefix,
-        name=row.name,
-        scopes=row.scopes,
-        status=row.status.value,
-        last_used_at=stamp_or_none(row.last_used_at),
-        expires_at=stamp_or_none(row.expires_at),
-        created_at=stamp(row.created_at),
-    )
+    return record_of(ApiKey, ctx.tx.change(row, status=KeyStatus.REVOKED))

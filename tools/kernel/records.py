@@ -4,10 +4,11 @@ A record is a frozen dataclass: `object` names its kind, money is an integer in 
 a time is ISO-8601 UTC text with milliseconds.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from functools import cache, lru_cache
-from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, cast, get_type_hints
 
 import orjson
 from pydantic import Field, TypeAdapter
@@ -81,6 +82,27 @@ def and_steps(record: Any, found: list[Step]) -> Any:
     kind: Any = type(record)
     values = {one.name: getattr(record, one.name) for one in fields(record)}
     return with_steps(kind)(**values, next_steps=found)
+
+
+def record_of(kind: type[T], source: object, **others: object) -> T:
+    """Make a record from the equally named attributes of a row, and from `others`.
+
+    A time becomes its text and an enum its word. Fields with a default are copied only if they are in `others`.
+    """
+    copied = {name: _plain(getattr(source, name)) for name in _required(cast(Any, kind)) if name not in others}
+    return kind(**copied, **others)
+
+
+@cache
+def _required(kind: Any) -> tuple[str, ...]:
+    without = [one for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING]
+    return tuple(one.name for one in without if one.init)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return stamp(value)
+    return value.value if isinstance(value, StrEnum) else value
 
 
 @cache

@@ -7,7 +7,7 @@ from pydantic import Field
 from storage.tables import AgentRow
 from storage.vocabulary import AgentStatus
 from tools.account.deletion import close_agent, leave
-from tools.agents.logic import agent_fields, any_agent, change_agent
+from tools.agents.logic import agent_record, any_agent, change_agent
 from tools.agents.records import AnyStatusAgent
 from tools.credentials.logic import forget_keys
 from tools.engine.arguments import Arguments
@@ -40,7 +40,7 @@ def set_first_party(ctx: TxContext, arguments: Labelled) -> AnyStatusAgent:
     Jobs keep what held when they were made: no figure of the past changes.
     """
     row = _locked(ctx, arguments.agent_id)
-    return AnyStatusAgent(**agent_fields(change_agent(ctx.tx, row, first_party=arguments.first_party)))
+    return agent_record(change_agent(ctx.tx, row, first_party=arguments.first_party), AnyStatusAgent)
 
 
 class StatusSet(AnyAgent):
@@ -68,18 +68,17 @@ def set_agent_status(ctx: TxContext, arguments: StatusSet) -> AnyStatusAgent:
     if wanted is AgentStatus.ACTIVE and is_unclaimed(ctx.tx, row.id):
         wanted = AgentStatus.UNCLAIMED  # only its wallet lets it in
     if row.status is wanted:
-        return AnyStatusAgent(**agent_fields(row))
+        return agent_record(row, AnyStatusAgent)
     if wanted is AgentStatus.DELETED:
         leave(ctx, row)
-        return AnyStatusAgent(**agent_fields(_found(ctx, row.id)))
+        return agent_record(_found(ctx, row.id), AnyStatusAgent)
     suspending = wanted is AgentStatus.SUSPENDED
     if suspending:
         close_agent(ctx, row.id)
     row = _locked(ctx, row.id)
     forget_keys(ctx.tx, row.id)
-    return AnyStatusAgent(
-        **agent_fields(change_agent(ctx.tx, row, status=wanted, auth_epoch=row.auth_epoch + suspending))
-    )
+    changed = change_agent(ctx.tx, row, status=wanted, auth_epoch=row.auth_epoch + suspending)
+    return agent_record(changed, AnyStatusAgent)
 
 
 def _found(ctx: TxContext, id_or_handle: str) -> AgentRow:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from storage.schedules import active_schedules, forget_schedule, schedules_of
 from storage.tables import AgentRow, ScheduleRow
-from storage.vocabulary import Env, ScheduleStatus
+from storage.vocabulary import ScheduleStatus
 from tools.engine.arguments import Arguments, Listed, OneLine
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.document_validation import json_text
@@ -23,7 +23,7 @@ from tools.events.schedules.records import Schedule, ScheduleDeleted, SchedulePa
 from tools.events.schedules.rules import next_due
 from tools.kernel.ids import Prefix
 from tools.kernel.plurals import counted
-from tools.kernel.records import Json, spliced, stamp, stamp_or_none
+from tools.kernel.records import Json, record_of, spliced, stamp_or_none
 
 MAX_PAYLOAD, MAX_ACTIVE = 16_384, 100
 YEAR_SECONDS = 31_536_000
@@ -229,16 +229,5 @@ def _check_room(ctx: TxContext) -> None:
 
 
 def _record(row: ScheduleRow) -> Schedule:
-    return Schedule(
-        id=row.id,
-        name=row.name,
-        status=row.status.value,
-        run_at=stamp_or_none(row.next_at),
-        interval_seconds=row.interval_seconds,
-        max_runs=row.max_runs,
-        run_count=row.run_count,
-        last_run_at=stamp_or_none(row.last_run_at),
-        payload=spliced(row.payload),
-        env=Env(row.env).value,
-        created_at=stamp(row.created_at),
-    )
+    named = {"run_at": stamp_or_none(row.next_at), "last_run_at": stamp_or_none(row.last_run_at)}
+    return record_of(Schedule, row, **named, payload=spliced(row.payload))

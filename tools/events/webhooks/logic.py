@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import orjson
 import structlog
@@ -30,9 +30,9 @@ from storage.webhooks import (
 from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext
 from tools.events.types import expand
-from tools.events.webhooks.records import WebhookDelivery
+from tools.events.webhooks.records import Webhook, WebhookDelivery
 from tools.kernel.ids import Prefix, event_id
-from tools.kernel.records import Json, stamp, stamp_or_none
+from tools.kernel.records import Json, record_of, stamp_or_none
 
 BATCH = 64
 OPERATOR = "operator"  # owns the webhook of EMPORION_OPERATOR_WEBHOOK; no agent has this id
@@ -56,6 +56,7 @@ FOLLOWS = {  # where a webhook that was not registered comes from, and how to ch
 }
 
 log = structlog.get_logger("emporion.webhooks")
+W = TypeVar("W", bound=Webhook)
 Owner = tuple[str, str]  # agent id and environment
 
 
@@ -105,38 +106,15 @@ def secrets_of(row: WebhookRow, now: datetime) -> tuple[bytes, ...]:
     return tuple(one for one in (row.secret, previous) if one is not None)
 
 
-def webhook_fields(row: WebhookRow) -> dict[str, Json]:
-    """Return the fields of a webhook's record, which never has the secret."""
-    return {
-        "id": row.id,
-        "source": row.source.value,
-        "url": row.url,
-        "event_types": row.event_types,
-        "status": row.status.value,
-        "disabled_reason": row.disabled_reason,
-        "consecutive_failures": row.failures,
-        "previous_secret_until": stamp_or_none(row.previous_until),
-        "job_id": row.job_id,
-        "env": row.env,
-        "created_at": stamp(row.created_at),
-        "updated_at": stamp(row.updated_at),
-    }
+def webhook_record(row: WebhookRow, kind: type[W] = Webhook, **others: object) -> W:  # type: ignore[assignment]
+    """Return a webhook's record, which never has the secret, or another record that extends it."""
+    named = {"consecutive_failures": row.failures, "previous_secret_until": stamp_or_none(row.previous_until)}
+    return record_of(kind, row, **named, **others)
 
 
 def delivery_record(row: DeliveryRow) -> WebhookDelivery:
-    return WebhookDelivery(
-        id=row.id,
-        webhook_id=row.webhook_id,
-        event_id=event_id(row.event_number),
-        event_type=row.kind,
-        status=row.status.value,
-        attempt=row.attempt,
-        next_attempt_at=stamp_or_none(row.due_at),
-        last_attempt_at=stamp_or_none(row.last_attempt_at),
-        last_status_code=row.last_status_code,
-        last_error=row.last_error,
-        created_at=stamp(row.created_at),
-    )
+    named = {"event_id": event_id(row.event_number), "event_type": row.kind}
+    return record_of(WebhookDelivery, row, **named, next_attempt_at=stamp_or_none(row.due_at))
 
 
 def end_webhooks_of(tx: Tx, agent_id: str) -> int:

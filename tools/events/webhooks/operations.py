@@ -27,7 +27,7 @@ from tools.events.webhooks.logic import (
     delivery_record,
     revived,
     seal_secret,
-    webhook_fields,
+    webhook_record,
     with_secret,
 )
 from tools.events.webhooks.records import (
@@ -90,8 +90,9 @@ def create_webhook(ctx: TxContext, wanted: CreateWebhook) -> WebhookCreated:
             updated_at=ctx.now,
         )
     )
-    return WebhookCreated(
-        **webhook_fields(row),
+    return webhook_record(
+        row,
+        WebhookCreated,
         secret=secret,
         next_steps=steps(step("test_webhook", "Send it a first event.", webhook_id=row.id)),
     )
@@ -112,7 +113,7 @@ def list_webhooks(ctx: TxContext, asked: ListWebhooks) -> WebhookPage:
         "list_webhooks",
         asked,
         lambda before, most: ctx.tx.all(webhooks_of, agent_id=ctx.agent, env=ctx.env, before=before, limit=most),
-        lambda rows: [Webhook(**webhook_fields(row)) for row in rows],
+        lambda rows: [webhook_record(row) for row in rows],
         lambda row: row.id,
         first="whk_~",
         owner=ctx.agent,
@@ -130,7 +131,7 @@ def get_webhook(ctx: TxContext, ref: WebhookRef) -> Webhook:
 
     list_webhook_deliveries says what its receiver answered; update_webhook makes it active again.
     """
-    return Webhook(**webhook_fields(_mine(ctx, ref.webhook_id)))
+    return webhook_record(_mine(ctx, ref.webhook_id))
 
 
 class UpdateWebhook(WebhookRef):
@@ -163,11 +164,11 @@ def update_webhook(ctx: TxContext, change: UpdateWebhook) -> Webhook:
         raise InvalidRequest(f"{next(iter(wanted))}: this webhook follows {what}", param=next(iter(wanted)), hint=hint)
     if change.status == "active":
         since = row.since if row.status is WebhookStatus.ACTIVE else _newest(ctx)
-        return Webhook(**webhook_fields(revived(ctx, row, since=since, **wanted)))
+        return webhook_record(revived(ctx, row, since=since, **wanted))
     if change.status == "disabled" and row.status is WebhookStatus.ACTIVE:
         wanted |= {"status": WebhookStatus.DISABLED, "disabled_reason": "you"}
         wanted["due_at"] = row.due_at if row.sending else None
-    return Webhook(**webhook_fields(ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row))
+    return webhook_record(ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row)
 
 
 @operation(
