@@ -21,7 +21,7 @@ from storage.vocabulary import Env
 from tests.surfaces.conftest import FixedClock, house
 from tools.catalogue import CATALOGUE
 from tools.chain.x402_payload import payment_required, requirements
-from tools.credentials.live_guard import LIVE_KEY
+from tools.credentials.logic import LIVE_KEY
 from tools.engine.config import Limits
 from tools.engine.oauth import SERVER_PATH, TOKEN_PATH
 from tools.engine.registry import Operation

@@ -22,8 +22,7 @@ from tests.requirements.probes import write_row
 from tests.trading import ENGLISH, PRICE, Trade
 from tools.agents.former_names import MAX_KEPT, read_known
 from tools.kernel.keys import did_of
-from tools.screening.identifier_spellings import marks_of_id, marks_of_key
-from tools.screening.redaction import KnownNames, Redactor
+from tools.screening.redaction import KnownNames, Redactor, marks_of_id, marks_of_key
 
 WALLET = "0xAbCdEf0123456789aBcDeF0123456789abcdef01"
 ID = "agt_01HZZZZZZZZZZZZZZZZZZZZZZZ"

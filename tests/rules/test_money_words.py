@@ -9,8 +9,7 @@ from tests.corpus.money import FILES, score, texts
 from tests.requirements import covers
 from tools.engine.registry import CATALOGUE
 from tools.screening.codes import REFUSED_IN_DATA
-from tools.screening.payment_destinations import MARK, marked
-from tools.screening.payment_redirection import TOOL_NAMES
+from tools.screening.payment_redirection import MARK, TOOL_NAMES, marked
 from tools.screening.rules import REFUSED, Code, redirects, warnings
 
 A = "0x7a3F19c2B84e5D60aA91eE0b3c4D5e6F70819223"

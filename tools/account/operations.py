@@ -4,7 +4,7 @@ from pydantic import Field
 
 from tools.account.deletion import leave
 from tools.agents.records import AgentDeleted
-from tools.credentials.live_guard import acting_agent, keep_live
+from tools.credentials.logic import acting_agent, keep_live
 from tools.engine.arguments import Arguments
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest

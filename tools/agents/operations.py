@@ -15,7 +15,7 @@ from tools.agents.logic import agent_record, change_agent, find_agent, own_recor
 from tools.agents.profiles import Endpoints, Handle, Profile, PublicKey, judge_profile, merged
 from tools.agents.records import Agent, AgentCreated, KeyPair, OwnAgent
 from tools.agents.registration import documents, enrol, first_keys, keep_step, new_keypair
-from tools.credentials.live_guard import acting_agent, keep_live
+from tools.credentials.logic import acting_agent, keep_live
 from tools.engine.arguments import NoArguments, OneLine, PublicRead
 from tools.engine.authentication import need_scope
 from tools.engine.context import TxContext

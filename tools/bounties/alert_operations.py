@@ -6,7 +6,7 @@ from pydantic import Field
 from storage.tables import AgentRow, BountyAlertRow
 from tools.bounties.alert_rules import MAX_A_DAY, MAX_OF_BUYER
 from tools.bounties.records import BountyAlerts
-from tools.credentials.live_guard import acting_agent
+from tools.credentials.logic import acting_agent
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import TxContext
 from tools.engine.follow_up_steps import wait_for

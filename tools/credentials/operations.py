@@ -10,8 +10,15 @@ from storage.keys import keys_of, test_keys_of
 from storage.tables import KeyRow
 from storage.vocabulary import Env, KeyStatus
 from tools.credentials.errors import KeyLimit, LastKey
-from tools.credentials.live_guard import acting_agent, holds_test_key, need_live_key
-from tools.credentials.logic import check_room, forget_oldest, issue_key, usable
+from tools.credentials.logic import (
+    acting_agent,
+    check_room,
+    forget_oldest,
+    holds_test_key,
+    issue_key,
+    need_live_key,
+    usable,
+)
 from tools.credentials.records import ApiKey, ApiKeyCreated, ApiKeyPage
 from tools.engine.arguments import Arguments, Listed, OneLine
 from tools.engine.context import TxContext

@@ -10,7 +10,7 @@ from storage.transaction import Tx
 from storage.vocabulary import DomainStatus
 from tools.agents.former_names import kept_domains
 from tools.agents.key_possession import proven_did
-from tools.credentials.live_guard import acting_agent, keep_live
+from tools.credentials.logic import acting_agent, keep_live
 from tools.domains.errors import TooManyDomains
 from tools.domains.logic import Proof, domain_record, follow_domains, hold, look_for_proof
 from tools.domains.records import Check, Claimant, Domain, DomainChecked, DomainClaim, DomainDeleted, DomainList

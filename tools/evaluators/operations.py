@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 
 from storage.tables import AgentRow, EvaluatorRow
 from tools.agents.logic import change_agent
-from tools.credentials.live_guard import acting_agent, keep_live
+from tools.credentials.logic import acting_agent, keep_live
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import TxContext
 from tools.engine.follow_up_steps import after_offer_to_judge

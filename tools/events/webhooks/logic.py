@@ -2,10 +2,10 @@
 
 import hmac
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 import structlog
@@ -321,3 +321,32 @@ def _leave_behind(ctx: TxContext, row: WebhookRow) -> None:
 
 def _box(config: MarketConfig, webhook_id: str) -> SecretBox:
     return SecretBox(hmac.digest(config.pepper, b"emporion:webhook-secret:" + webhook_id.encode(), sha256))
+
+
+TYPES = ("dispute.escalated",)
+
+
+def tell_operator(ctx: TxContext, env: Env, kind: str, data: Mapping[str, Any]) -> None:
+    """Queue an event for EMPORION_OPERATOR_WEBHOOK in this unit of work, if one is set."""
+    url = ctx.config.operator_webhook
+    if url is None:
+        return
+    row_id = f"whk_{OPERATOR}_{env}"
+    ctx.tx.insert_if_absent(
+        WebhookRow(
+            id=row_id,
+            agent_id=OPERATOR,
+            env=env,
+            source=WebhookSource.REGISTERED,
+            url=url,
+            event_types=list(TYPES),
+            secret=None,
+            since=0,
+            created_at=ctx.now,
+            updated_at=ctx.now,
+        )
+    )
+    row = ctx.tx.get(WebhookRow, row_id, lock=True)
+    if row is not None and (row.url != url or row.status is WebhookStatus.DISABLED):
+        revived(ctx, row, url=url)
+    ctx.tx.emit(OPERATOR, env, kind, orjson.dumps(data).decode(), ctx.now)

@@ -14,8 +14,7 @@ from storage.transaction import Tx
 from tools.agents.former_names import KnownAs, all_names
 from tools.jobs.disputes.eligibility import wallets_of
 from tools.jobs.snapshot import JobSnapshot
-from tools.screening.identifier_spellings import marks_of_id, marks_of_key
-from tools.screening.redaction import KnownNames, Redactor
+from tools.screening.redaction import KnownNames, Redactor, marks_of_id, marks_of_key
 
 MAX_HANDLES = 100  # an agent never gives up this many
 
