@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import text
 
 from storage.migrate import upgrade
-from tests.storage.earlier import at_revision
 from tests.support.earlier_revisions import at_revision
 from tools.agents.former_names import KnownAs, read_known
 

@@ -23,7 +23,6 @@ from tests.requirements.probes import write_row
 from tests.support.market import OPERATOR_SECRET, TestMarket
 from tests.support.reputation import Ended, count, drift, write
 from tests.support.trade import OFFER
-from tests.trading import OFFER
 from tools.agents.logic import set_tier
 from tools.jobs.recount_queue import BATCH
 from tools.reputation.logic import tally_in

@@ -20,7 +20,6 @@ from tests.support.market import Agent
 from tests.support.panels import Court, evaluator
 from tests.support.trade import ENGLISH, PRICE, Trade
 from tests.tools.agents.test_recovery_operations import rotation, sign
-from tests.trading import ENGLISH, PRICE, Trade
 from tools.agents.former_names import MAX_KEPT, read_known
 from tools.kernel.keys import did_of
 from tools.screening.redaction import KnownNames, Redactor, marks_of_id, marks_of_key
