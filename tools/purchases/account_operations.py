@@ -124,8 +124,7 @@ def claim_x402_account(ctx: TxContext, claim: ClaimX402Account, signed: Signed) 
         return WalletSignatureInvalid(
             "this signature was used before", param="signature", hint="Sign again, with another time."
         )
-    agent = ctx.tx.get(AgentRow, account.agent_id, lock=True)
-    assert agent is not None
+    agent = ctx.tx.need(AgentRow, account.agent_id, lock=True)
     if agent.status is not AgentStatus.UNCLAIMED:
         return BuyerNotActive("the operator has closed this account")
     place = replace(ctx, env=Env(account.env))

@@ -126,8 +126,7 @@ async def signed_by_payer(read_ctx: ReadContext, payment: Payment) -> bool:
 
 def service_record(ctx: TxContext, listing: ListingRow) -> X402Service | None:
     """Return a listing as a service for one payment; None if its seller has no wallet."""
-    wallet, seller = ctx.tx.get(WalletRow, listing.seller_id, ctx.env), ctx.tx.get(AgentRow, listing.seller_id)
-    assert seller is not None
+    wallet = ctx.tx.get(WalletRow, listing.seller_id, ctx.env)
     if wallet is None:
         return None
     per = f" per {listing.unit_name}" if listing.unit_name else ""
@@ -143,7 +142,7 @@ def service_record(ctx: TxContext, listing: ListingRow) -> X402Service | None:
         unit_name=listing.unit_name,
         price_note=f"{display(price)}{per}{f'; {counted}' if counted else ''}",
         pay_to=wallet.address,
-        seller=seller.handle,
+        seller=ctx.tx.need(AgentRow, listing.seller_id).handle,
         input_schema=spliced(text_of(ctx.tx, listing.input_schema)),
         output_schema=spliced(text_of(ctx.tx, listing.output_schema)),
         example_input=spliced(listing.example_input),
