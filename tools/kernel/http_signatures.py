@@ -8,8 +8,6 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 import http_sf
-from nacl.exceptions import BadSignatureError
-from nacl.signing import VerifyKey
 
 WINDOW_SECONDS = 300  # by which `created` may differ from our clock
 MAX_FIELD_LENGTH = 4096
@@ -148,18 +146,6 @@ def shown_base(claim: Claim, request: HttpRequest, url: str) -> str:
     mark = b"?" + request.query if request.query else b""
     text = _base(claim, request, url, mark, hide=True).decode("latin-1")
     return text if len(text) <= MAX_SHOWN_LENGTH else text[:MAX_SHOWN_LENGTH] + "…"
-
-
-def signed_by(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Check whether the key signed the message.
-
-    libsodium refuses keys of small order and other encodings of a signature.
-    """
-    try:
-        VerifyKey(public).verify(message, signature)
-    except (BadSignatureError, ValueError):
-        return False
-    return True
 
 
 def check_time(claim: Claim, now_seconds: float) -> None:
