@@ -100,8 +100,8 @@ def claim_x402_account(ctx: TxContext, claim: ClaimX402Account, text: str) -> Ag
     and the time filled in. The agent then has its purchases as its history, the wallet is bound to it, and others find
     it. A signature is accepted once, for 300 seconds. A payment proves no ownership: it gets the work and no key.
     """
-    account = ctx.tx.get(X402AccountRow, claim.agent_id, lock=True)
-    if account is None or account.address != claim.address:
+    account = _account(ctx.tx, claim, lock=True)
+    if account is None:
         raise NotFound(
             "this wallet has no such account",
             param="agent_id",
@@ -134,9 +134,9 @@ def claim_x402_account(ctx: TxContext, claim: ClaimX402Account, text: str) -> Ag
     )
 
 
-def _account(tx: Tx, claim: ClaimX402Account) -> X402AccountRow | None:
+def _account(tx: Tx, claim: ClaimX402Account, *, lock: bool = False) -> X402AccountRow | None:
     """Find the account this wallet claims, claimed or not."""
-    account = tx.get(X402AccountRow, claim.agent_id)
+    account = tx.get(X402AccountRow, claim.agent_id, lock=lock)
     return account if account is not None and account.address == claim.address else None
 
 

@@ -46,14 +46,6 @@ LEASE = timedelta(seconds=15)  # for a process that submits a payment or looks f
 
 
 @dataclass(frozen=True, slots=True)
-class OnSale:
-    """A listing that is sold with one payment, and the wallet that is paid."""
-
-    listing: ListingRow
-    pay_to: str
-
-
-@dataclass(frozen=True, slots=True)
 class SeenPurchase:
     """A purchase with its job."""
 
@@ -74,10 +66,13 @@ def acting_for(read_ctx: ReadContext, tx: Tx, agent_id: str | None) -> TxContext
     )
 
 
-def on_sale(tx: Tx, listing_id: str, env: Env | None) -> OnSale:
-    """Return the listing if it is sold with one payment; otherwise raise the first error."""
+def on_sale(tx: Tx, listing_id: str, env: Env) -> tuple[ListingRow, str]:
+    """Return a listing that is sold with one payment, and the wallet that is paid.
+
+    For any other listing, raises the first error.
+    """
     listing = tx.get(ListingRow, listing_id)
-    if listing is None or env not in (None, listing.env):
+    if listing is None or env != listing.env:
         raise NotFound(
             "there is no such listing", param="listing_id", hint="list_x402_services shows what is sold this way."
         )
@@ -93,7 +88,7 @@ def on_sale(tx: Tx, listing_id: str, env: Env | None) -> OnSale:
         raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
     if listing.status is not ListingStatus.ACTIVE or seller.status is not AgentStatus.ACTIVE:
         raise ListingUnavailable(f"this listing is {listing.status}", status=str(listing.status))
-    return OnSale(listing, wallet.address)
+    return listing, wallet.address
 
 
 def find_purchase(tx: Tx, env: Env, authorization: Authorization) -> PurchaseRow | None:

@@ -19,7 +19,7 @@ from tools.jobs.place_order import JudgedOrder, Order, judge_order, units_in
 from tools.kernel.money import display
 from tools.kernel.records import Json, spliced
 from tools.listings.validation import counts_units
-from tools.purchases.logic import OnSale, on_sale
+from tools.purchases.logic import on_sale
 from tools.purchases.quotes import quote, version_1, with_discovery
 from tools.purchases.records import X402Quote, X402Service
 from tools.wallets.logic import contract_agrees
@@ -80,11 +80,11 @@ async def offered(
 
     An empty input is not validated unless a payment is `meant`; it only asks for the lowest price.
     """
-    sale, example, answer = await read_ctx.store.read(lambda tx: _read(tx, listing_id, read_ctx.env))
+    listing, pay_to, example, answer = await read_ctx.store.read(lambda tx: _read(tx, listing_id, read_ctx.env))
     _check_open(read_ctx)
-    said: dict[str, Any] = {} if units is None or counts_units(sale.listing, arguments) else {"units": units}
+    said: dict[str, Any] = {} if units is None or counts_units(listing, arguments) else {"units": units}
     order = Order(listing_id=listing_id, input=arguments, **said)
-    counted = units_in(sale.listing, order)
+    counted = units_in(listing, order)
     judged = None
     if meant or arguments:
         try:
@@ -96,11 +96,11 @@ async def offered(
     terms = quote(
         token_of(read_ctx.network),
         url=url_of(read_ctx.config.base_url, listing_id) + asked_for,
-        title=sale.listing.title,
+        title=listing.title,
         brand=read_ctx.config.brand,
-        tags=orjson.loads(sale.listing.tags),
-        pay_to=sale.pay_to,
-        amount=(sale.listing.price or 0) * counted,
+        tags=orjson.loads(listing.tags),
+        pay_to=pay_to,
+        amount=(listing.price or 0) * counted,
         why=UNPAID,
     )
     return Offered(order, judged, with_discovery(terms, example, answer))
@@ -150,12 +150,12 @@ def service_record(ctx: TxContext, listing: ListingRow) -> X402Service | None:
     )
 
 
-def _read(tx: Tx, listing_id: str, env: Env) -> tuple[OnSale, Json, Json]:
-    sale = on_sale(tx, listing_id, env)
+def _read(tx: Tx, listing_id: str, env: Env) -> tuple[ListingRow, str, Json, Json]:
+    listing, pay_to = on_sale(tx, listing_id, env)
     example, answer = (
-        None if one is None else orjson.loads(one) for one in (sale.listing.example_input, sale.listing.example_output)
+        None if one is None else orjson.loads(one) for one in (listing.example_input, listing.example_output)
     )
-    return sale, example, answer
+    return listing, pay_to, example, answer
 
 
 def _check_open(read_ctx: ReadContext) -> None:

@@ -27,7 +27,7 @@ from tools.chain.transfer_verification import (
     quantity,
 )
 from tools.chain.x402_payload import Authorization
-from tools.chain.x402_payments import settles, transactions_with_nonce
+from tools.chain.x402_payments import read_authorization, settles, transactions_with_nonce
 from tools.engine.context import ReadContext
 from tools.engine.ports import SettleNotSent, SettleUnknown
 from tools.jobs.payments.terms import chain_terms
@@ -340,15 +340,7 @@ async def _record(read_ctx: ReadContext, row: PurchaseRow, event: Event | None =
 
 def authorization_of(row: PurchaseRow) -> Authorization:
     """Return the authorization that the client signed."""
-    written = orjson.loads(row.settle_body)["paymentPayload"]["payload"]["authorization"]
-    return Authorization(
-        payer=written["from"],
-        payee=written["to"],
-        value=int(written["value"]),
-        valid_after=int(written["validAfter"]),
-        valid_before=int(written["validBefore"]),
-        nonce=written["nonce"],
-    )
+    return read_authorization(orjson.loads(row.settle_body)["paymentPayload"]["payload"]["authorization"])
 
 
 def _unsettled(row: PurchaseRow) -> MarketError:
