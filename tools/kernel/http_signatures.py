@@ -1,7 +1,7 @@
 """HTTP message signatures (RFC 9421) and Content-Digest (RFC 9530): parsing, signature bases and checks."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256, sha512
 from typing import TypeVar
@@ -227,11 +227,6 @@ def _check_parameters(parameters: Mapping[str, object]) -> None:
 
 
 def _base(claim: Claim, request: HttpRequest, url: str, mark: bytes, *, hide: bool) -> bytes:
-    lines = [b'"%s": %s' % (name.encode(), value) for name, value in _values(claim, request, url, mark, hide)]
-    return b"\n".join([*lines, b'"@signature-params": ' + claim.parameters.encode()])
-
-
-def _values(claim: Claim, request: HttpRequest, url: str, mark: bytes, hide: bool) -> Iterator[tuple[str, bytes]]:
     parts = urlsplit(url)
     path = parts.path.encode() + (request.path or b"/")
     authority = parts.netloc.lower().removesuffix(DEFAULT_PORTS.get(parts.scheme, ""))
@@ -244,9 +239,11 @@ def _values(claim: Claim, request: HttpRequest, url: str, mark: bytes, hide: boo
         "@query": b"?" + request.query,
         "@request-target": path + mark,
     }
+    lines = list[bytes]()
     for name in claim.covered:
         value = derived[name] if name in DERIVED else request.header(name.encode()) or b""
-        yield name, b"(hidden)" if hide and name in HIDDEN else value
+        lines.append(b'"%s": %s' % (name.encode(), b"(hidden)" if hide and name in HIDDEN else value))
+    return b"\n".join([*lines, b'"@signature-params": ' + claim.parameters.encode()])
 
 
 def _text(parameters: Mapping[str, object], name: str) -> str | None:

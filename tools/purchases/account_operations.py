@@ -52,7 +52,7 @@ class ClaimX402Account(Arguments):
 
 
 async def judge_claim(read_ctx: ReadContext, claim: ClaimX402Account) -> str:
-    """Check the signature of a claim before its account is read; return the text that was signed.
+    """Check the signature of a claim before its account is read; return the signed text.
 
     Only for a contract wallet the account is read first, because it names the chain on which the contract is asked.
     """

@@ -41,6 +41,7 @@ from tools.purchases.rules import (
     target_of,
 )
 
+NO_LISTING = "list_x402_services (GET /v1/x402) shows what is sold this way."
 UNPAID_KEPT = timedelta(hours=24)  # for failed purchases of unclaimed accounts
 LEASE = timedelta(seconds=15)  # for a process that submits a payment or looks for it
 
@@ -66,16 +67,20 @@ def acting_for(read_ctx: ReadContext, tx: Tx, agent_id: str | None) -> TxContext
     )
 
 
+def any_listing(tx: Tx, listing_id: str, env: str | None) -> ListingRow:
+    """Return the listing in any status, because earlier purchases of it can still be read."""
+    listing = tx.get(ListingRow, listing_id)
+    if listing is None or env not in (None, listing.env):
+        raise NotFound("there is no such listing", param="listing_id", hint=NO_LISTING)
+    return listing
+
+
 def on_sale(tx: Tx, listing_id: str, env: Env) -> tuple[ListingRow, str]:
     """Return a listing that is sold with one payment, and the wallet that is paid.
 
     For any other listing, raises the first error.
     """
-    listing = tx.get(ListingRow, listing_id)
-    if listing is None or env != listing.env:
-        raise NotFound(
-            "there is no such listing", param="listing_id", hint="list_x402_services shows what is sold this way."
-        )
+    listing = any_listing(tx, listing_id, env)
     seller = tx.need(AgentRow, listing.seller_id)
     if not seller.first_party:
         raise X402FirstPartyOnly("only the operator's own listings are bought with one payment")
@@ -165,8 +170,8 @@ def lease(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | None
 
 def keep(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> None:
     """Renew the lease of a payment that is under way."""
-    row = tx.get(PurchaseRow, purchase_id, lock=True)
-    if row is not None and row.status in UNDER_WAY:
+    row = tx.need(PurchaseRow, purchase_id, lock=True)
+    if row.status in UNDER_WAY:
         tx.change(row, **_lease_columns(read_ctx.world.clock.now()))
 
 

@@ -12,7 +12,7 @@ from tools.chain.transfer_proof import no_chain
 from tools.chain.wallet_proof import signer_of
 from tools.chain.x402_payments import IN_WORDS, Payment, RequiredTerms
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.errors import InputSchemaMismatch, NotFound, NotImplementedHere
+from tools.engine.errors import InputSchemaMismatch, NotImplementedHere
 from tools.engine.stored_documents import text_of
 from tools.jobs.payments.gasless import token_of
 from tools.jobs.place_order import JudgedOrder, Order, judge_order, units_in
@@ -32,7 +32,6 @@ HOW_TO_PAY = (
 NOT_TAKEN = "The facilitator would not take this payment. Nothing was begun and nothing was charged. Sign the terms anew with a wallet that holds the amount."
 POOR = "The wallet does not hold what it signed. Nothing was begun and nothing was charged. Put USDC into it, then send the same request again."
 WHOLE_BODY = "The whole body is the input as get_listing shows it. Nothing was charged: the same payment may come with a better input."
-NO_LISTING = "list_x402_services (GET /v1/x402) shows what is sold this way."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +62,6 @@ def hint_for(why: str) -> str:
     if why == UNPAID:
         return HOW_TO_PAY
     return IN_WORDS.get(why, POOR if "insufficient" in why else NOT_TAKEN)
-
-
-def any_listing(tx: Tx, listing_id: str, env: str | None) -> ListingRow:
-    """Return the listing in any status, because earlier purchases of it can still be read."""
-    listing = tx.get(ListingRow, listing_id)
-    if listing is None or env not in (None, listing.env):
-        raise NotFound("there is no such listing", param="listing_id", hint=NO_LISTING)
-    return listing
 
 
 async def offered(
