@@ -7,7 +7,6 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 import structlog
 
 from storage.purchases import refused_of
@@ -52,7 +51,7 @@ async def check(read_ctx: ReadContext, entry: PendingPayment) -> tuple[PurchaseR
         return row, None
     try:
         async with asyncio.timeout(CHECK_SECONDS):
-            refused = await facilitator_of(read_ctx).verify(orjson.loads(row.settle_body))
+            refused = await facilitator_of(read_ctx).verify(row.settle_body)
         stay(read_ctx, row)
     except (SettleNotSent, SettleUnknown, TimeoutError) as down:
         log.info("not_checked", purchase=row.id, reason=str(down) or type(down).__name__)
@@ -98,7 +97,7 @@ def enter(read_ctx: ReadContext, tx: Tx, entry: PendingPayment) -> tuple[Purchas
         "listing_id": entry.listing_id,
         "fingerprint": entry.fingerprint,
         "scanned_to": entry.head,
-        "settle_body": orjson.dumps(entry.body).decode(),
+        "settle_body": entry.body,
         "held_until": now + LEASE,
         "updated_at": now,
     }

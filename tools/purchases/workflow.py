@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-import orjson
 import structlog
 
 from storage.tables import PurchaseRow
@@ -189,7 +188,7 @@ async def _handed_over(read_ctx: ReadContext, row: PurchaseRow, *, first: bool) 
     found: dict[str, object] = {}
     try:
         async with _kept(read_ctx, row.id):
-            said = await facilitator_of(read_ctx).settle(orjson.loads(row.settle_body))
+            said = await facilitator_of(read_ctx).settle(row.settle_body)
         found["reason"] = said.refusal
         if said.transaction is not None:
             event, found["tx_hash"] = Event.SEND, said.transaction
@@ -340,7 +339,7 @@ async def _record(read_ctx: ReadContext, row: PurchaseRow, event: Event | None =
 
 def authorization_of(row: PurchaseRow) -> Authorization:
     """Return the authorization that the client signed."""
-    return read_authorization(orjson.loads(row.settle_body)["paymentPayload"]["payload"]["authorization"])
+    return read_authorization(row.settle_body["paymentPayload"]["payload"]["authorization"])
 
 
 def _unsettled(row: PurchaseRow) -> MarketError:
