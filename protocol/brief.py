@@ -11,8 +11,7 @@ from typing import Any, Final, get_origin, get_type_hints
 import orjson
 
 from protocol.untrusted_text import held_in, marks_of, with_type_argument
-from tools.kernel.brief_marks import ONE_ALONE, Bulk, Foremost
-from tools.kernel.records import Json
+from tools.kernel.records import ONE_ALONE, Bulk, Foremost, Json
 
 DETAIL, BRIEF, FULL = "detail", "brief", "full"
 MAX_BYTES: Final = 16 * 1024  # of a value's JSON, in a single record

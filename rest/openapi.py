@@ -7,7 +7,6 @@ from importlib.metadata import metadata
 from typing import Any
 
 import orjson
-from pydantic.json_schema import GenerateJsonSchema
 
 from rest.arguments import DRY_RUN
 from rest.credentials import LOGIN, SECURITY, login_path, security_schemes
@@ -31,7 +30,7 @@ from tools.engine.errors import (
 )
 from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
-from tools.kernel.records import record_schema
+from tools.kernel.records import Untitled, record_schema
 
 Schema = dict[str, Any]
 Responses = dict[str, Schema]
@@ -165,7 +164,7 @@ class Input:
     """The arguments of one operation, as parameters and as a body."""
 
     def __init__(self, op: Operation, parts: Components) -> None:
-        made = op.input.model_json_schema(ref_template=REF, schema_generator=_Untitled)
+        made = op.input.model_json_schema(ref_template=REF, schema_generator=Untitled)
         for name, schema in made.get("$defs", {}).items():
             parts.define(name, _without(schema, "title"))
         self.op, self.parts = op, parts
@@ -349,13 +348,6 @@ def _asks(kind: type) -> Refusal | None:
     """Return the error that is sent with a record of terms; None for other records."""
     asks: Refusal | None = getattr(kind, "asks", None)
     return asks
-
-
-class _Untitled(GenerateJsonSchema):
-    """A schema generator without pydantic's titles."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
 
 
 def _relinked(schema: Any) -> Any:

@@ -1,11 +1,12 @@
 """Tables of purchases from the operator with one signed payment (x402), and of the accounts of paying wallets."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import CheckConstraint, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import JsonText, Row
 from storage.vocabulary import PurchaseStatus
 
 PURCHASE_PARTS = [
@@ -30,7 +31,9 @@ class PurchaseRow(Row, name="purchases", parts=PURCHASE_PARTS):
     pay_to: Mapped[str]
     valid_before: Mapped[int]  # Unix seconds
     scanned_to: Mapped[int]  # block number; no block from the order up to this one has the transfer
-    settle_body: Mapped[str]  # JSON: the request to the facilitator, the same at every attempt
+    settle_body: Mapped[dict[str, Any]] = mapped_column(
+        JsonText
+    )  # the request to the facilitator, the same at every attempt
     tx_hash: Mapped[str | None] = mapped_column(default=None)
     reason: Mapped[str | None] = mapped_column(default=None)  # the facilitator's last reason, or why it was closed
     held_until: Mapped[datetime | None] = mapped_column(default=None)  # end of the lease of the process working on it

@@ -7,8 +7,7 @@ from pydantic import Field
 
 from storage.vocabulary import Env
 from tools.jobs.records import Job
-from tools.kernel.brief_marks import Bulky
-from tools.kernel.records import Json, Minor, Stamp, Step
+from tools.kernel.records import Bulky, Json, Minor, Stamp, Step
 from tools.kernel.text_authors import Ours, Own, Theirs, written_by
 
 BountyWord = Literal["open", "awarded", "closed", "expired"]

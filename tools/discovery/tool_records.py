@@ -5,8 +5,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from tools.kernel.brief_marks import Foremost
-from tools.kernel.records import Json, Page
+from tools.kernel.records import Foremost, Json, Page
 from tools.kernel.text_authors import Ours
 
 BEST: Final = Foremost(3)  # a model calls one of them and finds the others by name

@@ -11,7 +11,8 @@ from tools.engine.errors import InvalidRequest, OutputSchemaMismatch, PayloadToo
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.engine.stored_documents import Document, document
 from tools.kernel.errors import Json, MarketError
-from tools.kernel.json_schema import SchemaRefused, Violation, checker_for, is_expensive, validate_schema
+from tools.kernel.json_schema import SchemaRefused, Violation, checker_for, validate_schema
+from tools.kernel.schema_cost import is_expensive
 
 MAX_DOCUMENT = 524_288  # bytes of the RFC 8785 form of an input or output
 MAX_EXAMPLE = 65_536

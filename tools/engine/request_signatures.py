@@ -28,10 +28,9 @@ from tools.kernel.http_signatures import (
     check_time,
     read_claim,
     shown_base,
-    signed_by,
 )
 from tools.kernel.ids import is_id
-from tools.kernel.keys import BadKey, public_key_from
+from tools.kernel.keys import BadKey, public_key_from, signed_by
 
 USES_KEPT = timedelta(seconds=2 * WINDOW_SECONDS)  # created at most one window ahead, valid until one window after
 NOT_SIGNED = "keyid names no active agent here, or its key did not sign this request"

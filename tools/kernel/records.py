@@ -28,6 +28,31 @@ REVEALED = "revealed"  # marks a field that a call can reveal, and that a dry ru
 Stamp = Annotated[str, Field(json_schema_extra={"format": "date-time"}, description="ISO-8601 UTC")]
 
 
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """A mark for a value of any size, which is left out when it is large.
+
+    `uri`: the address to read it from, filled with its record's members.
+    """
+
+    uri: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Foremost:
+    """A mark for a member that only the first `count` records of a list have.
+
+    The other records have enough members to ask for them.
+    """
+
+    count: int
+
+
+ONE_ALONE: Final = "left out of lists"
+Bulky = Annotated[T, Bulk()]
+Alone = Annotated[T, ONE_ALONE]  # shown in a single record, left out of each record in a list
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
     """A record with amounts: a member `x_display` is always made from the amount `x`."""
@@ -151,8 +176,11 @@ def spliced(text: str | bytes | None) -> Json:
     return None if text is None else orjson.Fragment(text)
 
 
-class _Untitled(GenerateJsonSchema):
-    """A schema generator without pydantic's titles, a fifth of the bytes of tools/list."""
+class Untitled(GenerateJsonSchema):
+    """A schema generator without pydantic's titles.
+
+    They repeat the names and take a fifth of the bytes of tools/list.
+    """
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -161,7 +189,7 @@ class _Untitled(GenerateJsonSchema):
 @cache
 def record_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a record as it is answered."""
-    made = TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_Untitled)
+    made = TypeAdapter(kind).json_schema(mode="serialization", schema_generator=Untitled)
     shaped: dict[str, Any] = _without_titles(made)
     return shaped
 

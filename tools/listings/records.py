@@ -7,8 +7,7 @@ import orjson
 from pydantic import Field
 
 from storage.vocabulary import Env, PricingModel, Timing
-from tools.kernel.brief_marks import Bulky
-from tools.kernel.records import Json, Minor, Priced, Stamp, Step, amounts_in_words
+from tools.kernel.records import Bulky, Json, Minor, Priced, Stamp, Step, amounts_in_words
 from tools.kernel.text_authors import Foreign, Ours, Own, Theirs, any_of, written_by
 from tools.reputation.records import ReputationCard
 

@@ -47,8 +47,7 @@ def buyer_of(ctx: TxContext, payer: str, listing: ListingRow) -> AgentRow:
     account = ctx.tx.one(unclaimed_account, env=ctx.env, address=payer)
     if account is None:
         return _made(ctx, payer)
-    agent = ctx.tx.get(AgentRow, account.agent_id)
-    assert agent is not None
+    agent = ctx.tx.need(AgentRow, account.agent_id)
     if agent.status is not AgentStatus.UNCLAIMED:
         raise BuyerNotActive("the operator has closed the account of this wallet")
     return agent

@@ -41,10 +41,9 @@ from tools.purchases.errors import (
     X402Timeout,
     X402UpfrontNotSupported,
 )
-from tools.purchases.logic import begin, find_purchase
-from tools.purchases.offers import UNPAID, any_listing, is_open, offered, service_record, signed_by_payer
-from tools.purchases.payment_verification import check, release
-from tools.purchases.pending_payments import PendingPayment
+from tools.purchases.logic import any_listing, begin, find_purchase
+from tools.purchases.offers import UNPAID, is_open, offered, service_record, signed_by_payer
+from tools.purchases.payment_verification import PendingPayment, check, release
 from tools.purchases.records import X402Index, X402Payment, X402Quote, X402Result
 from tools.purchases.rules import Outcome
 from tools.purchases.workflow import run_until_done

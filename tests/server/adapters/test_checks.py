@@ -24,7 +24,8 @@ from tests.support.market import CHECKS, TestMarket
 from tests.support.refusals.listings import COSTLY, LONG
 from tests.support.trade import OFFER, TEXT, Trade
 from tools.engine.ports import ChecksBusy, CheckTooLong
-from tools.kernel.json_schema import checker_for, is_expensive, validate_schema
+from tools.kernel.json_schema import checker_for, validate_schema
+from tools.kernel.schema_cost import is_expensive
 from tools.listings.acceptance_rules import failures, is_costly, rules_in
 
 COSTLY_TEXT = orjson.dumps(COSTLY).decode()

@@ -10,16 +10,8 @@ from eth_account.messages import encode_defunct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.chain.wallet_proof import (
-    BadAddress,
-    address_of,
-    eip191_hash,
-    eip1271_call,
-    eip1271_holds,
-    recover,
-    rotation_message,
-)
-from tools.kernel.keys import binding_message
+from tools.chain.wallet_proof import BadAddress, address_of, eip191_hash, eip1271_call, eip1271_holds, recover
+from tools.kernel.keys import binding_message, rotation_message
 
 EIP55 = json.loads((Path(__file__).parents[2] / "vectors" / "eip55.json").read_text())["valid"]
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
@@ -60,7 +52,7 @@ def test_what_is_no_address_or_has_a_mistyped_letter_is_refused(text: str) -> No
 
 def test_the_signed_strings_are_exact() -> None:
     assert binding_message("service", "agt_1", WALLET.address) == "service:wallet:agt_1:" + WALLET.address.lower()
-    assert rotation_message("service", "agt_1", "AB" * 32, "cd" * 32) == f"service:rotate:agt_1:{'ab' * 32}:{'cd' * 32}"
+    assert rotation_message("service", "agt_1", "ab" * 32, "cd" * 32) == f"service:rotate:agt_1:{'ab' * 32}:{'cd' * 32}"
 
 
 @settings(deadline=None)

@@ -26,9 +26,8 @@ from tools.kernel.http_signatures import (
     digest_fault,
     read_claim,
     shown_base,
-    signed_by,
 )
-from tools.kernel.keys import public_key_from
+from tools.kernel.keys import public_key_from, signed_by
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 CONTRACT: dict[str, Any] = json.loads((VECTORS / "signed_request_contract_form.json").read_text())

@@ -13,16 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools.kernel import json_schema as rules
-from tools.kernel.json_schema import (
-    KEPT_CHECKERS,
-    SchemaRefused,
-    Validator,
-    Violation,
-    checker_for,
-    is_expensive,
-    validate_schema,
-)
-from tools.kernel.schema_patterns import MAX_READING, TOO_LONG
+from tools.kernel import schema_cost
+from tools.kernel.json_schema import KEPT_CHECKERS, SchemaRefused, Validator, Violation, checker_for, validate_schema
+from tools.kernel.schema_cost import MAX_READING, TOO_LONG, is_expensive
 
 SUITE = sorted((Path(__file__).parents[2] / "vectors" / "jsonschema").glob("*.json"))
 # Tests whose verdict differs from the suite's although the schema is admitted, each with its reason. There are none.
@@ -406,7 +399,7 @@ SLOWLY_READ = {"properties": {f"p{n}": {"pattern": r"\d" * 25 + "a" * n} for n i
 def test_a13_what_is_admitted_takes_long_to_read_at_most_once_and_then_not_beside_others() -> None:
     """Compiling rewrites each character class of a pattern and rereads the pattern each time."""
     text = orjson.dumps(with_a(SLOWLY_READ)).decode()
-    assert 0.8 * MAX_READING < rules.pattern_cost(text) <= MAX_READING
+    assert 0.8 * MAX_READING < schema_cost.pattern_cost(text) <= MAX_READING
     assert refusal(with_a(SLOWLY_READ)) is None
     assert is_expensive(text, 2)
     assert not is_expensive(orjson.dumps(with_a({"pattern": MOMENT})).decode(), 200)
@@ -416,7 +409,7 @@ def test_a13_to_explain_a_document_patterns_are_not_read_again_at_every_level(mo
     schema = with_a(reduce(lambda inner, _: {"allOf": [inner]}, range(28), SLOWLY_READ))
     validate_schema(schema)
     checker, compile_, read = Validator(schema), rules._compile, list[float]()
-    monkeypatch.setattr(rules, "_compile", lambda part: read.append(rules.reading_of(part)) or compile_(part))
+    monkeypatch.setattr(rules, "_compile", lambda part: read.append(schema_cost.reading_of(part)) or compile_(part))
     assert checker.violations({"a": dict.fromkeys(SLOWLY_READ["properties"], "zz")}) != []
     assert sum(read) <= 50_000
 

@@ -9,7 +9,10 @@ import pytest
 from storage.vocabulary import ClosedAs, JobStatus, PurchaseStatus
 from tools.jobs.facts import JobFacts
 from tools.purchases.rules import (
+    ENDED,
+    NOT_SUBMITTED,
     UNDER_WAY,
+    Event,
     NextAction,
     Outcome,
     PurchaseState,
@@ -24,6 +27,7 @@ from tools.purchases.rules import (
     look_for_it_at,
     needs_its_client,
     next_of,
+    target_of,
 )
 
 BEGAN = datetime(2026, 11, 23, tzinfo=UTC)
@@ -46,6 +50,34 @@ ONE = PurchaseState(PurchaseStatus.WORKING, WORKING, BEGAN, UNIX + 300, held=Fal
 def test_the_moment_is_the_one_its_seconds_name() -> None:
     assert int(BEGAN.timestamp()) == UNIX
     assert {"settling", "refused", "sent"} == UNDER_WAY
+    assert ({"checking", "working"}, {"paid", "closed"}) == (NOT_SUBMITTED, ENDED)
+
+
+ORDERED = "working settling refused sent"
+
+
+@pytest.mark.parametrize(
+    ("event", "sources", "target"),
+    [
+        ("order", "checking", "working"),
+        ("submit", "working", "settling"),
+        ("take_back", "settling", "working"),
+        ("refuse", ORDERED, "refused"),
+        ("send", ORDERED, "sent"),
+        ("doubt", ORDERED, "settling"),
+        ("pay", ORDERED, "paid"),
+        ("give_up", "working", "closed"),
+        ("write_off", ORDERED, "closed"),
+    ],
+)
+def test_each_event_counts_in_these_statuses_and_leads_to_this_one(event: str, sources: str, target: str) -> None:
+    for status in PurchaseStatus:
+        assert target_of(status, Event(event)) == (target if status in sources.split() else None)
+
+
+def test_only_the_chain_ends_a_purchase_that_was_submitted() -> None:
+    assert {one for one in Outcome if one.event is Event.WRITE_OFF} == {"not_charged", "charged_together"}
+    assert {one.event for one in Outcome} == {Event.WRITE_OFF, Event.GIVE_UP}
 
 
 @pytest.mark.parametrize(
