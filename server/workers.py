@@ -8,9 +8,9 @@ from datetime import datetime
 
 import structlog
 
-from storage.account_deletion import due_departures
+from storage.accounts import due_departures
 from storage.agent_search import ANY_UNINDEXED
-from storage.alerts import ANY_MATCH
+from storage.bounties import ANY_MATCH
 from storage.disputes import deserted_cases
 from storage.listing_search import stale_listings_counted
 from storage.listing_search_tokens import TOKENS_VERSION

@@ -7,8 +7,8 @@ from datetime import datetime
 import orjson
 from sqlalchemy import bindparam, delete, select
 
+from storage.agents import SEEN_SINCE, was_seen
 from storage.listing_search_tokens import Conjunction, filter_token
-from storage.presence import SEEN_SINCE, was_seen
 from storage.query import Query
 from storage.recency_index import FoundNewest, RecencyIndex
 from storage.tables.agents import AgentRow

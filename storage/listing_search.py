@@ -28,6 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import TSQUERY, TSVECTOR
 
+from storage.agents import SEEN_SINCE, was_seen
 from storage.listing_search_tokens import (
     ENVIRONMENTS,
     TOKENS_VERSION,
@@ -42,7 +43,6 @@ from storage.listing_search_tokens import (
     next_slot,
     rank_key,
 )
-from storage.presence import SEEN_SINCE, was_seen
 from storage.query import Query
 from storage.tables.listings import ListingRow
 from storage.tables.search_indexes import ListingSearchRow as S

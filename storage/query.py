@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Generic, TypeVar, overload
 
-from sqlalchemy import Select, Table, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import Select, Table, bindparam, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import UpdateBase
 from sqlalchemy.sql.selectable import TypedReturnsRows
 
-from storage.rows import Row, as_row
+from storage.rows import as_row
 
 T = TypeVar("T")
 Convert = Callable[[Any], Any]
@@ -125,19 +125,6 @@ def changing(table: Table, names: tuple[str, ...]) -> Query[Any]:
     guard = [column == bindparam(f"_{column.key}") for column in (*table.primary_key, version)]
     values: dict[str, Any] = {name: bindparam(name) for name in names}
     return Query(update(table).where(*guard).values(values | {"version": version + 1}).returning(*table.c))
-
-
-def deleting(kind: type[Row], moment: Any, *answered: Any) -> "Query[Any]":
-    """Build a DELETE of at most `limit` rows whose `moment` is before `before`.
-
-    An index on `moment` finds them. The limit keeps the unit of work short. `answered` are the columns that are
-    returned for each deleted row.
-    """
-    table = kind.__table__
-    keys = tuple_(*table.primary_key) if len(kind.__key__) > 1 else next(iter(table.primary_key))
-    old = select(*table.primary_key).where(moment < bindparam("before")).limit(bindparam("limit"))
-    gone = delete(table).where(keys.in_(old))
-    return Query(gone.returning(*answered) if answered else gone)
 
 
 def _compile(statement: Any, dialect: Dialect) -> Plan:

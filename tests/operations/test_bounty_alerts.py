@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.alerts import ANY_MATCH
+from storage.bounties import ANY_MATCH
 from tests.bidding import bounty
 from tests.databases import Opening
 from tests.market import Agent, TestMarket

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import orjson
 
+from storage.accounts import proposals_by_id, proposals_by_seller, reports_of, reviews_written, threads_by_id
+from storage.agents import domains_by_name, handles_by_name, keys_by_name, wallets_by_name
 from storage.bounties import bounties_among
 from storage.events import newest_event
-from storage.exports import proposals_by_id, proposals_by_seller, reports_of, reviews_written, threads_by_id
-from storage.identifier_history import domains_by_name, handles_by_name, keys_by_name, wallets_by_name
 from storage.jobs import jobs_of
 from storage.tables import BountyRow, ProposalRow
 from tools.account.export_records import HeldDomain, HeldHandle, HeldWallet, RetiredKey, SentReport

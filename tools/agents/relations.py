@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from storage.relations import domains_of_agents, operators_wallets, payers_of_agents, referrals_of, wallets_of_agents
+from storage.agents import domains_of_agents, operators_wallets, payers_of_agents, referrals_of, wallets_of_agents
 from storage.tables import JobRow
 from storage.transaction import Tx
 from storage.vocabulary import Env

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import orjson
 
-from storage.keys import active_hashes, forget_useless, revoke_keys, usable_keys
+from storage.agents import active_hashes, forget_useless, revoke_keys, usable_keys
 from storage.tables import KeyRow
 from storage.transaction import Tx
 from storage.vocabulary import Env

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import orjson
 from pydantic import Field
 
-from storage.events import event_at, events_after, events_of_kinds, newest_event, oldest_event
+from storage.events import event_at, events_after, events_of_kinds, fanned_out, newest_event, oldest_event
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
-from storage.webhooks import fanned_out
 from tools.engine.arguments import Arguments, Listed, LongPoll
 from tools.engine.authentication import still_opens
 from tools.engine.context import ReadContext, TxContext

@@ -7,35 +7,37 @@ from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from storage.aggregate_checks import (
+from storage.disputes import dispute_ids
+from storage.jobs import deliveries_of_jobs, settlements_of_jobs
+from storage.operator import (
     AGENTS,
     BOUNTIES,
     JOBS,
     LISTINGS,
     THREADS,
+    accounts_unproven,
     bounties_counting,
     jobs_among,
     mailboxes_of,
     memories_of,
     messages_in,
+    open_refund_ids,
     payers_of_listings,
+    payers_unproven,
     proposals_standing,
-    refunds_open,
     results_of_listings,
     revisions_asked,
     texts_of_jobs,
     threads_among,
     unread_as_a,
     unread_as_b,
+    wallets_unproven,
 )
-from storage.disputes import dispute_ids
-from storage.jobs import deliveries_of_jobs, settlements_of_jobs
 from storage.query import Query
 from storage.quotas import COUNTED, rooms_of
 from storage.store import Store
 from storage.tables import JobDeliveryRow, JobRow, ThreadRow
 from storage.transaction import Tx
-from storage.unproven import accounts_unproven, payers_unproven, wallets_unproven
 from storage.vocabulary import SettlementKind
 from tools.chain.transfer_verification import is_too_old
 from tools.jobs.disputes.draws import faults_of_draws
@@ -169,7 +171,7 @@ def _rooms(tx: Tx, ids: Ids) -> set[str]:
 def _open_refunds(tx: Tx, ids: Ids) -> set[str]:
     """Find jobs that the index of refunds due has by mistake or lacks."""
     jobs = _with_settlements(tx, ids)
-    return {job.row.id for job in jobs if refund_expected(job.facts)} ^ set(tx.all(refunds_open, ids=ids))
+    return {job.row.id for job in jobs if refund_expected(job.facts)} ^ set(tx.all(open_refund_ids, ids=ids))
 
 
 def _with_settlements(tx: Tx, ids: Ids) -> list[JobSnapshot]:

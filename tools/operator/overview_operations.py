@@ -8,7 +8,7 @@ import orjson
 from pydantic import Field
 
 from storage.jobs import settlements_of_jobs
-from storage.overview import (
+from storage.operator import (
     agents_by_status,
     escalated,
     failing_webhooks,

@@ -5,17 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from storage.aggregate_checks import jobs_among
-from storage.jobs import deliveries_of_jobs, settlements_of_jobs
+from storage.agents import agents_among
+from storage.jobs import deliveries_of_jobs, reviews_of_jobs, settlements_of_jobs
+from storage.operator import jobs_among
 from storage.reputation import (
-    agents_of,
     categories_of,
     counterparties_of,
     jobs_of_buyers,
     jobs_of_sellers,
     marks_of_jobs,
     reputations_of,
-    reviews_of,
 )
 from storage.tables import JobRow
 from storage.transaction import Tx
@@ -119,7 +118,7 @@ def tiers(tx: Tx, ids: Ids) -> list[str]:
     """
     folded = _folded(tx, ids)
     wrong = []
-    for row in tx.all(agents_of, ids=ids):
+    for row in tx.all(agents_among, ids=ids):
         live = folded.tally(row.id, Env.LIVE, Actor.SELLER)
         reached = row.trust_tier >= 1 or earns_tier_one(live.third_party_minor, live.third_party_wallets)
         if row.trust_tier != trust_tier(reached, row.verified_domain):
@@ -151,7 +150,7 @@ def _marked(tx: Tx, jobs: Sequence[JobRow]) -> Iterator[tuple[JobRow, JobContrib
     ids = [row.id for row in jobs]
     settlements = _by_job(tx.all(settlements_of_jobs, job_ids=ids))
     deliveries = _by_job(tx.all(deliveries_of_jobs, job_ids=ids))
-    reviews = _by_job(tx.all(reviews_of, ids=ids))
+    reviews = _by_job(tx.all(reviews_of_jobs, job_ids=ids))
     for row in jobs:
         seen = JobSnapshot(row, tuple(settlements[row.id]), frozenset(), tuple(deliveries[row.id]))
         yield row, made_mark(seen, reviews[row.id] if row.status in FINISHED else ())

@@ -12,10 +12,7 @@ import orjson
 import structlog
 from nacl.secret import SecretBox
 
-from storage.tables import DeliveryRow, EventRow, FanoutRow, WebhookRow
-from storage.transaction import Tx
-from storage.vocabulary import AgentStatus, DeliveryStatus, Env, WebhookSource, WebhookStatus
-from storage.webhooks import (
+from storage.events import (
     end_webhook,
     end_webhooks,
     endpoints_of_agents,
@@ -28,6 +25,9 @@ from storage.webhooks import (
     waiting_deliveries,
     webhooks_of_agents,
 )
+from storage.tables import DeliveryRow, EventRow, FanoutRow, WebhookRow
+from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, DeliveryStatus, Env, WebhookSource, WebhookStatus
 from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext
 from tools.events.types import expand

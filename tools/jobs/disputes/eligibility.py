@@ -1,7 +1,7 @@
 """Eligibility for the panel of a job: only evaluators without an interest in it, as far as the rows show."""
 
+from storage.agents import wallets_ever_held
 from storage.disputes import eligible_evaluators
-from storage.identifier_history import wallets_ever_held
 from storage.tables import AgentRow
 from storage.transaction import Tx
 from tools.engine.context import TxContext

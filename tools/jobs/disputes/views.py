@@ -8,9 +8,9 @@ from typing import Any, Literal, cast
 
 import orjson
 
-from storage.aggregate_checks import jobs_among
 from storage.disputes import draws_of_disputes
 from storage.jobs import settlements_of_jobs
+from storage.operator import jobs_among
 from storage.tables import DisputeRow, DrawRow, SeatRow
 from storage.transaction import Tx
 from storage.vocabulary import DisputeStatus, SeatStatus
