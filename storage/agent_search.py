@@ -12,7 +12,7 @@ from storage.listing_search_tokens import Conjunction, filter_token
 from storage.query import Query
 from storage.recency_index import FoundNewest, RecencyIndex
 from storage.tables.agents import AgentRow
-from storage.tables.search_indexes import AgentSearchRow, UnindexedRow
+from storage.tables.search import AgentSearchRow, UnindexedRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
 

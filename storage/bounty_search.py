@@ -8,7 +8,7 @@ import orjson
 from storage.listing_search_tokens import ENVIRONMENTS, MAX_PRICE, Conjunction, filter_token, price_tokens, up_to
 from storage.recency_index import FoundNewest, RecencyIndex
 from storage.tables.bounties import BountyRow
-from storage.tables.search_indexes import BountySearchRow
+from storage.tables.search import BountySearchRow
 from storage.transaction import Tx
 from storage.vocabulary import BountyStatus
 

@@ -45,7 +45,7 @@ from storage.listing_search_tokens import (
 )
 from storage.query import Query
 from storage.tables.listings import ListingRow
-from storage.tables.search_indexes import ListingSearchRow as S
+from storage.tables.search import ListingSearchRow as S
 from storage.transaction import Tx
 from storage.vocabulary import ListingStatus
 

@@ -1,8 +1,8 @@
-"""Tables of bounties (a need and a budget) and of sellers' proposals."""
+"""Tables of bounties (a need and a budget), of sellers' proposals, and of bounty alerts."""
 
 from datetime import datetime
 
-from sqlalchemy import Index
+from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
@@ -66,3 +66,31 @@ class ProposalRow(Row, name="proposals", parts=PROPOSAL_INDEXES):
     status: Mapped[ProposalStatus] = mapped_column(default=ProposalStatus.PENDING)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+
+
+_ON = text("enabled")
+
+
+class BountyAlertRow(
+    Row,
+    name="bounty_alerts",
+    parts=[Index("ix_bounty_alerts_on", "env", "agent_id", sqlite_where=_ON, postgresql_where=_ON)],
+):
+    """An agent's setting for bounty alerts, and the buyers of the bounties sent on a UTC day."""
+
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    env: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    enabled: Mapped[bool]
+    day: Mapped[str] = mapped_column(default="")
+    buyers: Mapped[str] = mapped_column(default="[]")  # JSON list: the buyer of each bounty it was sent on that day
+    strangers: Mapped[int] = mapped_column(default=0)  # how many of them had never paid
+    updated_at: Mapped[datetime]
+
+
+class BountyMatchRow(Row, name="bounty_matches"):
+    """A bounty still to be announced, to agents with ids after `after`."""
+
+    bounty_id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    after: Mapped[str] = mapped_column(default="")

@@ -32,7 +32,7 @@ from storage.listing_search_tokens import (
     up_to,
 )
 from storage.store import Store
-from storage.tables.search_indexes import ListingSearchRow
+from storage.tables.search import ListingSearchRow
 from storage.transaction import Tx
 from storage.vocabulary import ListingStatus
 from tests.conftest import Opening

@@ -1,4 +1,4 @@
-"""Tables of threads between two agents, their messages, and how many of them each agent has not read.
+"""Tables of threads between two agents, their messages, the counts of unread ones, and reports to the operator.
 
 The counts of a thread are stored in its row and change with each message, so that no reader counts messages.
 """
@@ -76,3 +76,14 @@ class UnreadRow(Row, name="mailboxes"):
     env: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
     unread: Mapped[int]
+
+
+class ReportRow(Row, name="support_reports", parts=[Index(None, "agent_id", "env", "id")]):
+    id: Mapped[str] = mapped_column(primary_key=True)
+    agent_id: Mapped[str | None]  # None: sent without a key
+    env: Mapped[str]
+    message: Mapped[str]
+    request_id: Mapped[str | None]
+    references_json: Mapped[str]  # JSON list
+    contact: Mapped[str | None]
+    received_at: Mapped[datetime]
