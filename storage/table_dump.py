@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+import orjson
 from sqlalchemy import Table, bindparam, select, tuple_
+from sqlalchemy.types import TypeEngine
 
 from storage.query import Query
-from storage.rows import Row, metadata
+from storage.rows import JsonText, Row, metadata
 from storage.transaction import Tx
 
 PAGE = 500
@@ -43,9 +45,14 @@ def taken() -> list[type[Row]]:
 
 
 def shown(row: Row) -> dict[str, Any]:
-    """Return the exported columns of a row."""
-    back = KEPT_BACK.get(row.__table__.name, frozenset())
-    return {name: value for name, value in row.__dict__.items() if name not in back}
+    """Return the exported columns of a row; JSON columns as their stored text."""
+    table = row.__table__
+    back = KEPT_BACK.get(table.name, frozenset())
+    return {name: _stored(table.c[name].type, value) for name, value in row.__dict__.items() if name not in back}
+
+
+def _stored(kind: TypeEngine[Any], value: Any) -> Any:
+    return value if value is None or not isinstance(kind, JsonText) else orjson.dumps(value).decode()
 
 
 def next_page(tx: Tx, kind: type[Row], after: Row | None) -> list[Any]:
