@@ -294,8 +294,7 @@ def _search(tx: Tx, read_ctx: ReadContext, asked: SearchBounties, place: Json) -
             limit=asked.limit,
         ),
     )
-    ids = [hit.id for hit in found.hits]
-    rows = {row.id: row for row in tx.all(bounties_among, ids=ids)} if found.hits else {}
+    rows = {row.id: row for row in tx.all(bounties_among, ids=[hit.id for hit in found.hits])} if found.hits else {}
     found_rows = [rows[hit.id] for hit in found.hits]
     open_now = [row for row in found_rows if state_now(facts_of(row), read_ctx.now) is BountyStatus.OPEN]
     return found, bounty_records(tx, open_now, read_ctx.now, brief=True)
