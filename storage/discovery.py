@@ -189,7 +189,10 @@ _each_term = (
 
 
 def _terms(most: Any, *conditions: ColumnElement[bool]) -> Query[Any]:
-    """Build the query of terms that enough clients searched; those of most clients first, as one may search a lot."""
+    """Build the query of terms that enough clients searched.
+
+    The terms of most clients are first, because one client may search a lot.
+    """
     order = _each_term.c.clients.desc(), most.desc(), _each_term.c.term
     asked = _each_term.c.clients >= bindparam("least")
     return Query(select(*_each_term.c).where(asked, *conditions).order_by(*order).limit(LIMIT))

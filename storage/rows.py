@@ -62,7 +62,10 @@ class EnumText(TypeDecorator[StrEnum]):
 
 
 class JsonText(TypeDecorator[Any]):
-    """A JSON value, stored as text. Do not use it for documents that are hashed: their text must stay as it is."""
+    """A JSON value, stored as text.
+
+    Do not use it for documents that are hashed, because their text must stay as it is.
+    """
 
     impl = Text
     cache_ok = True

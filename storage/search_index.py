@@ -97,7 +97,10 @@ def _matches(terms: ColumnElement[str]) -> Condition:
 
 
 class Order:
-    """One order of an index, lowest key first: the queries of its hits, and of SQLite's full-text table."""
+    """One order of an index, lowest key first.
+
+    It has the queries of the hits, and of the changes of SQLite's full-text table.
+    """
 
     def __init__(
         self, fts: str, key: Any, id_column: Any, within: Sequence[Condition] = (), conditions: Sequence[Condition] = ()
@@ -143,7 +146,10 @@ class Order:
         self.forget: Query[None] = Query(insert(words).values({**written, fts: "delete"}))
 
     def between(self, tx: Tx, asked: Conjunction, low: int, high: int, limit: int, **bound: object) -> list[Hit]:
-        """Return at most `limit` hits with keys from `low` to `high`; `bound` are the values of the conditions."""
+        """Return at most `limit` hits with keys from `low` to `high`.
+
+        `bound` are the values of the conditions.
+        """
         values = {"match": render(asked, tx.is_sqlite), "low": low, "high": high, "limit": limit, **bound}
         if tx.is_sqlite:
             return [*map(Hit._make, tx.all(self.from_sqlite, **values))]
@@ -152,9 +158,9 @@ class Order:
 
 
 class RecencyIndex(Order):
-    """An index with one order, newest first, of agents or bounties. It contains only rows that may be found.
+    """An index with one order, newest first, of agents or bounties.
 
-    Its table has the columns seq, newest, tokens and `of`, the found row's id.
+    It contains only rows that may be found. Its table has the columns seq, newest, tokens and `of`, the found row's id.
     """
 
     def __init__(self, places: type[Row], of: str, fts: str, conditions: Sequence[Condition] = ()) -> None:
@@ -184,5 +190,8 @@ class RecencyIndex(Order):
                     tx.run(query, rowid=key, tokens=text)
 
     def page(self, tx: Tx, asked: Conjunction, search: Search, **bound: object) -> Found:
-        """Return a page of hits with keys after `search.after`; `bound` are the values of the conditions."""
+        """Return a page of hits with keys after `search.after`.
+
+        `bound` are the values of the conditions.
+        """
         return page_of(self.between(tx, asked, search.after + 1, LAST_KEY, search.limit + 1, **bound), search)

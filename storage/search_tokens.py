@@ -104,7 +104,7 @@ def groups_of(
     more: Iterable[tuple[str, ...]] = (),
     env: str = "",
 ) -> Conjunction:
-    """Return the groups of tokens of the terms, of the filters that are not None, and `more` groups.
+    """Return groups of tokens: of the terms, of the filters that are not None, and `more`.
 
     Without any of them the only group is the token that every row of the environment has.
     """

@@ -74,7 +74,10 @@ def _in_postgresql(element: in_json_list, compiler: Any, **kw: Any) -> str:
 
 
 class octets(ColumnElement[int]):  # noqa: N801 - reads as the function it is
-    """The length of a text in bytes of UTF-8: `octets(MessageRow.body)`. SQLite has octet_length only since 3.43."""
+    """The length of a text in bytes of UTF-8: `octets(MessageRow.body)`.
+
+    SQLite has octet_length only since 3.43.
+    """
 
     inherit_cache = True
     type = Integer()
