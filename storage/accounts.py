@@ -5,16 +5,7 @@ from functools import cache
 from sqlalchemy import bindparam, literal, select
 
 from storage.query import Query
-from storage.statements import (
-    LIMIT,
-    delete_where,
-    in_json_list,
-    matching,
-    newest_ids,
-    newest_of,
-    newest_rows,
-    rows_at,
-)
+from storage.statements import LIMIT, delete_where, in_json_list, matching, newest_ids, newest_of, newest_rows, rows_at
 from storage.tables import DepartureRow, JobRow, ListingRow, ProposalRow, ReportRow, ReviewRow, ThreadRow
 from storage.vocabulary import ProposalStatus
 

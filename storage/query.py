@@ -4,12 +4,12 @@
 benchmarks).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Generic, TypeVar, overload
 
-from sqlalchemy import Select, Table, bindparam, insert, select, update
+from sqlalchemy import BindParameter, Select, Table, bindparam, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -20,6 +20,7 @@ from storage.rows import as_row
 
 T = TypeVar("T")
 Convert = Callable[[Any], Any]
+INSERTS: dict[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +94,13 @@ def by_key(table: Table, lock: bool) -> Query[Any]:
 
 @cache
 def inserting(table: Table, names: tuple[str, ...]) -> Query[Any]:
-    return Query(insert(table).values({name: bindparam(name) for name in names}))
+    return Query(insert(table).values(_bound(names)))
 
 
 @cache
 def adding_once(table: Table, names: tuple[str, ...], dialect: str) -> Query[Any]:
     """Build an INSERT of one row that does nothing if the key exists."""
-    values: dict[str, Any] = {name: bindparam(name) for name in names}
-    if dialect == "sqlite":
-        return Query(sqlite.insert(table).values(values).on_conflict_do_nothing())
-    return Query(postgresql.insert(table).values(values).on_conflict_do_nothing())
+    return Query(INSERTS[dialect](table).values(_bound(names)).on_conflict_do_nothing())
 
 
 @cache
@@ -111,9 +109,7 @@ def adding_to(table: Table, name: str, dialect: str) -> Query[int]:
 
     `name` is the column that is added to.
     """
-    values: dict[str, Any] = {column.key: bindparam(column.key) for column in table.columns}
-    kind = sqlite.insert if dialect == "sqlite" else postgresql.insert
-    made = kind(table).values(values)
+    made = INSERTS[dialect](table).values(_bound(column.key for column in table.columns))
     sums = {name: table.c[name] + made.excluded[name]}
     return Query(made.on_conflict_do_update(index_elements=[*table.primary_key], set_=sums).returning(table.c[name]))
 
@@ -123,8 +119,11 @@ def changing(table: Table, names: tuple[str, ...]) -> Query[Any]:
     """Build an UPDATE of one row that requires the version that was read."""
     version = table.c.version
     guard = [column == bindparam(f"_{column.key}") for column in (*table.primary_key, version)]
-    values: dict[str, Any] = {name: bindparam(name) for name in names}
-    return Query(update(table).where(*guard).values(values | {"version": version + 1}).returning(*table.c))
+    return Query(update(table).where(*guard).values({**_bound(names), "version": version + 1}).returning(*table.c))
+
+
+def _bound(names: Iterable[str]) -> dict[str, BindParameter[Any]]:
+    return {name: bindparam(name) for name in names}
 
 
 def _compile(statement: Any, dialect: Dialect) -> Plan:

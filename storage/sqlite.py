@@ -168,9 +168,9 @@ def holds_mark(path: Path, name: str) -> bool:
     True if the database is too damaged to tell.
     """
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as opened:
+        with _open(path) as opened:
             return opened.execute("SELECT 1 FROM house WHERE name = ?", [name]).fetchone() is not None
-    except sqlite3.Error:
+    except Unavailable:
         return True
 
 
@@ -188,7 +188,7 @@ def copy_online(source: Path, target: Path) -> None:
     Everything committed before the call is in the copy. Writers do not wait, because a reader does not block the
     WAL. Raises Unavailable if the copy fails or the database is damaged.
     """
-    with _open(source) as one, closing(sqlite3.connect(target)) as other, _told(source):
+    with _open(source) as one, closing(sqlite3.connect(target)) as other:
         one.backup(other)  # all pages in one step: a write between two steps would restart the backup
         found = [row[0] for row in other.execute("PRAGMA quick_check(1)")]
         if found != ["ok"]:
@@ -201,7 +201,7 @@ def said_of(path: Path) -> BackupMetadata:
 
     Raises Unavailable if it is not the database of a market.
     """
-    with _open(path) as opened, _told(path):
+    with _open(path) as opened:
         rows = opened.execute("SELECT version_num FROM alembic_version").fetchall()
         if len(rows) != 1:
             raise Unavailable(f"{path} holds no market")
@@ -210,16 +210,9 @@ def said_of(path: Path) -> BackupMetadata:
 
 @contextmanager
 def _open(path: Path) -> Iterator[sqlite3.Connection]:
-    with _told(path):
-        opened = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    with closing(opened):
-        yield opened
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
     try:
-        yield
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as opened:
+            yield opened
     except sqlite3.Error as error:
         raise Unavailable(f"{path} cannot be read or copied: {error}") from error
 

@@ -57,18 +57,13 @@ def _stored(kind: TypeEngine[Any], value: Any) -> Any:
 
 def next_page(tx: Tx, kind: type[Row], after: Row | None) -> list[Any]:
     """Return the rows after this one, in the order of their keys."""
-    if after is None:
-        return tx.all(_first(kind.__table__))
-    return tx.all(_behind(kind.__table__), **{name: after.__dict__[name] for name in kind.__key__})
+    place = {} if after is None else {name: after.__dict__[name] for name in kind.__key__}
+    return tx.all(_page(kind.__table__, first=after is None), **place)
 
 
 @cache
-def _first(table: Table) -> Query[Any]:
-    return Query(select(table).order_by(*table.primary_key).limit(PAGE))
-
-
-@cache
-def _behind(table: Table) -> Query[Any]:
+def _page(table: Table, first: bool) -> Query[Any]:
     keys = [*table.primary_key]
+    page = select(table).order_by(*keys).limit(PAGE)
     place = tuple_(*(bindparam(key.name, type_=key.type) for key in keys))
-    return Query(select(table).where(tuple_(*keys) > place).order_by(*keys).limit(PAGE))
+    return Query(page if first else page.where(tuple_(*keys) > place))

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from sqlalchemy import Index, text
+from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import Row, partial_index
 from storage.vocabulary import BountyStatus, ProposalStatus
 
 BOUNTY_INDEXES = [
@@ -68,13 +68,10 @@ class ProposalRow(Row, name="proposals", parts=PROPOSAL_INDEXES):
     updated_at: Mapped[datetime]
 
 
-_ON = text("enabled")
-
-
 class BountyAlertRow(
     Row,
     name="bounty_alerts",
-    parts=[Index("ix_bounty_alerts_on", "env", "agent_id", sqlite_where=_ON, postgresql_where=_ON)],
+    parts=[partial_index("ix_bounty_alerts_on", "env", "agent_id", where="enabled")],
 ):
     """An agent's setting for bounty alerts, and the buyers of the bounties sent on a UTC day."""
 

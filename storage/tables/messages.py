@@ -5,26 +5,19 @@ The counts of a thread are stored in its row and change with each message, so th
 
 from datetime import datetime
 
-from sqlalchemy import Index, text
+from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import Row, partial_index
 from storage.vocabulary import ThreadKind
-
-
-def _unread(side: str) -> Index:
-    """Make an index of the threads in which one side has unread messages."""
-    some = text(f"unread_{side} > 0")
-    return Index(f"ix_threads_unread_{side}", side, "env", "latest", sqlite_where=some, postgresql_where=some)
-
 
 THREAD_PARTS = [
     Index(None, "a", "env", "kind", "latest"),
     Index(None, "b", "env", "kind", "latest"),
     Index(None, "a", "env", "id"),
     Index(None, "b", "env", "id"),
-    _unread("a"),
-    _unread("b"),
+    # The threads in which one side has unread messages.
+    *(partial_index(f"ix_threads_unread_{x}", x, "env", "latest", where=f"unread_{x} > 0") for x in "ab"),
 ]
 
 
@@ -38,9 +31,8 @@ class ThreadRow(Row, name="threads", parts=THREAD_PARTS):
     pair: Mapped[str | None] = mapped_column(default=None, index=True, unique=True)  # environment and agents, if direct
     a: Mapped[str]
     b: Mapped[str]
-    latest: Mapped[str] = mapped_column(
-        default=""
-    )  # the newest message's id without its prefix; without messages the thread's
+    # The newest message's id without its prefix; without messages the thread's.
+    latest: Mapped[str] = mapped_column(default="")
     message_count: Mapped[int] = mapped_column(default=0)
     from_a: Mapped[int] = mapped_column(default=0)  # how many of the messages a wrote
     from_b: Mapped[int] = mapped_column(default=0)

@@ -5,10 +5,10 @@ A settlement is a verified transfer and is never deleted: what a job paid and ow
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, Index, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import Row, partial_index
 from storage.vocabulary import PurchaseStatus, SettlementKind, SettlementStatus
 
 SETTLEMENT_PARTS = [
@@ -75,17 +75,7 @@ class PurchaseRow(Row, name="purchases", parts=PURCHASE_PARTS):
     updated_at: Mapped[datetime]
 
 
-_UNCLAIMED = text("claimed_at IS NULL")
-ACCOUNT_PARTS = [
-    Index(
-        "ix_x402_accounts_unclaimed",
-        "env",
-        "address",
-        unique=True,
-        sqlite_where=_UNCLAIMED,
-        postgresql_where=_UNCLAIMED,
-    )
-]
+ACCOUNT_PARTS = [partial_index("ix_x402_accounts_unclaimed", "env", "address", where="claimed_at IS NULL", unique=True)]
 
 
 class X402AccountRow(Row, name="x402_accounts", parts=ACCOUNT_PARTS):
