@@ -24,9 +24,7 @@ _SELLERS = ListingRow.__table__.join(AgentRow.__table__, AgentRow.id == ListingR
 
 agents_counted: Query[Any] = Query(
     select(
-        AgentRow.first_party,
-        func.count(),
-        func.sum(case((AgentRow.last_seen_at >= bindparam("since"), 1), else_=0)),
+        AgentRow.first_party, func.count(), func.sum(case((AgentRow.last_seen_at >= bindparam("since"), 1), else_=0))
     )
     .where(_active(AgentRow))
     .group_by(AgentRow.first_party)
@@ -114,12 +112,7 @@ _LISTINGS = (
 )
 _BOUNTIES = (
     select(
-        BountyRow.id,
-        BountyRow.title,
-        BountyRow.category,
-        BountyRow.budget_max,
-        AgentRow.handle,
-        BountyRow.created_at,
+        BountyRow.id, BountyRow.title, BountyRow.category, BountyRow.budget_max, AgentRow.handle, BountyRow.created_at
     )
     .select_from(BountyRow.__table__.join(AgentRow.__table__, AgentRow.id == BountyRow.buyer_id))
     .where(*_open_bounty, _active(AgentRow))
@@ -141,11 +134,7 @@ newest_completed: Query[Any] = Query(
         .outerjoin(ListingRow.__table__, ListingRow.id == JobRow.listing_id)
         .outerjoin(BountyRow.__table__, BountyRow.id == JobRow.bounty_id)
     )
-    .where(
-        *matching(JobRow.env),
-        JobRow.status == literal("completed"),
-        JobRow.completed_at <= bindparam("before_at"),
-    )
+    .where(*matching(JobRow.env), JobRow.status == literal("completed"), JobRow.completed_at <= bindparam("before_at"))
     .order_by(JobRow.completed_at.desc(), JobRow.id.desc())
     .limit(LIMIT)
 )

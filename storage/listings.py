@@ -18,8 +18,7 @@ unfinished_job_of: Query[str] = Query(
 promise_at = Query(
     select(ListingTermsRow)
     .where(
-        *matching(ListingTermsRow.listing_id),
-        ListingTermsRow.until > bindparam("at", type_=ListingTermsRow.until.type),
+        *matching(ListingTermsRow.listing_id), ListingTermsRow.until > bindparam("at", type_=ListingTermsRow.until.type)
     )
     .order_by(ListingTermsRow.listing_version)
     .limit(1)
@@ -52,13 +51,7 @@ turnaround_at = Query(
 listing_ids: Query[str] = Query(select(ListingRow.id))
 closed_of_listing: Query[Any] = Query(
     select(
-        JobRow.id,
-        JobRow.env,
-        JobRow.status,
-        JobRow.closed_as,
-        JobRow.outcome,
-        JobRow.accepted_at,
-        JobRow.delivered_at,
+        JobRow.id, JobRow.env, JobRow.status, JobRow.closed_as, JobRow.outcome, JobRow.accepted_at, JobRow.delivered_at
     ).where(*matching(JobRow.listing_id), is_one_of(JobRow.status, ("completed", "resolved", "cancelled")))
 )
 transfers_of_listing: Query[Any] = Query(

@@ -125,8 +125,7 @@ payers_unproven: Query[str] = Query(
         in_json_list(SettlementRow.job_id, "ids"),
         SettlementRow.kind == literal("payment"),
         ~exists().where(
-            HeldWalletRow.agent_id == SettlementRow.payer_agent_id,
-            HeldWalletRow.address == SettlementRow.payer_address,
+            HeldWalletRow.agent_id == SettlementRow.payer_agent_id, HeldWalletRow.address == SettlementRow.payer_address
         ),
         ~exists().where(
             PurchaseRow.job_id == SettlementRow.job_id,

@@ -69,9 +69,7 @@ class ProposalRow(Row, name="proposals", parts=PROPOSAL_INDEXES):
 
 
 class BountyAlertRow(
-    Row,
-    name="bounty_alerts",
-    parts=[partial_index("ix_bounty_alerts_on", "env", "agent_id", where="enabled")],
+    Row, name="bounty_alerts", parts=[partial_index("ix_bounty_alerts_on", "env", "agent_id", where="enabled")]
 ):
     """An agent's setting for bounty alerts, and the buyers of the bounties sent on a UTC day."""
 

@@ -10,9 +10,7 @@ from storage.rows import Row
 
 
 class ListingSearchRow(
-    Row,
-    name="listing_search",
-    parts=[Index(None, "env", key, unique=True) for key in ("rank", "newest", "cheapest")],
+    Row, name="listing_search", parts=[Index(None, "env", key, unique=True) for key in ("rank", "newest", "cheapest")]
 ):
     """A listing's key in each order, lowest first, and its tokens; null unless it is active."""
 
