@@ -13,13 +13,13 @@ from eth_utils import to_checksum_address
 
 from benchmarks.search_scale import listings as generated
 from server.adapters.clock import SystemClock
+from storage.events import newest_of_all
 from storage.listing_search import Indexed, index_listings
 from storage.migrate import upgrade
 from storage.open import open_database
 from storage.tables import AgentRow, DocumentRow, FanoutRow, KeyRow, ListingRow, SettlementRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import Env, SettlementKind, SettlementStatus
-from storage.webhooks import newest_of_all
 from tools.agents.logic import index_waiting
 from tools.engine.stored_documents import document
 from tools.kernel.ids import new_id

@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from storage.database import Database
 from storage.listing_search import Indexed, find, index_listings
-from storage.listing_search_tokens import ListingSearch, Sort
 from storage.migrate import upgrade
 from storage.open import open_database
+from storage.search_tokens import ListingSearch, Sort
 from storage.tables.listings import ListingRow
 from storage.transaction import Tx
 from tools.kernel.search_terms import index_terms, query_terms

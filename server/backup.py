@@ -15,7 +15,7 @@ from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import read_secrets
 from server.settings import BadSettings, Settings
 from storage.migrate import knows
-from storage.sqlite_backup import copy_online, said_of
+from storage.sqlite import copy_online, said_of
 from tools.kernel.records import stamp
 
 MANIFEST, DATABASE, KIND, FORMAT = "manifest.json", "market.db", "emporion_backup", 1

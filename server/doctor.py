@@ -11,9 +11,8 @@ from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import check_brand, check_secrets, known_secrets, read_secrets
 from server.settings import BadSettings, Settings, check_named, config_of
 from storage.listing_search import stale_listings_counted
-from storage.listing_search_tokens import TOKENS_VERSION
-from storage.open import open_store
-from storage.snapshot_store import open_moment
+from storage.open import open_moment, open_store
+from storage.search_tokens import TOKENS_VERSION
 from storage.store import Store
 from storage.transaction import ServedElsewhere, StorageError
 from storage.vocabulary import Env

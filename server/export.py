@@ -17,8 +17,8 @@ from server.atomic_files import make_empty, new_file, sums, sync, write_file
 from server.secrets import known_secrets, read_secrets
 from server.settings import BadSettings, Settings, config_of
 from storage.migrate import newest
+from storage.open import SnapshotStore, open_moment
 from storage.rows import Row
-from storage.snapshot_store import SnapshotStore, open_moment
 from storage.table_dump import KEPT_BACK, LEFT_OUT, next_page, shown, taken
 from storage.tables import AgentRow, JobDeliveryRow, JobRow, JobTextRow, SettingsRow
 from storage.vocabulary import AgentStatus, Env

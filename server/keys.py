@@ -17,7 +17,7 @@ import structlog
 from server.secrets import NEXT, Secrets, check_secrets, make_secret, read_secrets
 from server.settings import BadSettings, Settings
 from storage.open import open_store
-from storage.platform_keys import remember, retired_keys
+from storage.requests import remember, retired_keys
 from storage.store import Store
 from storage.tables import RetiredKeyRow, SettingsRow
 from storage.transaction import StorageError, Tx

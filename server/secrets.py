@@ -11,7 +11,7 @@ from nacl.signing import SigningKey
 from server.atomic_files import make_data_dir
 from server.sandbox.journal import JOURNAL_NAME
 from server.settings import BadSettings, Settings
-from storage.platform_keys import remember
+from storage.requests import remember
 from storage.store import Store
 from storage.tables import SettingsRow
 from storage.transaction import Tx

@@ -9,8 +9,8 @@ import structlog
 
 from protocol.a2a.push_bodies import PushBodies
 from server.workers import context_of
+from storage.events import fanned_out, newest_of_all, soonest_webhook
 from storage.transaction import StorageError, Tx
-from storage.webhooks import fanned_out, newest_of_all, soonest_webhook
 from tools.catalogue import CATALOGUE
 from tools.engine.dispatch import Market
 from tools.events.webhooks.deliveries import BATCH, Claimed, Posting, claim, finish, post, wait_to_push

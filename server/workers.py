@@ -8,14 +8,14 @@ from datetime import datetime
 
 import structlog
 
-from storage.account_deletion import due_departures
+from storage.accounts import due_departures
 from storage.agent_search import ANY_UNINDEXED
-from storage.alerts import ANY_MATCH
+from storage.bounties import ANY_MATCH
 from storage.disputes import deserted_cases
 from storage.listing_search import stale_listings_counted
-from storage.listing_search_tokens import TOKENS_VERSION
 from storage.purchases import due_purchases
 from storage.reputation import ANY_UNMARKED
+from storage.search_tokens import TOKENS_VERSION
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
 from tools.account.deletion import START, Place, close_batch, look_again

@@ -256,10 +256,7 @@ class Tx:
         self.room, self.asking = dict(mark.room), dict(mark.asking)
 
     def begin(self) -> None:
-        self.events.clear()
-        self.invalidated.clear()
-        self.room.clear()
-        self.asking.clear()
+        self.undo(SavepointMark(0, 0, {}, {}))
 
     def write_events(self) -> None:
         """Insert the events. The store calls this last before COMMIT."""

@@ -1,11 +1,11 @@
-"""Tables of bounties (a need and a budget) and of sellers' proposals."""
+"""Tables of bounties (a need and a budget), of sellers' proposals, and of bounty alerts."""
 
 from datetime import datetime
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import Row, partial_index
 from storage.vocabulary import BountyStatus, ProposalStatus
 
 BOUNTY_INDEXES = [
@@ -66,3 +66,26 @@ class ProposalRow(Row, name="proposals", parts=PROPOSAL_INDEXES):
     status: Mapped[ProposalStatus] = mapped_column(default=ProposalStatus.PENDING)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+
+
+class BountyAlertRow(
+    Row, name="bounty_alerts", parts=[partial_index("ix_bounty_alerts_on", "env", "agent_id", where="enabled")]
+):
+    """An agent's setting for bounty alerts, and the buyers of the bounties sent on a UTC day."""
+
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    env: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    enabled: Mapped[bool]
+    day: Mapped[str] = mapped_column(default="")
+    buyers: Mapped[str] = mapped_column(default="[]")  # JSON list: the buyer of each bounty it was sent on that day
+    strangers: Mapped[int] = mapped_column(default=0)  # how many of them had never paid
+    updated_at: Mapped[datetime]
+
+
+class BountyMatchRow(Row, name="bounty_matches"):
+    """A bounty still to be announced, to agents with ids after `after`."""
+
+    bounty_id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    after: Mapped[str] = mapped_column(default="")

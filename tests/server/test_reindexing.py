@@ -6,11 +6,11 @@ import pytest
 from sqlalchemy import func, select
 
 import storage.listing_search
-import storage.listing_search_tokens
+import storage.search_tokens
 import tools.listings.logic
 from storage.listing_search import stale_listings_counted
-from storage.listing_search_tokens import TOKENS_VERSION
 from storage.query import Query
+from storage.search_tokens import TOKENS_VERSION
 from storage.tables import ListingRow, ListingSearchRow
 from tests.requirements import covers
 from tests.support.trade import Trade

@@ -20,7 +20,7 @@ ALLOWED = {
     "tools/engine/ports.py": SETTLE,
     "server/adapters/fair_queue.py": {"take": "takes a place in the queue"},
     "storage/tables/listings.py": {"until": "a column of the table"},
-    "storage/tables/threads.py": {"unread": "a column of the table"},
+    "storage/tables/messages.py": {"unread": "a column of the table"},
     "tools/account/export_writer.py": {"beside": "arguments of a section, beside its id"},
     "tools/domains/logic.py": UNTIL,
     "tools/engine/dispatch.py": {"refuse": "turns an error into a response; the table renames another method"},

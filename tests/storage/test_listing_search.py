@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from storage.listing_search import (
     BY_LISTING,
     CHEAPEST_HOLDER,
-    FROM_SQLITE,
     FTS,
+    ORDERS,
     Found,
     Hit,
     Indexed,
@@ -20,7 +20,7 @@ from storage.listing_search import (
     index_listing,
     index_listings,
 )
-from storage.listing_search_tokens import (
+from storage.search_tokens import (
     LAST_SLOT,
     MAX_PRICE,
     ListingSearch,
@@ -32,7 +32,7 @@ from storage.listing_search_tokens import (
     up_to,
 )
 from storage.store import Store
-from storage.tables.search_indexes import ListingSearchRow
+from storage.tables.search import ListingSearchRow
 from storage.transaction import Tx
 from storage.vocabulary import ListingStatus
 from tests.conftest import Opening
@@ -116,7 +116,7 @@ async def test_all_words_are_wanted_and_where_no_listing_has_them_any_word_will_
     assert await ids(store, "purple") == []
     search = ListingSearch(env="live", terms=("red", "pear"), limit=1)
     page = await store.scan(lambda tx: find(tx, search))
-    assert page == Found((Hit("lst_2", "agt_1", rank_key(False, None, 3)),), rank_key(False, None, 3), any_terms=True)
+    assert page == Found((Hit("lst_2", rank_key(False, None, 3)),), rank_key(False, None, 3), any_terms=True)
 
 
 async def test_a_page_that_ends_the_list_says_so(store: Store) -> None:
@@ -124,7 +124,7 @@ async def test_a_page_that_ends_the_list_says_so(store: Store) -> None:
     search = ListingSearch(env="live", limit=2)
     first = await store.scan(lambda tx: find(tx, search))
     last = await store.scan(lambda tx: find(tx, replace(search, after=first.after or 0)))
-    assert [hit.listing_id for hit in (*first.hits, *last.hits)] == ["lst_3", "lst_2", "lst_1", "lst_0"]
+    assert [hit.id for hit in (*first.hits, *last.hits)] == ["lst_3", "lst_2", "lst_1", "lst_0"]
     assert (first.after, last.after) == (first.hits[-1].key, None)
 
 
@@ -133,7 +133,7 @@ async def test_a_list_read_while_listings_come_and_go_repeats_nothing_and_leaves
     search, seen = ListingSearch(env="live", sort=Sort.NEWEST, limit=2), list[str]()
     for number in range(9, 13):
         found = await store.scan(lambda tx, asked=search: find(tx, asked))
-        seen += [hit.listing_id for hit in found.hits]
+        seen += [hit.id for hit in found.hits]
         search = replace(search, after=found.after)
         await put(store, indexed(listing(number)))
         await put(store, indexed(listing(number - 9, status=ListingStatus.ARCHIVED)))
@@ -198,7 +198,7 @@ async def test_no_question_is_an_error_whatever_it_holds(store: Store, database:
             ListingSearch(env="live", tags=(text,), category=text, seller_id=text, pricing_model=text, payment=text),
         ]
         plain, filtered = [await store.scan(lambda tx, asked=asked: find(tx, asked)) for asked in searches]
-        assert [hit.listing_id for hit in plain.hits] == (["lst_1"] if not terms or known - {"b", "near"} else [])
+        assert [hit.id for hit in plain.hits] == (["lst_1"] if not terms or known - {"b", "near"} else [])
         assert filtered.hits == ()
     assert await ids(store, tags=("*",)) == await ids(store, tags=("x\0y",)) == ["lst_1"]
 
@@ -258,7 +258,7 @@ async def test_o6_a_search_reads_no_table_whole_and_sorts_nothing(sqlite_url: st
 
     def plans(tx: Tx) -> list[str]:
         lines: list[str] = []
-        for query in (*FROM_SQLITE.values(), BY_LISTING, CHEAPEST_HOLDER):
+        for query in (*(order.from_sqlite for order in ORDERS.values()), BY_LISTING, CHEAPEST_HOLDER):
             plan = query.plan(tx.dialect)
             values = {
                 "env": "live",

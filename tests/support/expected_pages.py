@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from storage.recency_index import FoundNewest
+from storage.search_index import Found
 from storage.transaction import Tx
 
 
@@ -16,7 +16,7 @@ def expected(fits: Callable[[Any, Any], bool], search: Any, rows: Sequence[Any])
     return found
 
 
-def every_page(find: Callable[[Tx, Any], FoundNewest], tx: Tx, search: Any) -> list[str]:
+def every_page(find: Callable[[Tx, Any], Found], tx: Tx, search: Any) -> list[str]:
     ids: list[str] = []
     while True:
         found = find(tx, search)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from random import Random  # noqa: TID251 - seeded: the same listings and searches every time
 
 from storage.listing_search import FTS, Indexed, find, index_listings
-from storage.listing_search_tokens import ListingSearch, Sort
+from storage.search_tokens import ListingSearch, Sort
 from storage.store import Store
 from storage.tables import ListingRow
 from storage.transaction import Tx
@@ -124,7 +124,7 @@ def every_page(tx: Tx, search: ListingSearch) -> list[str]:
         found = find(tx, search)
         assert len(found.hits) <= search.limit
         assert (found.after is None) or len(found.hits) == search.limit
-        ids += [hit.listing_id for hit in found.hits]
+        ids += [hit.id for hit in found.hits]
         if found.after is None:
             return ids
         search = replace(search, after=found.after, any_terms=found.any_terms)

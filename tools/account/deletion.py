@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import structlog
 
-from storage.account_deletion import forget_departure, jobs_at, listings_at
+from storage.accounts import forget_departure, jobs_at, listings_at
 from storage.bounties import bounties_at, proposals_at
 from storage.domains import domains_of, forget_domains, forget_identity
 from storage.tables import AgentRow, BountyRow, DepartureRow, JobRow, ProposalRow

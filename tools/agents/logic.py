@@ -2,12 +2,9 @@
 
 from typing import TypeVar
 
-import orjson
-
 from storage.agent_search import INDEXED, UNINDEXED, index_agent
-from storage.agents import agent_by_handle
+from storage.agents import agent_by_handle, handles_of
 from storage.domains import proven_domains_of
-from storage.jobs import handles_of
 from storage.tables import AgentRow, RoomRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
@@ -95,4 +92,4 @@ def handles(tx: Tx, ids: set[str]) -> dict[str, str]:
 
     Only the account of a purchase that was never paid is deleted in this way.
     """
-    return dict.fromkeys(ids, GONE) | dict(tx.all(handles_of, ids=orjson.dumps(sorted(ids)).decode()))
+    return dict.fromkeys(ids, GONE) | dict(tx.all(handles_of, ids=ids))

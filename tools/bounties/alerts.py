@@ -4,7 +4,7 @@ from datetime import datetime
 
 import orjson
 
-from storage.alerts import active_among_alerted, alerted_agents, bounties_before, matched, next_match
+from storage.bounties import active_among_alerted, alerted_agents, bounties_before, matched, next_match
 from storage.jobs import has_paid
 from storage.tables import AgentRow, BountyAlertRow, BountyMatchRow, BountyRow
 from storage.transaction import Tx

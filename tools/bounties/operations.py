@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from storage.bounties import bounties_among, bounties_of_buyer, open_bounties_of
 from storage.bounty_search import BountySearch, find_bounties
-from storage.recency_index import FoundNewest
+from storage.search_index import Found
 from storage.tables import AgentRow, BountyRow
 from storage.transaction import Tx
 from storage.vocabulary import BountyStatus
@@ -275,9 +275,7 @@ def _check_places(ctx: TxContext) -> None:
         raise BountyLimit(f"you have {held} open bounties, at most {most} are allowed", open=held, limit=most)
 
 
-def _search(
-    tx: Tx, read_ctx: ReadContext, asked: SearchBounties, place: Json
-) -> tuple[FoundNewest | None, list[Bounty]]:
+def _search(tx: Tx, read_ctx: ReadContext, asked: SearchBounties, place: Json) -> tuple[Found | None, list[Bounty]]:
     terms = query_terms(asked.q or "")
     if asked.q and not terms:  # no words, so nothing matches
         return None, []
@@ -296,8 +294,7 @@ def _search(
             limit=asked.limit,
         ),
     )
-    ids = orjson.dumps([hit.id for hit in found.hits]).decode()
-    rows = {row.id: row for row in tx.all(bounties_among, ids=ids)} if found.hits else {}
+    rows = {row.id: row for row in tx.all(bounties_among, ids=[hit.id for hit in found.hits])} if found.hits else {}
     found_rows = [rows[hit.id] for hit in found.hits]
     open_now = [row for row in found_rows if state_now(facts_of(row), read_ctx.now) is BountyStatus.OPEN]
     return found, bounty_records(tx, open_now, read_ctx.now, brief=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from storage.keys import active_hashes, forget_useless, revoke_keys, usable_keys
+from storage.agents import active_hashes, forget_useless, revoke_keys, usable_keys
 from storage.tables import AgentRow, KeyRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, KeyStatus

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from storage.keys import keys_of, test_keys_of
+from storage.agents import keys_of, test_keys_of
 from storage.tables import KeyRow
 from storage.vocabulary import Env, KeyStatus
 from tools.credentials.errors import KeyLimit, LastKey

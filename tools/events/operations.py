@@ -8,10 +8,9 @@ from typing import NamedTuple
 import orjson
 from pydantic import Field
 
-from storage.events import event_at, events_after, events_of_kinds, newest_event, oldest_event
+from storage.events import event_at, events_after, events_of_kinds, fanned_out, newest_event, oldest_event
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
-from storage.webhooks import fanned_out
 from tools.engine.arguments import Arguments, Listed, LongPoll
 from tools.engine.authentication import still_opens
 from tools.engine.context import ReadContext, TxContext
@@ -164,8 +163,7 @@ def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, 
     if kinds is None:
         return Looked(tx.all(events_after, **mine, limit=limit), None)
     until = tx.one(event_at, **mine, place=LOOKED_AT - 1)
-    wanted = orjson.dumps(sorted(kinds)).decode()
-    rows = tx.all(events_of_kinds, **mine, until=LAST if until is None else until, kinds=wanted, limit=limit)
+    rows = tx.all(events_of_kinds, **mine, until=LAST if until is None else until, kinds=kinds, limit=limit)
     return Looked(rows, until if len(rows) < limit else None)
 
 

@@ -8,10 +8,9 @@ from typing import Annotated
 import orjson
 from pydantic import Field
 
-from storage.events import newest_event
+from storage.events import end_webhook, newest_event, pushes_of_job
 from storage.tables import AgentRow, WebhookRow
 from storage.vocabulary import PushForm, WebhookSource, WebhookStatus
-from storage.webhooks import end_webhook, pushes_of_job
 from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.engine.outgoing_urls import callable_url

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from pydantic import Field
 
-from storage.platform_keys import retired_keys
+from storage.requests import retired_keys
 from storage.tables import AgentRow, RetiredKeyRow, WalletRow
 from tools.agents.key_possession import proven_did
 from tools.agents.logic import GONE

@@ -8,7 +8,7 @@ import structlog
 from pydantic import StringConstraints
 
 from storage.listing_search import give_up_stale, index_listing, stale_listings
-from storage.listing_search_tokens import TOKENS_VERSION
+from storage.search_tokens import TOKENS_VERSION
 from storage.tables import AgentRow, ListingRow
 from storage.transaction import Tx
 from storage.vocabulary import Env, ListingStatus, PricingModel, Timing

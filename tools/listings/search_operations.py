@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from storage.listing_search import Found, Hit, find
-from storage.listing_search_tokens import ListingSearch, Sort
+from storage.listing_search import find
+from storage.search_index import Found, Hit
+from storage.search_tokens import ListingSearch, Sort
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.agents.logic import find_agent
@@ -131,9 +132,7 @@ async def _filled(read_ctx: ReadContext, hits: Sequence[Hit]) -> tuple[list[Cach
     """Return at most one page of listings that are still active, and the number of hits read."""
     page, size = list[CachedListing](), 0
     for looked_at, hit in enumerate(hits):
-        shown = read_ctx.caches.listings.get(cache_name(hit.listing_id)) or await shown_listing(
-            read_ctx, hit.listing_id
-        )
+        shown = read_ctx.caches.listings.get(cache_name(hit.id)) or await shown_listing(read_ctx, hit.id)
         if shown is None or shown.archived:
             continue
         size += len(shown.brief)

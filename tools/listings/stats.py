@@ -7,13 +7,7 @@ from functools import partial
 import orjson
 
 from storage.jobs import reviews_of_job
-from storage.listing_stats import (
-    closed_of_listing,
-    listing_ids,
-    ratings_of_listing,
-    transfers_of_listing,
-    turnaround_at,
-)
+from storage.listings import closed_of_listing, listing_ids, ratings_of_listing, transfers_of_listing, turnaround_at
 from storage.store import Store
 from storage.tables import JobResultRow, JobRow, ListingPayerRow, ListingRow, SettlementRow
 from storage.transaction import Tx

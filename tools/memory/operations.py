@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from storage.memory import forget_key, keys_between, keys_kept
+from storage.quotas import forget_key, keys_between, keys_kept
 from storage.tables import AgentRow, MemoryRow
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import ReadContext, TxContext

@@ -4,11 +4,10 @@ from datetime import timedelta
 from typing import Any
 
 from storage.discovery import forget_searches
-from storage.events import forget_events
-from storage.memory import forget_expired
+from storage.events import forget_deliveries, forget_events, forget_hosts, forget_pushes
 from storage.query import Query
+from storage.quotas import forget_expired
 from storage.requests import forget_answers, forget_bodies, forget_signatures, forget_windows
-from storage.webhooks import forget_deliveries, forget_hosts, forget_pushes
 from tools.engine.context import TxContext
 from tools.engine.rate_limits import ALLOWANCES
 from tools.engine.request_signatures import USES_KEPT

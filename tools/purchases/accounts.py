@@ -4,7 +4,7 @@ A payment is no such proof, because it is signed for an amount and a recipient, 
 sites can ask for it too.
 """
 
-from storage.identifier_history import wallets_ever_held
+from storage.agents import wallets_ever_held
 from storage.purchases import owners_of_wallet, unclaimed_account
 from storage.tables import AgentRow, FormerKeyRow, ListingRow, X402AccountRow
 from storage.transaction import Tx

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from storage.reviews import reviews_about
+from storage.jobs import reviews_about
 from tools.agents.logic import find_agent, handles
 from tools.engine.arguments import EnvChoice, Listed
 from tools.engine.context import TxContext

@@ -12,7 +12,7 @@ import orjson
 from sqlalchemy import BigInteger, Table, create_engine, select
 from sqlalchemy.pool import NullPool
 
-import storage.tables.search_indexes  # noqa: F401 - declares its table
+import storage.tables.search  # noqa: F401 - declares its table
 from storage.rows import metadata
 
 Standing = dict[str, list[dict[str, Any]]]

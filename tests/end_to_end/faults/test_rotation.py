@@ -13,7 +13,7 @@ from server.keys import finish_rotation, rotate, switch_keys
 from server.secrets import NEXT, Secrets, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, read_settings
 from storage.open import open_store
-from storage.platform_keys import retired_keys
+from storage.requests import retired_keys
 from tests.end_to_end.faults.test_start import refused, start
 from tests.support.databases import close
 from tools.kernel.keys import did_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.alerts import ANY_MATCH
+from storage.bounties import ANY_MATCH
 from tests.requirements import covers
 from tests.support.bounties import bounty
 from tests.support.databases import Opening

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from storage.schedules import active_schedules, forget_schedule, schedules_of
+from storage.events import active_schedules, forget_schedule, schedules_of
 from storage.tables import AgentRow, ScheduleRow
 from storage.vocabulary import ScheduleStatus
 from tools.engine.arguments import Arguments, Listed, OneLine

@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 import orjson
 import structlog
 
+from storage.events import due_delivery, due_webhook, end_webhook
 from storage.tables import AgentRow, DeliveryRow, EventRow, HostSlotRow, WebhookRow
 from storage.vocabulary import AgentStatus, DeliveryStatus, Env, PushForm, WebhookSource, WebhookStatus
-from storage.webhooks import due_delivery, due_webhook, end_webhook
 from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext
 from tools.engine.outgoing_urls import own_places

@@ -11,10 +11,7 @@ import orjson
 import structlog
 from nacl.secret import SecretBox
 
-from storage.tables import DeliveryRow, EventRow, FanoutRow, WebhookRow
-from storage.transaction import Tx
-from storage.vocabulary import AgentStatus, DeliveryStatus, Env, WebhookSource, WebhookStatus
-from storage.webhooks import (
+from storage.events import (
     end_webhook,
     end_webhooks,
     endpoints_of_agents,
@@ -27,6 +24,9 @@ from storage.webhooks import (
     waiting_deliveries,
     webhooks_of_agents,
 )
+from storage.tables import DeliveryRow, EventRow, FanoutRow, WebhookRow
+from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, DeliveryStatus, Env, WebhookSource, WebhookStatus
 from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext
 from tools.events.types import expand
@@ -176,7 +176,7 @@ def _audiences(ctx: TxContext, events: list[QueuedEvent]) -> list[tuple[Owner, A
     told = defaultdict[Owner, list[QueuedEvent]](list)
     for one in events:
         told[one.agent_id, one.env].append(one)
-    agent_ids = orjson.dumps(sorted({agent_id for agent_id, _ in told})).decode()
+    agent_ids = {agent_id for agent_id, _ in told}
     rows = defaultdict[Owner, list[WebhookRow]](list)
     for row in ctx.tx.all(webhooks_of_agents, agent_ids=agent_ids):
         rows[row.agent_id, row.env].append(row)
@@ -260,7 +260,7 @@ def _of_tasks(tx: Tx, owner: Owner, events: list[QueuedEvent]) -> Iterator[tuple
         if one.kind in PUSHED_KINDS or one.kind == TEST:
             data = _data_of(tx, one)
             told[data.get("job_id") or data.get("webhook_id") or ""].append(one)
-    rows = {row.id: row for row in tx.all(pushes_of_jobs, agent_id=owner[0], job_ids=orjson.dumps([*told]).decode())}
+    rows = {row.id: row for row in tx.all(pushes_of_jobs, agent_id=owner[0], job_ids=told)}
     tested = [tx.get(WebhookRow, name) for name in told if name.startswith(Prefix.WEBHOOK)]
     rows |= {row.id: row for row in tested if row is not None and row.source is WebhookSource.TASK}
     for row in rows.values():

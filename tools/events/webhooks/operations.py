@@ -6,10 +6,9 @@ from typing import Literal
 import orjson
 from pydantic import Field
 
-from storage.events import newest_event
+from storage.events import deliveries_of, end_webhook, newest_event, registered_webhooks_of, webhooks_of
 from storage.tables import AgentRow, DeliveryRow, WebhookRow
 from storage.vocabulary import DeliveryStatus, WebhookSource, WebhookStatus
-from storage.webhooks import deliveries_of, end_webhook, registered_webhooks_of, webhooks_of
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.authentication import need_scope
 from tools.engine.context import TxContext

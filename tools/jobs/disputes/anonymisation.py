@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+from storage.agents import handles_by_name, keys_ever_held
 from storage.domains import domains_of
-from storage.identifier_history import handles_by_name, keys_ever_held
 from storage.tables import AgentRow
 from storage.transaction import Tx
 from tools.agents.former_names import KnownAs, all_names

@@ -1,11 +1,11 @@
-"""Tokens and sort keys of listings in the search index, and the tokens of a search. Pure functions without SQL.
+"""Tokens and sort keys of rows in the search indexes, and the tokens of a search. Pure functions without SQL.
 
 Every token begins with the letter of its environment and the letter of its kind, so that no word is taken for a filter,
 and a search in one environment never reads the other's. A search is a conjunction of alternatives over these tokens.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -31,6 +31,16 @@ TOKENS_VERSION = 1  # raise it with every change of listing_tokens, so that the 
 Conjunction = tuple[tuple[str, ...], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """The parts that every search has."""
+
+    terms: tuple[str, ...] = ()  # as returned by tools.kernel.search_terms.query_terms
+    any_terms: bool = False  # one term is enough; otherwise all are required
+    after: int = -1  # key of the last hit of the previous page
+    limit: int = 20
+
+
 class Sort(StrEnum):
     RELEVANCE = "relevance"  # graduated first, then rating, then newest
     NEWEST = "newest"
@@ -39,12 +49,10 @@ class Sort(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListingSearch:
+class ListingSearch(Search):
     """A search among the active listings of one environment. Prices in USDC minor units."""
 
     env: str
-    terms: tuple[str, ...] = ()  # as returned by tools.kernel.search_terms.query_terms
-    any_terms: bool = False  # one term is enough; otherwise all are required
     category: str | None = None
     tags: tuple[str, ...] = ()  # all of them
     seller_id: str | None = None
@@ -54,8 +62,6 @@ class ListingSearch:
     graduated: bool | None = None
     seen_since: datetime | None = None  # only listings of sellers that made a call since then
     sort: Sort = Sort.RELEVANCE
-    after: int = -1  # key of the last hit of the previous page
-    limit: int = 20
 
 
 def listing_tokens(listing: ListingRow, terms: Sequence[str]) -> str:
@@ -69,7 +75,7 @@ def listing_tokens(listing: ListingRow, terms: Sequence[str]) -> str:
         filter_token("c", listing.category),
         filter_token("m", listing.pricing_model),
         filter_token("p", listing.payment),
-        filter_token("g", str(int(listing.graduated))),
+        filter_token("g", listing.graduated),
         *(filter_token("t", tag) for tag in orjson.loads(listing.tags)),
         *("w" + term for term in terms),
         *price_tokens(listing.price),
@@ -78,25 +84,34 @@ def listing_tokens(listing: ListingRow, terms: Sequence[str]) -> str:
 
 
 def conjunction(search: ListingSearch) -> Conjunction:
-    """Return groups of tokens; a found listing has at least one token of each group.
-
-    Without terms and filters the only group is the token that every listing of the environment has.
-    """
-    words = tuple("w" + term for term in search.terms)
+    """Return groups of tokens; a found listing has at least one token of each group."""
     filters = [
         ("s", search.seller_id),
         *(("t", tag) for tag in search.tags),
         ("c", search.category),
         ("m", search.pricing_model),
         ("p", search.payment),
-        ("g", None if search.graduated is None else str(int(search.graduated))),
+        ("g", search.graduated),
     ]
+    most = search.max_price
+    bounds = [] if most is None or most >= MAX_PRICE else [up_to(most)]
+    return groups_of(search, filters, bounds, ENVIRONMENTS[search.env])
+
+
+def groups_of(
+    search: Search,
+    filters: Iterable[tuple[str, str | bool | None]],
+    more: Iterable[tuple[str, ...]] = (),
+    env: str = "",
+) -> Conjunction:
+    """Return groups of tokens: of the terms, of the filters that are not None, and `more`.
+
+    Without any of them the only group is the token that every row of the environment has.
+    """
+    words = tuple("w" + term for term in search.terms)
     groups: list[tuple[str, ...]] = [words] if search.any_terms else [(word,) for word in words]
     groups += [(filter_token(kind, value),) for kind, value in filters if value is not None]
-    if search.max_price is not None and search.max_price < MAX_PRICE:
-        groups.append(up_to(search.max_price))
-    env = ENVIRONMENTS[search.env]
-    return tuple(tuple(env + kind for kind in group) for group in groups if group) or ((env + "a",),)
+    return tuple(tuple(env + kind for kind in group) for group in [*groups, *more] if group) or ((env + "a",),)
 
 
 def price_tokens(price: int | None) -> list[str]:
@@ -151,9 +166,11 @@ def _prefix(level: int, prefix: int) -> str:
     return f"u{chr(97 + level)}{prefix:x}"
 
 
-def filter_token(kind: str, value: str) -> str:
-    """Return the token of a filter, in lower case.
+def filter_token(kind: str, value: str | bool) -> str:
+    """Return the token of a filter, in lower case; a flag is 1 or 0.
 
     FTS5's ascii tokenizer ignores case.
     """
+    if isinstance(value, bool):
+        return f"{kind}{value:d}"
     return kind + UNSAFE.sub(lambda found: f"%{ord(found[0]):02x}", value.lower())[:MAX_CHARACTERS]

@@ -1,30 +1,23 @@
-"""Tables of threads between two agents, their messages, and how many of them each agent has not read.
+"""Tables of threads between two agents, their messages, the counts of unread ones, and reports to the operator.
 
 The counts of a thread are stored in its row and change with each message, so that no reader counts messages.
 """
 
 from datetime import datetime
 
-from sqlalchemy import Index, text
+from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import Row, partial_index
 from storage.vocabulary import ThreadKind
-
-
-def _unread(side: str) -> Index:
-    """Make an index of the threads in which one side has unread messages."""
-    some = text(f"unread_{side} > 0")
-    return Index(f"ix_threads_unread_{side}", side, "env", "latest", sqlite_where=some, postgresql_where=some)
-
 
 THREAD_PARTS = [
     Index(None, "a", "env", "kind", "latest"),
     Index(None, "b", "env", "kind", "latest"),
     Index(None, "a", "env", "id"),
     Index(None, "b", "env", "id"),
-    _unread("a"),
-    _unread("b"),
+    # The threads in which one side has unread messages.
+    *(partial_index(f"ix_threads_unread_{x}", x, "env", "latest", where=f"unread_{x} > 0") for x in "ab"),
 ]
 
 
@@ -38,9 +31,8 @@ class ThreadRow(Row, name="threads", parts=THREAD_PARTS):
     pair: Mapped[str | None] = mapped_column(default=None, index=True, unique=True)  # environment and agents, if direct
     a: Mapped[str]
     b: Mapped[str]
-    latest: Mapped[str] = mapped_column(
-        default=""
-    )  # the newest message's id without its prefix; without messages the thread's
+    # The newest message's id without its prefix; without messages the thread's.
+    latest: Mapped[str] = mapped_column(default="")
     message_count: Mapped[int] = mapped_column(default=0)
     from_a: Mapped[int] = mapped_column(default=0)  # how many of the messages a wrote
     from_b: Mapped[int] = mapped_column(default=0)
@@ -76,3 +68,14 @@ class UnreadRow(Row, name="mailboxes"):
     env: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
     unread: Mapped[int]
+
+
+class ReportRow(Row, name="support_reports", parts=[Index(None, "agent_id", "env", "id")]):
+    id: Mapped[str] = mapped_column(primary_key=True)
+    agent_id: Mapped[str | None]  # None: sent without a key
+    env: Mapped[str]
+    message: Mapped[str]
+    request_id: Mapped[str | None]
+    references_json: Mapped[str]  # JSON list
+    contact: Mapped[str | None]
+    received_at: Mapped[datetime]

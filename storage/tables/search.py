@@ -1,4 +1,7 @@
-"""Tables of the search indexes. The full-text tables are created by the revisions 0002, 0007 and 0013."""
+"""Tables of the search indexes, and of the terms that agents searched for.
+
+The full-text tables are created by the revisions 0002, 0007 and 0013.
+"""
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
@@ -7,9 +10,7 @@ from storage.rows import Row
 
 
 class ListingSearchRow(
-    Row,
-    name="listing_search",
-    parts=[Index(None, "env", key, unique=True) for key in ("rank", "newest", "cheapest")],
+    Row, name="listing_search", parts=[Index(None, "env", key, unique=True) for key in ("rank", "newest", "cheapest")]
 ):
     """A listing's key in each order, lowest first, and its tokens; null unless it is active."""
 
@@ -46,3 +47,17 @@ class BountySearchRow(Row, name="bounty_search"):
     bounty_id: Mapped[str] = mapped_column(unique=True)
     newest: Mapped[int | None] = mapped_column(unique=True)
     tokens: Mapped[str | None]  # separated by single spaces
+
+
+class SearchedRow(Row, name="searches", parts=[Index(None, "day"), Index(None, "env", "day", "client")]):
+    """A term that one client searched for on one day.
+
+    The row does not reveal the client, nor its searches on another day.
+    """
+
+    env: Mapped[str] = mapped_column(primary_key=True)
+    day: Mapped[str] = mapped_column(primary_key=True)  # 2026-11-22, UTC
+    term: Mapped[str] = mapped_column(primary_key=True)
+    client: Mapped[str] = mapped_column(primary_key=True)  # keyed hash of agent and day
+    searches: Mapped[int]
+    zero_results: Mapped[int]
