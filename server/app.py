@@ -28,7 +28,7 @@ from server.adapters.signer import SeedSigner
 from server.adapters.web import GuardedWeb
 from server.atomic_files import make_data_dir
 from server.docs import JSON, MARKDOWN, book, html_pages, programs_pages
-from server.http_identity import approach_reader
+from server.http_identity import request_reader
 from server.keys import finish_rotation, until_replaced
 from server.metrics import MeasuredMarket, Metrics, measured_chains, metrics_page
 from server.middleware import Edge, hosts_of
@@ -71,7 +71,7 @@ class Served:
     oauth: OAuth
     pages: Pages
     probes: Probes
-    approach_of: Callable[[Scope, Surface], CallRequest]
+    request_of: Callable[[Scope, Surface], CallRequest]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
@@ -82,7 +82,7 @@ class Served:
         elif path in self.oauth:
             await self.oauth(scope, receive, send)
         elif path in self.pages:
-            refused = self.market.read_document(self.approach_of(scope, Surface.REST))
+            refused = self.market.read_document(self.request_of(scope, Surface.REST))
             if refused is None:
                 await self.pages(scope, send)
             else:
@@ -208,27 +208,27 @@ def make_loops(market: Market, workers: Workers) -> dict[str, Coroutine[Any, Any
 
 def assemble(market: Market, settings: Settings, hosts: frozenset[str], extra: Any = None) -> Served:
     """Build the surfaces of a market."""
-    approach_of = approach_reader(frozenset(settings.trusted_proxies))
+    request_of = request_reader(frozenset(settings.trusted_proxies))
     texts = Texts(CATALOGUE.values(), market.config)
     card = card_json(market.config, CATALOGUE.values(), market.world.signer)
     return Served(
         market=market,
-        rest=Rest(market, approach_of),
-        mcp=McpSurface(market, approach_of, texts, tuple(sorted(hosts)), extra),
-        a2a=A2aSurface(market, approach_of),
-        oauth=OAuth(market, approach_of),
+        rest=Rest(market, request_of),
+        mcp=McpSurface(market, request_of, texts, tuple(sorted(hosts)), extra),
+        a2a=A2aSurface(market, request_of),
+        oauth=OAuth(market, request_of),
         pages=make_pages(market, texts, card),
-        probes=make_probes(market, settings, approach_of),
-        approach_of=approach_of,
+        probes=make_probes(market, settings, request_of),
+        request_of=request_of,
     )
 
 
-def make_probes(market: Market, settings: Settings, approach_of: Callable[[Scope, Surface], CallRequest]) -> Probes:
+def make_probes(market: Market, settings: Settings, request_of: Callable[[Scope, Surface], CallRequest]) -> Probes:
     """Return the pages for the operator's monitoring: /ready and, if METRICS is set, /metrics."""
     file = settings.database_file
     probes: dict[str, Probe] = {"/ready": Readiness(market, file and file.parent, settings.min_free_disk_mb)}
     if isinstance(market, MeasuredMarket):
-        probes["/metrics"] = metrics_page(market, market.metrics, approach_of)
+        probes["/metrics"] = metrics_page(market, market.metrics, request_of)
     return Probes(probes)
 
 

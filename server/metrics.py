@@ -103,35 +103,33 @@ class MeasuredMarket(Market):
         self.metrics = metrics
         metrics.registry.register(Now(self))
 
-    async def call(
-        self, op: Operation, raw_arguments: Given, approach: CallRequest, key: str | None = None
-    ) -> Response:
+    async def call(self, op: Operation, raw_arguments: Given, request: CallRequest, key: str | None = None) -> Response:
         began = self.metrics.clock.monotonic()
-        answer = await super().call(op, raw_arguments, approach, key)
-        self.metrics.answered(op, approach.surface.value, answer, self.metrics.clock.monotonic() - began)
+        answer = await super().call(op, raw_arguments, request, key)
+        self.metrics.answered(op, request.surface.value, answer, self.metrics.clock.monotonic() - began)
         return answer
 
     async def stream(
-        self, op: Operation, raw_arguments: Given, approach: CallRequest, *, head_only: bool = False
+        self, op: Operation, raw_arguments: Given, request: CallRequest, *, head_only: bool = False
     ) -> AsyncGenerator[Any, None] | Response:
-        opened = await super().stream(op, raw_arguments, approach, head_only=head_only)
-        surface = approach.surface.value
+        opened = await super().stream(op, raw_arguments, request, head_only=head_only)
+        surface = request.surface.value
         refused = opened if isinstance(opened, Response) else None
         self.metrics.calls.labels(op.name, surface, str(refused.status if refused else op.status)).inc()
         self.metrics.refused(surface, refused)
         return opened
 
-    async def count_protocol_request(self, approach: CallRequest) -> Response | None:
-        return self._counted(approach, await super().count_protocol_request(approach))
+    async def count_protocol_request(self, request: CallRequest) -> Response | None:
+        return self._counted(request, await super().count_protocol_request(request))
 
-    async def refuse_unread_body(self, approach: CallRequest, body_bytes: int) -> Response | None:
-        return self._counted(approach, await super().refuse_unread_body(approach, body_bytes))
+    async def refuse_unread_body(self, request: CallRequest, body_bytes: int) -> Response | None:
+        return self._counted(request, await super().refuse_unread_body(request, body_bytes))
 
-    async def require_credential(self, approach: CallRequest) -> Response | None:
-        return self._counted(approach, await super().require_credential(approach))
+    async def require_credential(self, request: CallRequest) -> Response | None:
+        return self._counted(request, await super().require_credential(request))
 
-    def _counted(self, approach: CallRequest, refused: Response | None) -> Response | None:
-        self.metrics.refused(approach.surface.value, refused)
+    def _counted(self, request: CallRequest, refused: Response | None) -> Response | None:
+        self.metrics.refused(request.surface.value, refused)
         return refused
 
 
@@ -205,7 +203,7 @@ def outcome_of(attempt: Attempted | None) -> str:
 
 
 def metrics_page(
-    market: Market, metrics: Metrics, approach_of: Callable[[MutableMapping[str, Any], Surface], CallRequest]
+    market: Market, metrics: Metrics, request_of: Callable[[MutableMapping[str, Any], Surface], CallRequest]
 ) -> Callable[[MutableMapping[str, Any]], Any]:
     """Return the handler of GET /metrics, which needs the operator's secret.
 
@@ -213,11 +211,11 @@ def metrics_page(
     """
 
     async def answer(scope: MutableMapping[str, Any]) -> Found:
-        approach = approach_of(scope, Surface.REST)
+        request = request_of(scope, Surface.REST)
         try:
-            need_operator(approach, market.config)
+            need_operator(request, market.config)
         except MarketError as error:
-            refused = market.refuse_anonymous(error, approach)
+            refused = market.refuse_anonymous(error, request)
             return Found(
                 refused.status, "application/json", refused.body, tuple(_said_of(refused, scope, market.config))
             )

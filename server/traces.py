@@ -118,12 +118,10 @@ class Traced(Market):
 
     tracing: Tracing
 
-    async def call(
-        self, op: Operation, raw_arguments: Given, approach: CallRequest, key: str | None = None
-    ) -> Response:
-        named = {"emporion.operation": op.name, "emporion.surface": approach.surface.value}
+    async def call(self, op: Operation, raw_arguments: Given, request: CallRequest, key: str | None = None) -> Response:
+        named = {"emporion.operation": op.name, "emporion.surface": request.surface.value}
         with self.tracing.span(f"call {op.name}", **named) as span:
-            answer = await super().call(op, raw_arguments, approach, key)
+            answer = await super().call(op, raw_arguments, request, key)
             span.set_attribute("emporion.status", answer.status)
             if answer.error is not None:
                 span.set_attribute("emporion.code", answer.error["code"])

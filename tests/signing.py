@@ -103,4 +103,4 @@ def approach(agent: Agent, op: Operation, given: Mapping[str, Any], at: float, *
     parts = urlsplit(made.url)
     headers = tuple((name.encode(), value.encode()) for name, value in made.headers(agent.seed).items())
     request = HttpRequest(made.method, parts.path.encode(), parts.query.encode(), headers, made.body)
-    return CallRequest(Surface.REST, "203.0.113.9", "req_test", request=request)
+    return CallRequest(Surface.REST, "203.0.113.9", "req_test", http=request)

@@ -126,13 +126,13 @@ class MarketRequestHandler(RequestHandler):
                 "an agent's own card is whole; the market's at /a2a has an extended one"
             )
         try:
-            await guarded(call, self._identified(call.approach))
+            await guarded(call, self._identified(call.request))
         except MarketError as error:
             raise card_refused(error) from None
         return self.extended_old if call.old else self.extended
 
-    async def _identified(self, approach: CallRequest) -> None:
-        caller = await self.market.identify_viewer(approach)
+    async def _identified(self, request: CallRequest) -> None:
+        caller = await self.market.identify_viewer(request)
         if caller.agent_id is None:
             raise Unauthenticated(NO_KEY)
 

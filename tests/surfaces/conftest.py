@@ -15,7 +15,7 @@ import uvicorn
 from nacl.signing import SigningKey
 
 import tools.catalogue  # noqa: F401 - fills it
-from server.http_identity import approach_reader
+from server.http_identity import request_reader
 from server.middleware import Edge
 from storage.vocabulary import Env
 from tests.databases import Opening, SQLiteTemplate
@@ -129,7 +129,7 @@ def edged(app: App, market: Market, hosts: frozenset[str] = frozenset({HOST})) -
     return Edge(app, hosts, market.config.docs_url, market.world.dice)
 
 
-approach_of = approach_reader(frozenset())
+approach_of = request_reader(frozenset())
 
 
 def serve(app_of: Callable[[str], App]) -> AbstractAsyncContextManager[str]:

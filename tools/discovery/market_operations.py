@@ -36,7 +36,7 @@ async def get_health(read_ctx: ReadContext, _: NoArguments) -> Health:
         service=read_ctx.config.brand,
         version=read_ctx.config.version,
         time=stamp(read_ctx.now),
-        request_id=read_ctx.caller.approach.request_id,
+        request_id=read_ctx.caller.request.request_id,
         database=pulse.database,
         workers=workers,
         chains={env.value: state for env, state in pulse.chains.items()},

@@ -37,17 +37,17 @@ class AccessTokens:
     config: MarketConfig
     clock: Clock
 
-    async def holder(self, text: str, approach: CallRequest) -> Caller:
+    async def holder(self, text: str, request: CallRequest) -> Caller:
         """Return the caller of this token. Raises Unauthenticated if it is invalid."""
         token, now = read_token(token_key(self.config.pepper), text), self.clock.now()
         if token is None or token.expires_at <= now.timestamp() or not is_valid(token, await self._facts(token), now):
             raise Unauthenticated(BAD_TOKEN, hint=NEW_TOKEN, code="invalid_token")
-        return _caller(token, approach)
+        return _caller(token, request)
 
-    def former(self, text: str, approach: CallRequest) -> Caller | None:
+    def former(self, text: str, request: CallRequest) -> Caller | None:
         """Return the caller of this token, even if it has expired; None if it never was valid."""
         token = read_token(token_key(self.config.pepper), text)
-        return None if token is None else _caller(token, approach)
+        return None if token is None else _caller(token, request)
 
     async def _facts(self, token: Token) -> TokenSubject | None:
         name = f"token:{token.agent_id}:{token.key_id or ''}"
@@ -83,5 +83,5 @@ def _read(tx: Tx, agent_id: str, key_id: str | None) -> TokenSubject | None:
     return TokenSubject(agent.id, agent.status is AgentStatus.ACTIVE, agent.auth_epoch, facts)
 
 
-def _caller(token: Token, approach: CallRequest) -> Caller:
-    return Caller(token.agent_id, token.key_id, Env(token.env), token.scopes, approach, epoch=token.epoch)
+def _caller(token: Token, request: CallRequest) -> Caller:
+    return Caller(token.agent_id, token.key_id, Env(token.env), token.scopes, request, epoch=token.epoch)

@@ -29,43 +29,43 @@ OPERATOR_HINT = "Send the operator's secret as X-Admin-Token."
 BAD_KEY = "the API key is unknown, revoked, expired, or its agent is not active"
 
 
-async def identify(approach: CallRequest, store: Store, caches: Caches, config: MarketConfig, clock: Clock) -> Caller:
-    """Identify the caller of an approach.
+async def identify(request: CallRequest, store: Store, caches: Caches, config: MarketConfig, clock: Clock) -> Caller:
+    """Identify the caller of a request.
 
     Bad credentials are refused even if the operation needs none. Raises InvalidRequest and Unauthenticated.
     """
-    if approach.credential and approach.argument_key and approach.credential != approach.argument_key:
+    if request.credential and request.argument_key and request.credential != request.argument_key:
         raise InvalidRequest(
             "this connection carries a key already",
             param="api_key",
             hint="Leave the api_key argument out, or connect without a key.",
         )
-    secret = approach.credential or approach.argument_key
-    if secret is None and not approach.is_anonymous:
-        return await signer_of(approach, store, config, clock)
+    secret = request.credential or request.argument_key
+    if secret is None and not request.is_anonymous:
+        return await signer_of(request, store, config, clock)
     caller = (
-        Caller(None, None, None, (), approach)
+        Caller(None, None, None, (), request)
         if secret is None
-        else await _keyholder(secret, approach, store, caches, config, clock)
+        else await _keyholder(secret, request, store, caches, config, clock)
     )
-    _check_digest(approach)
+    _check_digest(request)
     return caller
 
 
 async def _keyholder(
-    secret: str, approach: CallRequest, store: Store, caches: Caches, config: MarketConfig, clock: Clock
+    secret: str, request: CallRequest, store: Store, caches: Caches, config: MarketConfig, clock: Clock
 ) -> Caller:
     if is_token(secret):
-        return await AccessTokens(store, caches, config, clock).holder(secret, approach)
+        return await AccessTokens(store, caches, config, clock).holder(secret, request)
     facts = await key_facts(secret, store, caches, config.pepper)
     if facts is None or not facts.usable or (facts.expires_at and facts.expires_at <= clock.now()):
         raise Unauthenticated(BAD_KEY)
-    return Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, approach)
+    return Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, request)
 
 
-def _check_digest(approach: CallRequest) -> None:
+def _check_digest(request: CallRequest) -> None:
     """Refuse a body that does not match its Content-Digest, whatever the caller (RFC 9530)."""
-    fault = None if approach.request is None else digest_fault(approach.request)
+    fault = None if request.http is None else digest_fault(request.http)
     if fault is not None:
         raise InvalidRequest(
             fault, param="Content-Digest", hint="Send the body as it was digested, or no Content-Digest."
@@ -78,26 +78,26 @@ async def still_opens(caller: Caller, store: Store, caches: Caches, config: Mark
         row = await store.read(lambda tx: tx.get(AgentRow, caller.agent))
         return row is not None and row.status is AgentStatus.ACTIVE and row.public_key == caller.proof.public_key
     try:
-        await identify(caller.approach, store, caches, config, clock)
+        await identify(caller.request, store, caches, config, clock)
     except Unauthenticated:
         return False
     return True
 
 
 async def former_caller(
-    approach: CallRequest, store: Store, caches: Caches, config: MarketConfig, clock: Clock
+    request: CallRequest, store: Store, caches: Caches, config: MarketConfig, clock: Clock
 ) -> Caller | None:
     """Return the caller of a key, token or signature, even if it is no longer valid.
 
     None without a key or with an unknown one.
     """
-    secret = approach.credential or approach.argument_key
-    if secret is None and not approach.is_anonymous:
-        return await signer_of(approach, store, config, clock, former=True)
+    secret = request.credential or request.argument_key
+    if secret is None and not request.is_anonymous:
+        return await signer_of(request, store, config, clock, former=True)
     if secret is not None and is_token(secret):
-        return AccessTokens(store, caches, config, clock).former(secret, approach)
+        return AccessTokens(store, caches, config, clock).former(secret, request)
     facts = None if secret is None else await key_facts(secret, store, caches, config.pepper)
-    return None if facts is None else Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, approach)
+    return None if facts is None else Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, request)
 
 
 def authorise(op: Operation, caller: Caller, config: MarketConfig) -> None:
@@ -106,7 +106,7 @@ def authorise(op: Operation, caller: Caller, config: MarketConfig) -> None:
     Raises Unauthenticated and Forbidden.
     """
     if op.auth == "admin":
-        need_operator(caller.approach, config)
+        need_operator(caller.request, config)
     if op.auth == "key" and caller.agent_id is None:
         raise Unauthenticated(NO_KEY)
     if op.auth == "signed" and caller.proof is None:
@@ -124,11 +124,11 @@ def need_scope(caller: Caller, *scopes: str) -> None:
         raise Forbidden(f"this key lacks the scope {needed}", scope=needed)
 
 
-def need_operator(approach: CallRequest, config: MarketConfig) -> None:
+def need_operator(request: CallRequest, config: MarketConfig) -> None:
     """Refuse a caller without the operator's secret; refuse every caller if no secret is set."""
     if config.operator_secret is None:
         raise Forbidden(f"{NO_OPERATOR}, and this market has none", hint="The operator sets EMPORION_OPERATOR_SECRET.")
-    given = (approach.admin_token or "").encode()
+    given = (request.admin_token or "").encode()
     if not compare_digest(given, config.operator_secret.encode()):
         raise Unauthenticated(NO_OPERATOR, hint=OPERATOR_HINT)
 

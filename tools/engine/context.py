@@ -61,7 +61,7 @@ class CallRequest:
     progress: "Callable[[float, float], Awaitable[None]] | None" = field(
         default=None, repr=False
     )  # called while waiting, with elapsed and total seconds
-    request: HttpRequest | None = None  # the raw request, if it has a signature or a Content-Digest
+    http: HttpRequest | None = None  # the raw request, if it has a signature or a Content-Digest
     letter: A2aMessageRef | None = None  # for an order over A2A
     body_bytes: int = 0  # size of the request's body
     is_continuation: bool = False  # a further call in one request: the first call has used up the signature
@@ -69,12 +69,12 @@ class CallRequest:
     @property
     def is_anonymous(self) -> bool:
         """True if the connection itself has neither a credential nor a signature."""
-        return self.credential is None and not (self.request is not None and self.request.signed)
+        return self.credential is None and not (self.http is not None and self.http.signed)
 
     def with_body(self, body: bytes) -> "CallRequest":
         """Return a copy with the raw body, for signature and digest checks."""
-        request = None if self.request is None else replace(self.request, body=body)
-        return replace(self, request=request, body_bytes=len(body))
+        http = None if self.http is None else replace(self.http, body=body)
+        return replace(self, http=http, body_bytes=len(body))
 
     def without_keys(self) -> "CallRequest":
         return replace(self, credential=None, argument_key=None)
@@ -96,7 +96,7 @@ class Caller:
     key_id: str | None
     env: Env | None
     scopes: tuple[str, ...]
-    approach: CallRequest
+    request: CallRequest
     proof: Proof | None = None
     epoch: int | None = None  # the agent's auth epoch at login, if the call has an access token
 

@@ -75,9 +75,7 @@ class Market:
         """The rate limit windows counted in this process."""
         return self.counting.windows
 
-    async def call(
-        self, op: Operation, raw_arguments: Given, approach: CallRequest, key: str | None = None
-    ) -> Response:
+    async def call(self, op: Operation, raw_arguments: Given, request: CallRequest, key: str | None = None) -> Response:
         """Run an operation for a caller; return a record or an error, never raise.
 
         `given` may be a callable; it is only invoked after authentication and rate limiting.
@@ -86,35 +84,35 @@ class Market:
         caller: Caller | None = None
         began = self.world.clock.monotonic()
         try:
-            caller, quota = await self._admit(op, approach)
+            caller, quota = await self._admit(op, request)
             raise_if_exceeded(quota)
             answer = await self._perform(op, raw_arguments, caller, key)
         except MarketError as error:
-            answer = self._refused(op, error, approach) if caller else self.refuse_anonymous(error, approach)
+            answer = self._refused(op, error, request) if caller else self.refuse_anonymous(error, request)
             await self._consume_signature_after_refusal(caller, error)
             if op.may_revoke_caller_key and key is not None and isinstance(answer.refusal, Unauthenticated):
-                answer = await self._replay_for_revoked_key(op, raw_arguments, approach, key, answer)
+                answer = await self._replay_for_revoked_key(op, raw_arguments, request, key, answer)
         except StorageError as error:
-            log.warning("storage", operation=op.name, error=type(error).__name__, request_id=approach.request_id)
-            answer = self.refuse(busy(error), approach)
+            log.warning("storage", operation=op.name, error=type(error).__name__, request_id=request.request_id)
+            answer = self.refuse(busy(error), request)
         except Exception:
-            log.exception("fault", operation=op.name, request_id=approach.request_id)
-            answer = self.refuse(InternalError("something went wrong on our side"), approach)
-        self._log_call(op, answer, approach, caller, began)
+            log.exception("fault", operation=op.name, request_id=request.request_id)
+            answer = self.refuse(InternalError("something went wrong on our side"), request)
+        self._log_call(op, answer, request, caller, began)
         return answer.told_to(None if caller is None else caller.agent_id, quota)
 
-    def refuse(self, error: MarketError, approach: CallRequest) -> Response:
+    def refuse(self, error: MarketError, request: CallRequest) -> Response:
         """Return an error as an Answer; surfaces also use it before they know the operation."""
-        record = error.record(approach.request_id, self.config.docs_url)
+        record = error.record(request.request_id, self.config.docs_url)
         return Response(error.status, encode({"error": record}), record, error)
 
     async def stream(
-        self, op: Operation, raw_arguments: Given, approach: CallRequest, *, head_only: bool = False
+        self, op: Operation, raw_arguments: Given, request: CallRequest, *, head_only: bool = False
     ) -> AsyncGenerator[Any, None] | Response:
         """Open a streaming operation; return its records or a refusal (`headless`: no document)."""
         caller: Caller | None = None
         try:
-            caller, quota = await self._admit(op, approach)
+            caller, quota = await self._admit(op, request)
             raise_if_exceeded(quota)
             arguments = self._arguments(op, raw_arguments)
             if head_only and op.document is not None:
@@ -122,15 +120,15 @@ class Market:
             opened: AsyncGenerator[Any, None] = await op.run(self.read_ctx(arguments, caller), arguments)
             return opened
         except MarketError as error:
-            return self._refused(op, error, approach) if caller else self.refuse_anonymous(error, approach)
+            return self._refused(op, error, request) if caller else self.refuse_anonymous(error, request)
         except StorageError as error:
-            return self.refuse(busy(error), approach)
+            return self.refuse(busy(error), request)
 
-    async def _admit(self, op: Operation, approach: CallRequest) -> tuple[Caller, RateLimitStatus | None]:
-        approach = approach.without_keys() if op.auth == "signed" else approach
-        caller = await identify(approach, self.store, self.caches, self.config, self.world.clock)
+    async def _admit(self, op: Operation, request: CallRequest) -> tuple[Caller, RateLimitStatus | None]:
+        request = request.without_keys() if op.auth == "signed" else request
+        caller = await identify(request, self.store, self.caches, self.config, self.world.clock)
         authorise(op, caller, self.config)
-        refuse_on_low_disk(op, approach, self.health)
+        refuse_on_low_disk(op, request, self.health)
         if caller.proof is not None:
             await reject_replayed(self.store, caller, self.world.clock.now())
         await self.touches.note_call(self.store, caller, self.world.clock.now())
@@ -139,7 +137,7 @@ class Market:
         return caller, await self._count(op, caller)
 
     async def _count(self, op: Operation, caller: Caller) -> RateLimitStatus:
-        rate = op.rate if op.paid_rate is None or caller.approach.payment is None else op.paid_rate
+        rate = op.rate if op.paid_rate is None or caller.request.payment is None else op.paid_rate
         return await self.counting.of_caller(rate, self._allowance(rate), caller)
 
     def _allowance(self, rate: Rate) -> RateLimit:
@@ -147,77 +145,77 @@ class Market:
             return replace(ALLOWANCES[rate], calls=self.config.limits.registrations_per_hour)
         return ALLOWANCES[rate]
 
-    def refuse_anonymous(self, error: MarketError, approach: CallRequest) -> Response:
+    def refuse_anonymous(self, error: MarketError, request: CallRequest) -> Response:
         """Refuse an unauthenticated call and count it by address; over the rate limit with 429."""
         if not self.config.limits.enforced:
-            return self.refuse(error, approach)
-        quota = self.counting.of_address(Rate.ANONYMOUS_FAILURES, approach.ip)
-        return self.refuse(exceeded_error(quota) or error, approach).with_quota(quota)
+            return self.refuse(error, request)
+        quota = self.counting.of_address(Rate.ANONYMOUS_FAILURES, request.ip)
+        return self.refuse(exceeded_error(quota) or error, request).with_quota(quota)
 
-    async def identify_viewer(self, approach: CallRequest) -> Caller:
+    async def identify_viewer(self, request: CallRequest) -> Caller:
         """Return the caller of a page that is no operation but is shown to some callers only."""
-        caller = await identify(approach, self.store, self.caches, self.config, self.world.clock)
+        caller = await identify(request, self.store, self.caches, self.config, self.world.clock)
         await self._consume_signature(caller)
         return caller
 
-    async def count_protocol_request(self, approach: CallRequest) -> Response | None:
+    async def count_protocol_request(self, request: CallRequest) -> Response | None:
         """Count a request that calls no operation, such as tools/list; return a 429 Answer or None."""
         if not self.config.limits.enforced:
             return None
-        caller = await self._known(approach)
+        caller = await self._known(request)
         if caller is None:
-            return self._beyond(self.counting.of_address(Rate.PROTOCOL_REQUESTS, approach.ip), approach)
+            return self._beyond(self.counting.of_address(Rate.PROTOCOL_REQUESTS, request.ip), request)
         return self._beyond(
-            await self.counting.of_caller(Rate.PROTOCOL_REQUESTS, ALLOWANCES[Rate.PROTOCOL_REQUESTS], caller), approach
+            await self.counting.of_caller(Rate.PROTOCOL_REQUESTS, ALLOWANCES[Rate.PROTOCOL_REQUESTS], caller), request
         )
 
-    def read_document(self, approach: CallRequest) -> Response | None:
+    def read_document(self, request: CallRequest) -> Response | None:
         """Count a request for a document against its address; return a 429 Answer or None."""
         if not self.config.limits.enforced:
             return None
-        return self._beyond(self.counting.of_address(Rate.PROTOCOL_REQUESTS, approach.ip), approach)
+        return self._beyond(self.counting.of_address(Rate.PROTOCOL_REQUESTS, request.ip), request)
 
-    async def refuse_unread_body(self, approach: CallRequest, body_bytes: int) -> Response | None:
+    async def refuse_unread_body(self, request: CallRequest, body_bytes: int) -> Response | None:
         """Refuse a large body unread if the caller is unknown and its address over the rate limit."""
         if body_bytes <= READ_FOR_ALL or not self.config.limits.enforced:
             return None
-        rate = self.counting.spent_by(approach.ip)
-        if rate is None or await self._known(approach) is not None:
+        rate = self.counting.spent_by(request.ip)
+        if rate is None or await self._known(request) is not None:
             return None
-        return self._beyond(self.counting.of_address(rate, approach.ip), approach)
+        return self._beyond(self.counting.of_address(rate, request.ip), request)
 
-    def _beyond(self, quota: RateLimitStatus, approach: CallRequest) -> Response | None:
+    def _beyond(self, quota: RateLimitStatus, request: CallRequest) -> Response | None:
         """Return the refusal of a request over its rate limit; None within the limit."""
         error = exceeded_error(quota)
-        return None if error is None else self.refuse(error, approach).with_quota(quota)
+        return None if error is None else self.refuse(error, request).with_quota(quota)
 
-    async def _known(self, approach: CallRequest) -> Caller | None:
+    async def _known(self, request: CallRequest) -> Caller | None:
         """Identify a caller by a valid credential; return None without one."""
         try:
-            caller = await identify(approach, self.store, self.caches, self.config, self.world.clock)
+            caller = await identify(request, self.store, self.caches, self.config, self.world.clock)
         except (MarketError, StorageError):
             return None
         return None if caller.agent_id is None else caller
 
-    async def require_credential(self, approach: CallRequest) -> Response | None:
+    async def require_credential(self, request: CallRequest) -> Response | None:
         """Return the refusal of an unauthenticated caller; None for an authenticated one."""
         try:
-            caller = await identify(approach, self.store, self.caches, self.config, self.world.clock)
+            caller = await identify(request, self.store, self.caches, self.config, self.world.clock)
             await reject_replayed(self.store, caller, self.world.clock.now())
             if caller.agent_id is None:
                 raise Unauthenticated(NO_KEY)
         except MarketError as error:
-            return self.refuse_anonymous(error, approach)
+            return self.refuse_anonymous(error, request)
         except StorageError as error:
-            return self.refuse(busy(error), approach)
+            return self.refuse(busy(error), request)
         return None
 
     async def _replay_for_revoked_key(
-        self, op: Operation, raw_arguments: Given, approach: CallRequest, key: str, refused: Response
+        self, op: Operation, raw_arguments: Given, request: CallRequest, key: str, refused: Response
     ) -> Response:
         """Replay the stored answer of a call that revoked its own key; otherwise return `refused`."""
         with suppress(MarketError, StorageError):
-            caller = await former_caller(approach, self.store, self.caches, self.config, self.world.clock)
+            caller = await former_caller(request, self.store, self.caches, self.config, self.world.clock)
             if caller is None:
                 return refused
             arguments = self._arguments(op, raw_arguments)
@@ -258,7 +256,7 @@ class Market:
         if op.safe and caller.proof is not None:
             await self._consume_signature(caller)
         if op.outside_transaction:
-            return self._answer(op, await op.run(read_ctx, arguments), caller.approach)
+            return self._answer(op, await op.run(read_ctx, arguments), caller.request)
         waits = op.is_ready is not None and arguments.__dict__["wait_seconds"] > 0
         if waits and op.safe:
             return await self._waited(op, arguments, read_ctx, op.run)
@@ -279,7 +277,7 @@ class Market:
     async def _written(self, op: Operation, arguments: Arguments, read_ctx: ReadContext, key: str | None) -> Response:
         """Return the answer of one unit of work, or the stored answer of the same call."""
         caller = read_ctx.caller
-        rehearsing = caller.approach.dry_run and not op.safe
+        rehearsing = caller.request.dry_run and not op.safe
         repeat = None if rehearsing else key_for(op, arguments, caller, read_ctx.env, key)
         if repeat is not None:
             kept = await self.store.read(lambda tx: replay(tx, repeat, read_ctx.now))
@@ -306,7 +304,7 @@ class Market:
         """Return what `run` reads once there is something new, or when the time is up."""
         look = lambda now: self.store.read(lambda tx: run(self._context(tx, now), arguments))  # noqa: E731 - reads as what it is
         again = partial(self.read_ctx, arguments, read_ctx.caller)
-        return self._answer(op, await wait(op, arguments, read_ctx, look, again), read_ctx.caller.approach)
+        return self._answer(op, await wait(op, arguments, read_ctx, look, again), read_ctx.caller.request)
 
     def _unit(
         self,
@@ -323,27 +321,27 @@ class Market:
         if kept:
             return kept
         ctx = self._context(tx, read_ctx)
-        answer = self._answer(op, op.run(ctx, arguments, *found), read_ctx.caller.approach)
+        answer = self._answer(op, op.run(ctx, arguments, *found), read_ctx.caller.request)
         if repeat and answer.error is None:
             keep(tx, repeat, answer, read_ctx.now, self.world.dice)
         refuse_overfull(ctx)
         return answer
 
-    def _answer(self, op: Operation, record: Any, approach: CallRequest) -> Response:
+    def _answer(self, op: Operation, record: Any, request: CallRequest) -> Response:
         """Return a record as an answer; if it is an error, what was written is still committed."""
         if isinstance(record, MarketError):
-            return self._refused(op, record, approach)
-        record = without_secrets(record) if approach.dry_run and not op.safe else record
+            return self._refused(op, record, request)
+        record = without_secrets(record) if request.dry_run and not op.safe else record
         asks: type[MarketError] | None = getattr(record, "asks", None)
         if asks is None:
             return Response(op.status, encode(record))
         terms = asks(record.why)
-        return Response(terms.status, encode(record), terms.record(approach.request_id, self.config.docs_url))
+        return Response(terms.status, encode(record), terms.record(request.request_id, self.config.docs_url))
 
-    def _refused(self, op: Operation, error: MarketError, approach: CallRequest) -> Response:
+    def _refused(self, op: Operation, error: MarketError, request: CallRequest) -> Response:
         if self.checks_errors and not isinstance(error, (*op.errors, *COMMON)):
             raise AssertionError(f"{op.name} does not declare {type(error).__name__}") from error
-        return self.refuse(error, approach)
+        return self.refuse(error, request)
 
     def read_ctx(self, arguments: Arguments, caller: Caller) -> ReadContext:
         """Return what this caller's call may use while no unit of work is open."""
@@ -369,18 +367,18 @@ class Market:
         return TxContext(tx, self.world, self.config, read_ctx.caller, read_ctx.env, read_ctx.now, self.operations)
 
     def _log_call(
-        self, op: Operation, answer: Response, approach: CallRequest, caller: Caller | None, began: float
+        self, op: Operation, answer: Response, request: CallRequest, caller: Caller | None, began: float
     ) -> None:
         if op.safe and not answer.refused and not self.notes.allow(self.world.clock.monotonic()):
             return
         log.info(
             "call",
             operation=op.name,
-            surface=approach.surface,
+            surface=request.surface,
             status=answer.status,
             ms=round((self.world.clock.monotonic() - began) * 1000),
             code=answer.error and answer.error["code"],
-            request_id=approach.request_id,
+            request_id=request.request_id,
             agent_id=caller and caller.agent_id,
             replayed=answer.replayed,
             unsaid=self.notes.dropped(),

@@ -79,7 +79,7 @@ async def violations(read_ctx: ReadContext, schema: str | None, value: Json, siz
         return ()
     if not is_expensive(schema, size):
         return checker_for(schema).violations(value)
-    asked = read_ctx.world.checks.violations(schema, value, by=read_ctx.caller.agent_id or read_ctx.caller.approach.ip)
+    asked = read_ctx.world.checks.violations(schema, value, by=read_ctx.caller.agent_id or read_ctx.caller.request.ip)
     return await in_time(asked, "checking this document against its schema")
 
 

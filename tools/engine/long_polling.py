@@ -45,5 +45,5 @@ async def wait(
 
 
 async def _tell(read_ctx: ReadContext, elapsed: float, total: float) -> None:
-    if read_ctx.caller.approach.progress is not None:
-        await read_ctx.caller.approach.progress(elapsed, total)
+    if read_ctx.caller.request.progress is not None:
+        await read_ctx.caller.request.progress(elapsed, total)

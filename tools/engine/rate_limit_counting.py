@@ -28,7 +28,7 @@ class RateLimitCounter:
     async def of_caller(self, rate: Rate, allowance: RateLimit, caller: Caller) -> RateLimitStatus:
         """Count a call by key and agent, or by address; return the quota with less remaining."""
         if allowance.per_address or caller.agent_id is None:
-            return await self._take(rate, allowance, bucket_of(caller.approach.ip))
+            return await self._take(rate, allowance, bucket_of(caller.request.ip))
         if allowance.per_agent:
             return await self._take(rate, allowance, caller.agent_id)
         quota = await self._take(rate, allowance, caller.key_id or caller.agent_id)

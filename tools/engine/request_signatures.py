@@ -45,25 +45,25 @@ AGAIN = "Sign the request anew: another created, or a nonce. With the same Idemp
 
 
 async def signer_of(
-    approach: CallRequest, store: Store, config: MarketConfig, clock: Clock, *, former: bool = False
+    request: CallRequest, store: Store, config: MarketConfig, clock: Clock, *, former: bool = False
 ) -> Caller:
     """Return the caller whose key signed the request.
 
     With `former`, also an agent that is no longer active. Raises Unauthenticated if the signature is invalid.
     """
-    request = approach.request
-    assert request is not None
+    http = request.http
+    assert http is not None
     try:
-        claim = read_claim(request)
-        check_cover(claim, request)
+        claim = read_claim(http)
+        check_cover(claim, http)
         row = await store.read(partial(agent_named, keyid=claim.keyid))
-        if not (row and (former or row.status is AgentStatus.ACTIVE) and _signed(row, claim, request, config)):
-            raise _mismatch(claim, request, config)
+        if not (row and (former or row.status is AgentStatus.ACTIVE) and _signed(row, claim, http, config)):
+            raise _mismatch(claim, http, config)
         check_time(claim, clock.now().timestamp())
     except BadSignature as bad:
         raise _refused(bad.message, bad.reason, FORM) from None
-    use = None if request.repeatable or approach.is_continuation else claim.use
-    return Caller(row.id, None, _env(request), (EVERYTHING,), approach, Proof(row.public_key, use))
+    use = None if http.repeatable or request.is_continuation else claim.use
+    return Caller(row.id, None, _env(http), (EVERYTHING,), request, Proof(row.public_key, use))
 
 
 async def reject_replayed(store: Store, caller: Caller, now: datetime) -> None:

@@ -51,10 +51,10 @@ def has_room_to_accept(ctx: TxContext, seller_id: str) -> bool:
     return left >= NEEDED_FOR_OUTPUT or _is_first_party(ctx.tx, seller_id)
 
 
-def refuse_on_low_disk(op: Operation, approach: CallRequest, pulse: HealthSnapshot) -> None:
+def refuse_on_low_disk(op: Operation, request: CallRequest, pulse: HealthSnapshot) -> None:
     """Refuse large writes while the disk is nearly full; calls that end work may be larger."""
     most = MAX_ON_LOW_DISK[op.ends_work]
-    if pulse.disk_low and not op.safe and approach.body_bytes > most:
+    if pulse.disk_low and not op.safe and request.body_bytes > most:
         raise TooBusy(
             f"the disk of this market is nearly full: until there is room a call that writes may bring {most} bytes",
             hint="Send less, or the same call again later.",

@@ -76,18 +76,18 @@ class LoginCheck:
     why: str = INVALID_CLIENT
 
 
-async def grant(market: Market, login: TokenRequest, approach: CallRequest) -> TokenResponse:
+async def grant(market: Market, login: TokenRequest, request: CallRequest) -> TokenResponse:
     """Issue an access token.
 
     Raises OAuthRefusal, TooBusy, and RateLimited over the rate limit.
     """
     try:
-        return await _grant(market, login, approach)
+        return await _grant(market, login, request)
     except StorageError as error:
         raise busy(error) from None
 
 
-async def _grant(market: Market, login: TokenRequest, approach: CallRequest) -> TokenResponse:
+async def _grant(market: Market, login: TokenRequest, request: CallRequest) -> TokenResponse:
     client = await (_by_key(market, login) if login.assertion is None else _by_assertion(market, login))
     env, scopes = granted(login.scope, client.env, client.scopes)
     check_resources(login.resources, market.config.urls)
@@ -103,9 +103,7 @@ async def _grant(market: Market, login: TokenRequest, approach: CallRequest) -> 
     if client.ends_at is not None:
         ends = min(ends, int(client.ends_at.timestamp()))
     token = Token(client.agent_id, env, scopes, client.key_id, entry.epoch, ends)
-    await market.touches.note_call(
-        market.store, Caller(client.agent_id, client.key_id, Env(env), scopes, approach), now
-    )
+    await market.touches.note_call(market.store, Caller(client.agent_id, client.key_id, Env(env), scopes, request), now)
     return TokenResponse(
         token=write_token(token_key(market.config.pepper), token),
         seconds=ends - int(now.timestamp()),

@@ -188,7 +188,7 @@ def _new_job(
     units: int,
 ) -> JobRow:
     """Make the job's row with a copy of the listing's terms, so that later changes do not apply."""
-    buyer, letter = ctx.tx.get(AgentRow, ctx.agent), ctx.caller.approach.letter
+    buyer, letter = ctx.tx.get(AgentRow, ctx.agent), ctx.caller.request.letter
     assert buyer is not None
     return JobRow(
         id=ctx.new_id("job_"),

@@ -65,7 +65,7 @@ class SeenPurchase:
 
 def acting_for(read_ctx: ReadContext, tx: Tx, agent_id: str | None) -> TxContext:
     """Return a context that acts for the buyer, or for no agent."""
-    caller = Caller(agent_id, None, read_ctx.env, ("*",), read_ctx.caller.approach)
+    caller = Caller(agent_id, None, read_ctx.env, ("*",), read_ctx.caller.request)
     return TxContext(
         tx, read_ctx.world, read_ctx.config, caller, read_ctx.env, read_ctx.world.clock.now(), read_ctx.operations
     )

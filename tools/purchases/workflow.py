@@ -137,7 +137,7 @@ async def _still_there(read_ctx: ReadContext, seen: SeenPurchase) -> None:
 
 def has_gone(read_ctx: ReadContext) -> bool:
     """Check whether the client has disconnected."""
-    gone = read_ctx.caller.approach.client_disconnected
+    gone = read_ctx.caller.request.client_disconnected
     return gone is not None and gone()
 
 

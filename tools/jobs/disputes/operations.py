@@ -116,7 +116,7 @@ def submit_verdict(ctx: TxContext, arguments: SubmitVerdict) -> Dispute | Market
     refused = _refused(seen, seat, arguments, ctx.now)
     if refused is not None:
         return refused
-    if seat.status is SeatStatus.PENDING and not ctx.caller.approach.dry_run:  # the outcome reveals the other votes
+    if seat.status is SeatStatus.PENDING and not ctx.caller.request.dry_run:  # the outcome reveals the other votes
         words = {"outcome": arguments.outcome, "rationale": arguments.rationale}
         seen = vote(ctx, seen, seat, words | {"content_warnings": orjson.dumps(warned).decode()})
     return _record(ctx, seen)
