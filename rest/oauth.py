@@ -15,8 +15,8 @@ import structlog
 from rest.headers import Headers, of_quota
 from rest.routes import ApproachOf, ClientGone, Receive, Scope, Send, read_body, reply
 from tools.engine import oauth
+from tools.engine.caller import Surface
 from tools.engine.client_assertions import TYPE
-from tools.engine.context import Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import Unauthenticated
 from tools.engine.oauth import OAuthRefusal

@@ -15,10 +15,11 @@ from rest.headers import QUOTA, documented, headers_named
 from rest.links import SCHEMAS, links_of
 from rest.webhooks import webhook_entries
 from tools import error_catalogue as catalogue
+from tools.engine.caller import Surface
 from tools.engine.config import MarketConfig
-from tools.engine.context import Surface
 from tools.engine.errors import (
     COMMON,
+    AsksPayment,
     Forbidden,
     HeadersTooLarge,
     HostNotAllowed,
@@ -347,8 +348,7 @@ def _error_schema() -> Schema:
 
 def _asks(kind: type) -> Refusal | None:
     """Return the error that is sent with a record of terms; None for other records."""
-    asks: Refusal | None = getattr(kind, "asks", None)
-    return asks
+    return kind.asks if issubclass(kind, AsksPayment) else None
 
 
 class _Untitled(GenerateJsonSchema):

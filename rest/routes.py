@@ -14,7 +14,7 @@ from rest.deprecation import with_deprecation_headers
 from rest.headers import Headers, etag, matches, of_answer, version_tag
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
 from rest.x402_http import as_x402, watch_disconnect
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
 from tools.engine.idempotency import Response

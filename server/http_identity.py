@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from tools.engine.access_tokens import is_token
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.ports import RandomSource
 from tools.engine.rate_limits import bare_address
 from tools.kernel.http_signatures import READ, HttpRequest

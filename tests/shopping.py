@@ -241,6 +241,6 @@ async def opened_shop(trade: Trade, **offer: Any) -> Shop:
     relay = Relay(trade.evm, trade.evm.person())
     world, node = trade.market.market.world, Node()
     chains = {Env.TEST: WatchedChain(world.chains[Env.TEST], node)}
-    trade.market.market.world = replace(world, chains=chains, facilitators={Env.TEST: relay})
+    trade.market.market.services.world = replace(world, chains=chains, facilitators={Env.TEST: relay})
     wallet = trade.evm.person(100 * PRICE, gas=False)
     return Shop(trade, seller, await trade.listing(seller, **offer), relay, wallet, node)

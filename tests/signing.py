@@ -11,7 +11,7 @@ import orjson
 from nacl.signing import SigningKey
 
 from tests.market import BASE_URL, Agent
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.registry import Operation
 from tools.kernel.http_signatures import HttpRequest
 

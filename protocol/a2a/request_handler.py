@@ -22,9 +22,10 @@ from protocol.a2a.send_message import MessageSender
 from protocol.a2a.streams import Streams
 from protocol.a2a.tasks import Tasks
 from tools.engine.authentication import NO_KEY
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.errors import Unauthenticated
+from tools.engine.protocol_requests import identify_viewer
 from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
 
@@ -132,7 +133,7 @@ class MarketRequestHandler(RequestHandler):
         return self.extended_old if call.old else self.extended
 
     async def _identified(self, request: CallRequest) -> None:
-        caller = await self.market.identify_viewer(request)
+        caller = await identify_viewer(self.market, request)
         if caller.agent_id is None:
             raise Unauthenticated(NO_KEY)
 

@@ -39,9 +39,10 @@ from protocol.a2a.request_handler import MarketRequestHandler
 from protocol.a2a.sdk_bodies import CallState, Reply
 from protocol.http import challenged, read_body, replayed, send_json, send_refusal
 from tools.engine.access_tokens import is_token
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed, RouteNotFound
+from tools.engine.protocol_requests import count_protocol_request, refuse_unread_body, require_credential
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import MarketError
 from tools.kernel.strict_json import BadJson, MalformedJson
@@ -106,16 +107,16 @@ class A2aSurface:
         if raw is None:
             return
         call.request = call.request.with_body(raw)
-        if is_token(call.request.credential) and (closed := await self.market.require_credential(call.request)):
+        if is_token(call.request.credential) and (closed := await require_credential(self.market, call.request)):
             await send_refusal(send, closed, *challenged(closed, self.market.config, sent, PREFIX, tried=True))
             return
-        if refused := await self.market.refuse_unread_body(call.request, len(raw)):
+        if refused := await refuse_unread_body(self.market, call.request, len(raw)):
             await send_refusal(send, refused)
             return
         reply = Reply(send, call, UNREADABLE)
         try:
             body = _judged(scope, raw, call)
-            if not call.wanted and (refused := await self.market.count_protocol_request(call.request)):
+            if not call.wanted and (refused := await count_protocol_request(self.market, call.request)):
                 await send_refusal(send, refused)
                 return
             if await self.front.serve(scope, call, send):
@@ -127,7 +128,7 @@ class A2aSurface:
             if (
                 not call.reached
                 and call.wanted == []
-                and (refused := await self.market.count_protocol_request(call.request))
+                and (refused := await count_protocol_request(self.market, call.request))
             ):
                 await send_refusal(send, refused)
                 return

@@ -47,7 +47,7 @@ class Streams:
         status = job["status"]
         if STATES[job["status"]] in FINAL or (not on and _must_act(job)):
             return
-        while not self.market.notifier.closed:
+        while not self.market.services.notifier.closed:
             page = await self._page(since, call)
             if page is None:
                 return

@@ -18,6 +18,7 @@ from storage.vocabulary import Env
 from tools.engine.config import MarketConfig
 from tools.engine.errors import (
     COMMON,
+    AsksPayment,
     HeadersTooLarge,
     HostNotAllowed,
     InternalError,
@@ -321,8 +322,7 @@ def _explained(error: type[MarketError], operations: list[Operation]) -> str:
 
 
 def _asks(kind: type) -> type[MarketError] | None:
-    asks: type[MarketError] | None = getattr(kind, "asks", None)
-    return asks
+    return kind.asks if issubclass(kind, AsksPayment) else None
 
 
 def _index(calls: Calls, config: MarketConfig) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import CALL
 from protocol.mcp.wording import Wording
 from protocol.reserved_arguments import API_KEY, Reserved, extract
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.engine.errors import Forbidden, NotFound
 from tools.engine.idempotency import Response
 from tools.engine.registry import CATALOGUE

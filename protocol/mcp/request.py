@@ -7,7 +7,7 @@ from mcp.server.context import ServerRequestContext
 from starlette.types import Scope
 
 from protocol.mcp.toolsets import USUAL, View
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.kernel.errors import Json
 from tools.kernel.strict_json import BadJson
 

@@ -29,11 +29,12 @@ from protocol.mcp.texts import GUIDES, Texts, completion_of, instructions, promp
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import view_of
 from tools.engine.access_tokens import is_token
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed
 from tools.engine.idempotency import Response
 from tools.engine.oauth import CLOSED_MCP, OPEN_MCP
+from tools.engine.protocol_requests import count_protocol_request, refuse_unread_body, require_credential
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import MarketError
 from tools.kernel.strict_json import BadJson
@@ -111,7 +112,7 @@ class McpSurface:
         if (closed := await self._shut(scope, call_request)) is not None:
             await send_refusal(send, *closed)
             return
-        if refused := await self.market.refuse_unread_body(call_request, len(body)):
+        if refused := await refuse_unread_body(self.market, call_request, len(body)):
             await send_refusal(send, refused)
             return
         try:
@@ -123,7 +124,7 @@ class McpSurface:
             await self._refuse(send, call_request, wire.send_malformed(send, why))
             return
         tool = wire.called_tool(request)
-        if tool not in self.tools.schemas and (refused := await self.market.count_protocol_request(call_request)):
+        if tool not in self.tools.schemas and (refused := await count_protocol_request(self.market, call_request)):
             await send_refusal(send, refused)
             return
         arrived = McpRequest(scope, call_request, view, request, tool, bad)
@@ -136,7 +137,7 @@ class McpSurface:
         """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
         opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
         if (opening == CLOSED_MCP or is_token(call_request.credential)) and (
-            closed := await self.market.require_credential(call_request)
+            closed := await require_credential(self.market, call_request)
         ):
             tried = not call_request.is_anonymous
             return closed, *challenged(closed, self.market.config, scope["headers"], opening, tried=tried)
@@ -147,7 +148,7 @@ class McpSurface:
 
     async def _refuse(self, send: Send, call_request: CallRequest, answering: Coroutine[Any, Any, None]) -> None:
         """Count a malformed request and send its error, or a 429 beyond the rate limit."""
-        refused = await self.market.count_protocol_request(call_request)
+        refused = await count_protocol_request(self.market, call_request)
         if refused is None:
             await answering
         else:

@@ -18,7 +18,7 @@ from pydantic import Field
 from protocol.mcp.http import TASKS
 from protocol.mcp.request import Request, call_request_in, view_in
 from protocol.mcp.toolsets import View
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.kernel.errors import Json
 
 POLL_MS = 5_000

@@ -25,7 +25,7 @@ from protocol.reserved_arguments import (
 )
 from protocol.untrusted_markers import UntrustedMarkers
 from tools.discovery.tool_search import nearest
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import Forbidden, InvalidRequest, MalformedJson
 from tools.engine.idempotency import Response

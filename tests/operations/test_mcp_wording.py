@@ -15,7 +15,7 @@ from tests.surfaces.mcp_wire import ERAS, HANDSHAKE, MODERN, connected
 from tests.surfaces.wires import served
 from tests.trading import Trade
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 
 HIDING = Wording(frozenset({"hire", "get_dispute", "create_bounty"}))
 SERVED = frozenset(op.name for op in CATALOGUE.values() if Surface.MCP in op.surfaces)

@@ -18,7 +18,7 @@ from tests.requirements.probes import forget_wallet, write_row
 from tests.signing import approach
 from tests.trading import PRICE, Trade
 from tools.catalogue import CATALOGUE
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 
 CHANGES: dict[str, dict[str, Any]] = {
     "update_me": {"name": "Eve"},

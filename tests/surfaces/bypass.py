@@ -16,8 +16,8 @@ from tests.bidding import NEED
 from tests.market import Agent, TestMarket
 from tests.trading import OFFER, binding
 from tools.catalogue import CATALOGUE
+from tools.engine.caller import EVERYTHING, SCOPES
 from tools.engine.registry import Operation
-from tools.engine.scopes import EVERYTHING, SCOPES
 
 KEYED = [op for op in CATALOGUE.values() if op.auth == "key"]
 PRIVATE = frozenset(

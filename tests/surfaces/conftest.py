@@ -120,7 +120,7 @@ async def market(sqlite_url: str, opening: Opening, clock: FixedClock) -> Market
 @pytest.fixture
 async def limited(market: Market) -> Market:
     """The same market with rate limits."""
-    market.config = replace(market.config, limits=Limits())
+    market.services.config = replace(market.config, limits=Limits())
     return market
 
 

@@ -23,7 +23,7 @@ from tests.surfaces.a2a_app import (
     spelled,
 )
 from tests.surfaces.echoes import SAID, echoing
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.dispatch import Market
 from tools.engine.registry import CATALOGUE
 from tools.kernel.records import Ready

@@ -25,7 +25,7 @@ from tests.surfaces.a2a_app import (
     request,
 )
 from tests.surfaces.echoes import SAID, echoing
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.rate_limits import ALLOWANCES, Rate
 from tools.engine.registry import CATALOGUE

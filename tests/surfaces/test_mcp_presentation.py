@@ -24,7 +24,7 @@ from tests.surfaces.fences import unfenced, value_at
 from tests.surfaces.test_parity import run_over
 from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.events.payloads import PAYLOADS
 from tools.kernel.text_authors import OWN, Foreign, Payload
 

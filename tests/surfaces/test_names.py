@@ -33,7 +33,7 @@ from tests.naming import (
 )
 from tools.catalogue import CATALOGUE
 from tools.discovery.changelog import CHANGELOG
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.events.types import KINDS
 from tools.jobs.lifecycle import MOVES
 

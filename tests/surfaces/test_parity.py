@@ -28,7 +28,7 @@ from tests.surfaces.kinds import ITEMS, KINDS, said_of, unspoken
 from tests.surfaces.scripts import BUYER, SELLER, Script
 from tests.surfaces.wires import WIRES, served, wire
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.ports import Chain
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

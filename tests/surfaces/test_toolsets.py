@@ -9,7 +9,7 @@ import pytest
 from protocol.mcp.toolsets import CALL, CORE, FIND
 from tests.surfaces.echoes import echoing
 from tests.surfaces.mcp_wire import ERAS, MODERN, connected
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.dispatch import Market
 from tools.engine.registry import CATALOGUE
 

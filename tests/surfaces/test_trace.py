@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Opening
 from tests.market import TestMarket
 from tests.surfaces.wires import WIRES, served, wire
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import Response
 

@@ -31,7 +31,10 @@ async def newest_block(read_ctx: ReadContext) -> NewestBlock:
     chain = read_ctx.world.chains.get(read_ctx.env)
     if chain is None:
         return NewestBlock()
-    if _age(read_ctx, chain.last_head) > CURRENT_SECONDS and read_ctx.health.chains.get(read_ctx.env) != "down":
+    if (
+        _age(read_ctx, chain.last_head) > CURRENT_SECONDS
+        and read_ctx.services.health.chains.get(read_ctx.env) != "down"
+    ):
         await _look_again(chain)
     seen = chain.last_head
     if seen is None or _age(read_ctx, seen) > FRESH_HEAD_SECONDS:

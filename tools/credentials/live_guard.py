@@ -3,7 +3,8 @@
 from storage.tables import AgentRow, KeyRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, KeyStatus
-from tools.engine.context import Caller, TxContext
+from tools.engine.caller import Caller
+from tools.engine.context import TxContext
 from tools.engine.errors import Forbidden, Unauthenticated
 
 LIVE_KEY = "live_key"

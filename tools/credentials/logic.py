@@ -10,8 +10,8 @@ from storage.tables import KeyRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.credentials.errors import KeyLimit
+from tools.engine.caller import EVERYTHING
 from tools.engine.context import TxContext
-from tools.engine.scopes import EVERYTHING
 from tools.kernel.keys import KEY_ENTROPY_BYTES, api_key, key_hash, key_prefix
 
 USELESS_KEPT = 400  # the most recent revoked or expired keys that are kept, per agent and environment

@@ -16,12 +16,12 @@ from tools.credentials.live_guard import acting_agent, holds_test_key, need_live
 from tools.credentials.logic import check_room, forget_oldest, issue_key, usable
 from tools.credentials.records import ApiKey, ApiKeyCreated, ApiKeyPage
 from tools.engine.arguments import Arguments, Listed, OneLine
+from tools.engine.caller import Scope, beyond
 from tools.engine.context import TxContext
 from tools.engine.errors import Forbidden, InvalidCursor, NotFound
-from tools.engine.follow_up_steps import after_key
+from tools.engine.next_steps import after_key
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
-from tools.engine.scopes import Scope, beyond
 from tools.kernel.records import stamp, stamp_or_none
 
 Scopes = Annotated[

@@ -26,7 +26,7 @@ async def get_health(read_ctx: ReadContext, _: NoArguments) -> Health:
     Call it when calls fail with internal_error or chain_unavailable: it names the part that is down. A payment on the
     chain stays valid meanwhile.
     """
-    pulse = read_ctx.health
+    pulse = read_ctx.services.health
     if not pulse.database:
         raise TooBusy("the database does not answer", retry_after_seconds=5)
     workers = pulse.workers and pulse.taken_at is not None and read_ctx.now - pulse.taken_at <= STALE

@@ -51,7 +51,7 @@ async def get_stats(read_ctx: ReadContext, _: PublicRead) -> Stats:
     is searched for.
     """
     read = lambda tx: _stats(tx, read_ctx.env, read_ctx.now)  # noqa: E731 - reads as what it is
-    return await read_ctx.shared_results.of(f"stats {read_ctx.env}", lambda: read_ctx.store.scan(read))
+    return await read_ctx.services.shared_results.of(f"stats {read_ctx.env}", lambda: read_ctx.store.scan(read))
 
 
 class ReadFeed(Listed):

@@ -8,7 +8,9 @@ from hashlib import sha256
 from storage.tables import AgentRow
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import AgentStatus, Env
+from tools.engine.access_tokens import LIFE_SECONDS, Token, token_key, write_token
 from tools.engine.authentication import key_facts
+from tools.engine.caller import EVERYTHING, Caller, CallRequest
 from tools.engine.client_assertions import (
     MAX_ID_LENGTH,
     Assertion,
@@ -17,14 +19,11 @@ from tools.engine.client_assertions import (
     check_assertion,
     read_assertion,
 )
-from tools.engine.context import Caller, CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import busy
 from tools.engine.oauth import OAuthRefusal, audiences, check_resources, granted
 from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimitStatus, exceeded_error, take_shared
 from tools.engine.request_signatures import agent_named, insert_use
-from tools.engine.scopes import EVERYTHING
-from tools.engine.token_claims import LIFE_SECONDS, Token, token_key, write_token
 
 INVALID_CLIENT = "client_id names no active agent here, or the credential is not this agent's"
 
@@ -103,7 +102,9 @@ async def _grant(market: Market, login: TokenRequest, request: CallRequest) -> T
     if client.ends_at is not None:
         ends = min(ends, int(client.ends_at.timestamp()))
     token = Token(client.agent_id, env, scopes, client.key_id, entry.epoch, ends)
-    await market.touches.note_call(market.store, Caller(client.agent_id, client.key_id, Env(env), scopes, request), now)
+    await market.services.last_seen.note_call(
+        market.store, Caller(client.agent_id, client.key_id, Env(env), scopes, request), now
+    )
     return TokenResponse(
         token=write_token(token_key(market.config.pepper), token),
         seconds=ends - int(now.timestamp()),
@@ -119,7 +120,7 @@ async def _by_key(market: Market, login: TokenRequest) -> Client:
             "invalid_client",
             "send client_id and an API key as client_secret, or an assertion signed with the agent's key",
         )
-    facts = await key_facts(login.secret, market.store, market.caches, market.config.pepper)
+    facts = await key_facts(login.secret, market.services)
     agent_id = await _agent_of(market, login.client_id)
     now = market.world.clock.now()
     if (

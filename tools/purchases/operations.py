@@ -13,8 +13,9 @@ from tools.chain.wallet_proof import address_of
 from tools.chain.x402_payload import settle_body
 from tools.chain.x402_payments import BadPayment, Fault, Payment, fault_of, is_for, read_payment
 from tools.engine.arguments import Arguments, EnvChoice, PublicRead
-from tools.engine.context import Caller, ReadContext, Surface, TxContext
-from tools.engine.document_validation import StaleInput
+from tools.engine.caller import Caller, Surface
+from tools.engine.context import ReadContext, TxContext
+from tools.engine.documents import StaleInput
 from tools.engine.errors import InvalidRequest, NotImplementedHere, TooBusy
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation

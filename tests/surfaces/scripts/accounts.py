@@ -11,7 +11,7 @@ from storage.vocabulary import Env
 from tests.surfaces.scripts import BUYER, Script
 from tools.chain.wallet_proof import claim_message
 from tools.engine.arguments import Arguments
-from tools.engine.context import Caller, CallRequest, Surface
+from tools.engine.caller import Caller, CallRequest, Surface
 from tools.purchases.accounts import buyer_of
 from tools.purchases.logic import acting_for
 
