@@ -191,7 +191,7 @@ def make_tracing(settings: Settings, config: MarketConfig) -> "Tracing | None":
 def make_market(
     store: Store, world: World, config: MarketConfig, metrics: Metrics | None = None, tracing: "Tracing | None" = None
 ) -> Market:
-    """Return the market, whose calls, transactions and chain calls are observed by metrics and traces."""
+    """Return the market; metrics and traces observe its calls, transactions and chains."""
     observers = [one for one in (metrics, tracing) if one is not None]
     for observer in observers:
         world = replace(world, chains=watched_chains(world.chains, observer.chain_call))

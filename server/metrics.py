@@ -39,7 +39,7 @@ NAME = "emporion"
 
 
 class Metrics(Observer):
-    """The counters of one process, which observe its calls. Without METRICS there are none, at no cost."""
+    """The counters of one process, which observe its calls; without METRICS there are none."""
 
     def __init__(self, clock: Clock) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]

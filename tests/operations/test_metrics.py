@@ -9,14 +9,13 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from protocol.docs.skill import every_error
 from server.adapters.observed import watched_chains
 from server.metrics import Metrics, outcome_of
 from storage.vocabulary import Env
 from tests.market import OPERATOR_SECRET, TestClock
 from tests.receiver import Receiver
 from tests.serving import serving
-from tools.catalogue import CATALOGUE
+from tools.catalogue import CATALOGUE, every_error
 from tools.chain.transfer_verification import ChainDown
 from tools.engine.caller import Surface
 from tools.events.webhooks.rules import Attempted

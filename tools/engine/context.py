@@ -1,4 +1,4 @@
-"""What an operation can use while it runs: ReadContext without, TxContext inside a unit of work."""
+"""The contexts of operations: TxContext in a unit of work, ReadContext outside of one."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,7 +46,7 @@ class TxContext:
 
 @dataclass(frozen=True, slots=True)
 class ReadContext:
-    """What a call may use while no unit of work is open: the services and reads of the store."""
+    """The services and the caller of a call, while no unit of work is open."""
 
     services: Services
     caller: Caller

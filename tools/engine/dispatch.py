@@ -194,7 +194,7 @@ class Market:
         return response
 
     async def _replay_or_run(self, call: Call, key: str | None) -> Response:
-        """Return the stored response to the same call; otherwise gather data and run one unit of work."""
+        """Return the stored response to the same call; otherwise gather and run a unit of work."""
         op, read_ctx = call.op, call.read_ctx
         repeat = None if call.dry_run else key_for(op, call.arguments, call.caller, read_ctx.env, key)
         if repeat is not None:

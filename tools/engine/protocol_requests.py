@@ -35,7 +35,7 @@ async def require_credential(market: Market, request: CallRequest) -> Response |
 
 
 async def count_protocol_request(market: Market, request: CallRequest) -> Response | None:
-    """Count a request that calls no operation, such as tools/list; return a 429 response or None."""
+    """Count a request that calls no operation; return a 429 response or None."""
     if not market.config.limits.enforced:
         return None
     rate, rate_limits, caller = Rate.PROTOCOL_REQUESTS, market.services.rate_limits, await _known(market, request)

@@ -64,7 +64,7 @@ class Deprecated:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Policy:
-    """Who may call an operation, how often, and how it is refused."""
+    """The callers that an operation admits, its rate limits and its errors."""
 
     auth: Auth = "key"
     scopes_beside: tuple[str, ...] = ()  # a key needs all of these, beside one of `scope`
@@ -89,7 +89,7 @@ class Http:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Waiting:
-    """How a call gathers data before its unit of work, and waits after it."""
+    """The steps of a call before its unit of work (gather) and after it (wait)."""
 
     gather: Gather | None = None
     is_ready: Ready | None = None  # for calls that may wait: whether the record is worth an answer
@@ -98,7 +98,7 @@ class Waiting:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Description:
-    """What documents and clients are told about an operation."""
+    """Properties of an operation for documents and clients."""
 
     action: str | None = None  # its name in available_actions
     toolset: str = "market"
@@ -142,7 +142,7 @@ CATALOGUE: dict[str, Operation] = {}
 
 @dataclass(frozen=True, eq=False)
 class Declaration(Policy, Http, Waiting, Description):
-    """The options of an operation; what is None is derived from the method and the other options."""
+    """The options of an operation; None is derived from the method and other options."""
 
     route: str  # "METHOD /path"
     safe: bool | None = field(default=None, kw_only=True)
