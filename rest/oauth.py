@@ -13,7 +13,7 @@ import orjson
 import structlog
 
 from rest.headers import Headers, of_quota
-from rest.routes import ApproachOf, ClientGone, Receive, Scope, Send, read_body, reply
+from rest.routes import RequestOf, ClientGone, Receive, Scope, Send, read_body, reply
 from tools.engine import oauth
 from tools.engine.caller import Surface
 from tools.engine.client_assertions import TYPE
@@ -43,7 +43,7 @@ class OAuth:
     It runs behind the edge, which limits the size of bodies.
     """
 
-    def __init__(self, market: Market, request_of: ApproachOf) -> None:
+    def __init__(self, market: Market, request_of: RequestOf) -> None:
         self.market, self.request_of = market, request_of
         self.documents = _documents(market)
 

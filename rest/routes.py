@@ -26,7 +26,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-ApproachOf = Callable[[Scope, Surface], CallRequest]
+RequestOf = Callable[[Scope, Surface], CallRequest]
 
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature")
 ALIASES = {b".well-known/x402": b"v1/x402"}  # paths that x402 clients look for, and ours
@@ -79,7 +79,7 @@ class Rest:
     `request_of` reads the credentials from the request; the market does everything else.
     """
 
-    def __init__(self, market: Market, request_of: ApproachOf) -> None:
+    def __init__(self, market: Market, request_of: RequestOf) -> None:
         self.market, self.request_of = market, request_of
         self.table = Router([op for op in CATALOGUE.values() if Surface.REST in op.surfaces])
         self.versioned = {op.path for op in CATALOGUE.values() if "if_version" in op.input.model_fields}
