@@ -13,7 +13,7 @@ import orjson
 import structlog
 
 from rest.headers import Headers, of_quota
-from rest.routes import RequestOf, ClientGone, Receive, Scope, Send, read_body, reply
+from rest.routes import ClientGone, Receive, RequestOf, Scope, Send, read_body, reply
 from tools.engine import oauth
 from tools.engine.caller import Surface
 from tools.engine.client_assertions import TYPE
