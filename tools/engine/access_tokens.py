@@ -109,15 +109,13 @@ def is_valid(token: Token, facts: TokenSubject | None, now: datetime) -> bool:
     if token.key_id is None:
         return True
     key = facts.key
-    if key is None or not key.usable or (key.expires_at and key.expires_at <= now):
-        return False
-    return key.env == token.env and not beyond(key.scopes, token.scopes)
+    return key is not None and key.is_usable(now) and key.env == token.env and not beyond(key.scopes, token.scopes)
 
 
 def facts_of(key: KeyRow, agent: AgentRow) -> KeyFacts:
     """Return what an API key grants according to its rows."""
-    usable = key.status is KeyStatus.ACTIVE and agent.status is AgentStatus.ACTIVE
-    return KeyFacts(key.id, agent.id, Env(key.env), tuple(orjson.loads(key.scopes)), usable, key.expires_at)
+    active = key.status is KeyStatus.ACTIVE and agent.status is AgentStatus.ACTIVE
+    return KeyFacts(key.id, agent.id, Env(key.env), tuple(orjson.loads(key.scopes)), active, key.expires_at)
 
 
 def _read(tx: Tx, agent_id: str, key_id: str | None) -> TokenSubject | None:

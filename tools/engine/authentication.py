@@ -50,7 +50,7 @@ async def _keyholder(secret: str, request: CallRequest, services: Services) -> C
     if is_token(secret):
         return await holder_of(secret, request, services)
     facts = await key_facts(secret, services)
-    if facts is None or not facts.usable or (facts.expires_at and facts.expires_at <= services.world.clock.now()):
+    if facts is None or not facts.is_usable(services.world.clock.now()):
         raise Unauthenticated(BAD_KEY)
     return Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, request)
 

@@ -24,8 +24,11 @@ class KeyFacts:
     agent_id: str
     env: Env
     scopes: tuple[str, ...]
-    usable: bool
+    active: bool  # neither revoked nor of an agent that is not active
     expires_at: datetime | None
+
+    def is_usable(self, now: datetime) -> bool:
+        return self.active and not (self.expires_at and self.expires_at <= now)
 
 
 @dataclass(frozen=True, slots=True)

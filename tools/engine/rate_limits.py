@@ -172,15 +172,14 @@ def take_shared(tx: Tx, rate: Rate, allowance: RateLimit, bucket: str, now: date
     """Count one call in the database, in a window that all processes share."""
     name = f"{rate}:{bucket}"
     row = tx.get(RateWindowRow, name, lock=True)
+    if row is not None and _is_open(row, allowance, now):
+        tx.change(row, count=row.count + 1)
+        return judged(rate, allowance, row.count + 1, _seconds_left(row, allowance, now))
     if row is None:
         tx.add(RateWindowRow(bucket=name, began_at=now, count=1))
-        return judged(rate, allowance, 1, allowance.seconds)
-    ends = row.began_at + timedelta(seconds=allowance.seconds)
-    if not _is_open(row, allowance, now):
+    else:
         tx.change(row, began_at=now, count=1)
-        return judged(rate, allowance, 1, allowance.seconds)
-    tx.change(row, count=row.count + 1)
-    return judged(rate, allowance, row.count + 1, ceil((ends - now).total_seconds()))
+    return judged(rate, allowance, 1, allowance.seconds)
 
 
 def give_back_shared(tx: Tx, rate: Rate, bucket: str) -> None:
@@ -204,18 +203,15 @@ def take_shares(tx: Tx, asked: Sequence[Share], now: datetime) -> int | None:
 
     Returns the seconds to wait, or None if all were counted. An empty window accepts a share of any size.
     """
-    rows = [tx.get(RateWindowRow, share.name, lock=True) for share in sorted(asked, key=lambda one: one.name)]
-    waits = 0
-    found = [
-        (share, row, _used(row, share, now))
-        for share, row in zip(sorted(asked, key=lambda one: one.name), rows, strict=True)
+    rows = [(share, tx.get(RateWindowRow, share.name, lock=True)) for share in sorted(asked, key=lambda one: one.name)]
+    found = [(share, row, _used(row, share, now)) for share, row in rows]
+    waits = [
+        _seconds_left(row, share.allowance, now)
+        for share, row, used in found
+        if row is not None and used and used + share.by > share.allowance.calls
     ]
-    for share, row, used in found:
-        if row is not None and used and used + share.by > share.allowance.calls:
-            ends = row.began_at + timedelta(seconds=share.allowance.seconds)
-            waits = max(waits, ceil((ends - now).total_seconds()))
     if waits:
-        return waits
+        return max(waits)
     for share, row, used in found:
         if row is None:
             tx.add(RateWindowRow(bucket=share.name, began_at=now, count=share.by))
@@ -239,6 +235,10 @@ def _is_open(row: RateWindowRow, allowance: RateLimit, now: datetime) -> bool:
     A call that began slightly before the window but is counted later belongs to it too.
     """
     return abs(now - row.began_at) < timedelta(seconds=allowance.seconds)
+
+
+def _seconds_left(row: RateWindowRow, allowance: RateLimit, now: datetime) -> int:
+    return ceil((row.began_at + timedelta(seconds=allowance.seconds) - now).total_seconds())
 
 
 def judged(rate: Rate, allowance: RateLimit, calls: int, reset_seconds: int) -> RateLimitStatus:

@@ -13,7 +13,6 @@ from tools.engine.authentication import key_facts
 from tools.engine.caller import EVERYTHING, Caller, CallRequest
 from tools.engine.client_assertions import (
     MAX_ID_LENGTH,
-    Assertion,
     BadAssertion,
     asserted_by,
     check_assertion,
@@ -122,19 +121,17 @@ async def _by_key(market: Market, login: TokenRequest) -> Client:
         )
     facts = await key_facts(login.secret, market.services)
     agent_id = await _agent_of(market, login.client_id)
-    now = market.world.clock.now()
-    if (
-        facts is None
-        or facts.agent_id != agent_id
-        or not facts.usable
-        or (facts.expires_at and facts.expires_at <= now)
-    ):
+    if facts is None or facts.agent_id != agent_id or not facts.is_usable(market.world.clock.now()):
         raise OAuthRefusal("invalid_client", INVALID_CLIENT)
     return Client(facts.agent_id, facts.key_id, facts.env, facts.scopes, facts.expires_at, None, None)
 
 
 async def _by_assertion(market: Market, login: TokenRequest) -> Client:
-    assertion = _checked(login.assertion or "", market)
+    try:
+        assertion = read_assertion(login.assertion or "")
+        check_assertion(assertion, audiences(market.config.urls), market.world.clock.now().timestamp())
+    except BadAssertion as bad:
+        raise OAuthRefusal("invalid_client", str(bad)) from None
     row = await market.store.read(partial(agent_named, keyid=assertion.client))
     if (
         row is None
@@ -146,15 +143,6 @@ async def _by_assertion(market: Market, login: TokenRequest) -> Client:
         raise OAuthRefusal("invalid_client", "client_id is another than the assertion's iss")
     use = sha256(b"jti:" + assertion.jti.encode()).hexdigest()
     return Client(row.id, None, None, (EVERYTHING,), None, row.public_key, use)
-
-
-def _checked(text: str, market: Market) -> Assertion:
-    try:
-        assertion = read_assertion(text)
-        check_assertion(assertion, audiences(market.config.urls), market.world.clock.now().timestamp())
-    except BadAssertion as bad:
-        raise OAuthRefusal("invalid_client", str(bad)) from None
-    return assertion
 
 
 async def _agent_of(market: Market, client_id: str) -> str | None:
