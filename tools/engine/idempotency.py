@@ -1,4 +1,4 @@
-"""Answers of operations, and their storage, so that a retry with the same Idempotency-Key gets the same answer.
+"""Responses of operations, and their storage, so that a retry with the same Idempotency-Key gets the same one.
 
 A stored answer is written in the same unit of work as its effect; there is no in-progress mark. If a concurrent retry
 commits first, the insert raises Conflict, the unit of work runs again, finds the row and replays it.

@@ -24,10 +24,10 @@ OPERATORS_TOOLSET = "operator"  # not offered to agents
 OPERATORS = "the operator's, behind X-Admin-Token"
 Run = Callable[..., Any]
 Gather = Callable[[ReadContext, Any], Awaitable[Any]]
-Ready = Callable[[Any, Any], bool]
-Follow = Callable[..., Any]
+IsReady = Callable[[Any, Any], bool]
+Poll = Callable[..., Any]
 NextSteps = Callable[[TxContext, Any], list[base.Step]]
-Hurdles = Callable[[Any, Any], Iterator[Callable[[], object]]]
+Preconditions = Callable[[Any, Any], Iterator[Callable[[], object]]]
 NOTICE = timedelta(days=180)  # at least, between the announcement and the removal of an operation
 
 
@@ -70,7 +70,7 @@ class Policy:
     scopes_beside: tuple[str, ...] = ()  # a key needs all of these, beside one of `scope`
     paid_rate: Rate | None = None  # rate limit of calls with an x402 payment; None: takes no payment
     errors: tuple[type[MarketError], ...] = ()
-    preconditions: Hurdles | None = None  # its checks one by one, so that a refusal lists every failed one
+    preconditions: Preconditions | None = None  # its checks one by one, so that a refusal lists every failed one
     ends_work: bool = False  # pays, delivers, judges or frees space: never refused because the disk is low
     shows_secrets: bool = False  # the answer contains one-time secrets
     may_revoke_caller_key: bool = False  # may revoke the caller's key; a retry still gets the stored answer
@@ -92,8 +92,8 @@ class Waiting:
     """The steps of a call before its unit of work (gather) and after it (wait)."""
 
     gather: Gather | None = None
-    is_ready: Ready | None = None  # for calls that may wait: whether the record is worth an answer
-    poll: Follow | None = None  # for write-then-wait operations: builds the later answer from the first one
+    is_ready: IsReady | None = None  # for calls that may wait: whether the record is worth an answer
+    poll: Poll | None = None  # for write-then-wait operations: builds the later answer from the first one
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
