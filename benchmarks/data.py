@@ -21,7 +21,7 @@ from storage.tables import AgentRow, DocumentRow, FanoutRow, KeyRow, ListingRow,
 from storage.transaction import Tx
 from storage.vocabulary import Env, SettlementKind, SettlementStatus
 from tools.agents.logic import index_waiting
-from tools.engine.stored_documents import document
+from tools.engine.documents import document
 from tools.kernel.ids import new_id
 from tools.kernel.keys import api_key, key_hash, key_prefix
 from tools.listings.records import ListingStats

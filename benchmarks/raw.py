@@ -23,7 +23,7 @@ from storage.open import serve
 from storage.sqlite import READER, WRITER, SQLite
 from storage.transaction import Cursor
 from tools.catalogue import CATALOGUE
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.ports import World
 

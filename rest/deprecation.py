@@ -7,8 +7,7 @@ from email.utils import format_datetime
 from typing import Any
 
 from rest.headers import Headers
-from tools.engine.deprecation import Deprecated
-from tools.engine.registry import CATALOGUE, Operation
+from tools.engine.registry import CATALOGUE, Deprecated, Operation
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 CHANGELOG = "/v1/changelog"

@@ -13,10 +13,10 @@ import orjson
 import structlog
 
 from rest.headers import Headers, of_quota
-from rest.routes import ApproachOf, ClientGone, Receive, Scope, Send, read_body, reply
+from rest.routes import ClientGone, Receive, RequestOf, Scope, Send, read_body, reply
 from tools.engine import oauth
+from tools.engine.caller import Surface
 from tools.engine.client_assertions import TYPE
-from tools.engine.context import Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import Unauthenticated
 from tools.engine.oauth import OAuthRefusal
@@ -43,8 +43,8 @@ class OAuth:
     It runs behind the edge, which limits the size of bodies.
     """
 
-    def __init__(self, market: Market, approach_of: ApproachOf) -> None:
-        self.market, self.approach_of = market, approach_of
+    def __init__(self, market: Market, request_of: RequestOf) -> None:
+        self.market, self.request_of = market, request_of
         self.documents = _documents(market)
 
     def __contains__(self, path: str) -> bool:
@@ -67,15 +67,15 @@ class OAuth:
             await reply(send, 200, orjson.dumps(self.documents[path](base)), PUBLIC, JSON, method == "HEAD")
 
     async def _token(self, scope: Scope, receive: Receive, send: Send) -> None:
-        approach = self.approach_of(scope, Surface.REST)
+        request = self.request_of(scope, Surface.REST)
         try:
             body = await read_body(receive)
-            given = await grant(self.market, login_of(scope["headers"], body), approach)
+            given = await grant(self.market, login_of(scope["headers"], body), request)
         except ClientGone:
             return
         except OAuthRefusal as refusal:
-            log.info("login", error=refusal.error, request_id=approach.request_id)
-            counted = self.market.refuse_anonymous(Unauthenticated(refusal.description), approach)
+            log.info("login", error=refusal.error, request_id=request.request_id)
+            counted = self.market.refuse_anonymous(Unauthenticated(refusal.description), request)
             if counted.refusal is not None and counted.refusal.retryable:
                 await _wait(send, counted.refusal)
             else:
@@ -83,7 +83,7 @@ class OAuth:
         except MarketError as error:
             await _wait(send, error)
         else:
-            log.info("login", agent_id=given.agent_id, scope=given.scope, request_id=approach.request_id)
+            log.info("login", agent_id=given.agent_id, scope=given.scope, request_id=request.request_id)
             quota = of_quota(given.quota) if given.quota else []
             await reply(send, 200, _told(given), [*UNSEEN, *quota], JSON)
 

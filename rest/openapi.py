@@ -13,11 +13,12 @@ from rest.credentials import LOGIN, SECURITY, login_path, security_schemes
 from rest.headers import QUOTA, documented, headers_named
 from rest.links import SCHEMAS, links_of
 from rest.webhooks import webhook_entries
-from tools import error_catalogue as catalogue
+from tools.catalogue import every_error
+from tools.engine.caller import Surface
 from tools.engine.config import MarketConfig
-from tools.engine.context import Surface
 from tools.engine.errors import (
     COMMON,
+    AsksPayment,
     Forbidden,
     HeadersTooLarge,
     HostNotAllowed,
@@ -326,7 +327,7 @@ def _coded(errors: list[Refusal]) -> Schema:
 
 
 def _error_schema() -> Schema:
-    known = [error for name in catalogue.__all__ if hasattr(error := getattr(catalogue, name), "code")]
+    known = every_error()
     fields: Schema = {
         "type": {"enum": sorted({error.type for error in known})},
         "code": {"type": "string", "description": "names the error; each is described at docs"},
@@ -346,8 +347,7 @@ def _error_schema() -> Schema:
 
 def _asks(kind: type) -> Refusal | None:
     """Return the error that is sent with a record of terms; None for other records."""
-    asks: Refusal | None = getattr(kind, "asks", None)
-    return asks
+    return kind.asks if issubclass(kind, AsksPayment) else None
 
 
 def _relinked(schema: Any) -> Any:

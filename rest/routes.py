@@ -14,7 +14,7 @@ from rest.deprecation import with_deprecation_headers
 from rest.headers import Headers, etag, matches, of_answer, version_tag
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
 from rest.x402_http import as_x402, watch_disconnect
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
 from tools.engine.idempotency import Response
@@ -26,7 +26,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-ApproachOf = Callable[[Scope, Surface], CallRequest]
+RequestOf = Callable[[Scope, Surface], CallRequest]
 
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature")
 ALIASES = {b".well-known/x402": b"v1/x402"}  # paths that x402 clients look for, and ours
@@ -76,40 +76,40 @@ class Router:
 class Rest:
     """The REST application.
 
-    `approach_of` reads the credentials from the request; the market does everything else.
+    `request_of` reads the credentials from the request; the market does everything else.
     """
 
-    def __init__(self, market: Market, approach_of: ApproachOf) -> None:
-        self.market, self.approach_of = market, approach_of
+    def __init__(self, market: Market, request_of: RequestOf) -> None:
+        self.market, self.request_of = market, request_of
         self.table = Router([op for op in CATALOGUE.values() if Surface.REST in op.surfaces])
         self.versioned = {op.path for op in CATALOGUE.values() if "if_version" in op.input.model_fields}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        approach = self.approach_of(scope, Surface.REST)
+        request = self.request_of(scope, Surface.REST)
         try:
             op, path = self._route(scope)
             if op.deprecated is not None:
                 send = with_deprecation_headers(send, op)
             body = await read_body(receive)
-            approach, given = approach.with_body(body), partial(given_in, op, path, scope, body)
+            request, given = request.with_body(body), partial(given_in, op, path, scope, body)
             if scope["query_string"] and is_dry_run(op, scope["query_string"]):
-                approach = replace(approach, dry_run=True)
+                request = replace(request, dry_run=True)
         except ClientGone:
             return
         except MarketError as error:
-            answer = self.market.refuse_anonymous(error, approach)
+            answer = self.market.refuse_anonymous(error, request)
             await self._send(scope, send, answer, _allow(error))
             return
         if op.streams:
-            await self._stream(op, given, approach, scope, receive, send)
+            await self._stream(op, given, request, scope, receive, send)
             return
         key = None if op.safe else idempotency_key(scope)
         if op.paid_rate is not None:
             async with watch_disconnect(receive) as gone:
-                answer = await self.market.call(op, given, replace(approach, client_disconnected=gone), key)
+                answer = await self.market.call(op, given, replace(request, client_disconnected=gone), key)
             await self._send(scope, send, *as_x402(answer))
             return
-        answer = await self.market.call(op, given, approach, key)
+        answer = await self.market.call(op, given, request, key)
         tag_of = version_tag if op.path in self.versioned else etag
         await self._send(scope, send, answer, [], tag_of, op.cache_seconds)
 
@@ -117,13 +117,13 @@ class Rest:
         self,
         op: Operation,
         given: Callable[[], dict[str, Json]],
-        approach: CallRequest,
+        request: CallRequest,
         scope: Scope,
         receive: Receive,
         send: Send,
     ) -> None:
         head_only = scope["method"] == "HEAD"
-        opened = await self.market.stream(op, given, approach, head_only=head_only)
+        opened = await self.market.stream(op, given, request, head_only=head_only)
         framing = EVENTS if op.document is None else DOCUMENT
         if isinstance(opened, Response):
             await self._send(scope, send, opened, [])

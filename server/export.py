@@ -25,9 +25,9 @@ from storage.vocabulary import AgentStatus, Env
 from tools.account.export_operations import document
 from tools.account.export_writer import Reader, gather_pages
 from tools.agents.logic import any_agent
-from tools.engine.context import Caller, CallRequest, ReadContext, Surface
+from tools.engine.caller import EVERYTHING, Caller, CallRequest, Surface
+from tools.engine.context import ReadContext
 from tools.engine.dispatch import Market
-from tools.engine.scopes import EVERYTHING
 from tools.jobs.sealing import marks_of
 from tools.jobs.snapshot import load_all
 from tools.jobs.stored_texts import INPUT
@@ -109,10 +109,7 @@ class OperatorsReader(Reader):
 def agent_document(market: Market, agent_id: str, env: Env) -> AsyncGenerator[bytes, None]:
     """Yield the export_me document of an agent; it contains only what the agent may see."""
     caller = Caller(agent_id, None, env, (EVERYTHING,), HERE)
-    read_ctx = ReadContext(
-        market.store, market.caches, market.health, market.notifier, market.shared_results, market.cpu_thread, market.searches,
-        market.world, market.config, caller, env, market.world.clock.now(), market.operations,
-    )  # fmt: skip
+    read_ctx = ReadContext(market.services, caller, env, market.world.clock.now())
     return gather_pages(document(OperatorsReader(read_ctx)))
 
 

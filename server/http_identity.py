@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from tools.engine.access_tokens import is_token
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.ports import RandomSource
 from tools.engine.rate_limits import bare_address
 from tools.kernel.http_signatures import READ, HttpRequest
@@ -16,7 +16,7 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{8,128}")
 CONTRADICTION = "an empty credential, or more than one"  # not a valid API key, so the call is refused
 
 
-def approach_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface], CallRequest]:
+def request_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface], CallRequest]:
     """Return a reader of requests; it believes forwarded addresses only from `trusted_proxies`."""
 
     def read(scope: Scope, surface: Surface) -> CallRequest:
@@ -29,7 +29,7 @@ def approach_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface
             credential=_credential(scope, surface, names),
             admin_token=_admin_token(headers) if surface is Surface.REST and b"x-admin-token" in names else None,
             payment=_payment(dict(headers)),
-            request=None if READ.isdisjoint(names) else _request(scope),
+            http=None if READ.isdisjoint(names) else _request(scope),
         )
 
     return read

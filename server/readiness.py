@@ -89,7 +89,7 @@ class Readiness:
         await self.market.store.write(lambda tx: write_and_forget(tx, name), "ready")
 
     def _workers(self) -> str:
-        ended = self.market.health.round_ended
+        ended = self.market.services.health.round_ended
         if ended is None:
             return "they have made no round yet"
         age = self.market.world.clock.monotonic() - ended

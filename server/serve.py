@@ -59,11 +59,11 @@ class Server(uvicorn.Server):
         """Finish the open requests and end, because new signatures with this key would be invalid."""
         self.key_replaced = self.should_exit = True
         if self.service.served is not None:
-            self.service.served.market.notifier.close()
+            self.service.served.market.services.notifier.close()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.service.served is not None:
-            self.service.served.market.notifier.close()
+            self.service.served.market.services.notifier.close()
         super().handle_exit(sig, frame)
 
 

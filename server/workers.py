@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 
 import structlog
 
@@ -23,9 +22,9 @@ from tools.agents.logic import index_waiting
 from tools.bounties.alerts import tell_of_bounties
 from tools.bounties.logic import expire_due_bounties
 from tools.chain.transfer_verification import ChainDown
-from tools.engine.arguments import NoArguments
 from tools.engine.batch import Place as Due
-from tools.engine.context import Caller, CallRequest, Surface, TxContext
+from tools.engine.caller import Caller, CallRequest, Surface
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.dispatch import Market
 from tools.engine.last_seen import write_touches
 from tools.engine.ports import Chain
@@ -92,8 +91,8 @@ class Workers:
     async def run_due(self) -> None:
         """Run the due steps that call no external services."""
         await self._round(apart=False)
-        self.market.health.rounds += 1
-        self.market.health.round_ended = self.market.world.clock.monotonic()
+        self.market.services.health.rounds += 1
+        self.market.services.health.round_ended = self.market.world.clock.monotonic()
 
     async def run_due_external(self) -> None:
         """Run the due steps that call external services."""
@@ -123,7 +122,7 @@ class Workers:
 
     async def check_health(self) -> None:
         """Check the database, the chains and the other steps; /health shows the results."""
-        pulse, market = self.market.health, self.market
+        pulse, market = self.market.services.health, self.market
         pulse.database = await self._database_answers()
         pulse.workers = market.store.alive and not any(
             step.failed for step in self.steps if step.run != self.check_health
@@ -219,19 +218,19 @@ class Workers:
         market = self.market
         now = market.world.clock.now()
         due = await market.store.read(lambda tx: tx.all(due_purchases, now=now, limit=PURCHASES))
-        place = market.read_ctx(NoArguments(), SYSTEM_CALLER)
-        looks = (follow_up(replace(place, env=Env(row.env)), row.id) for row in due)
+        now = market.world.clock.now()
+        looks = (follow_up(ReadContext(market.services, SYSTEM_CALLER, Env(row.env), now), row.id) for row in due)
         for fault in filter(None, await asyncio.gather(*looks, return_exceptions=True)):
             raise fault  # only after all other purchases were handled
         return len(due)
 
     async def write_touches(self) -> None:
-        taken = self.market.touches.drain()
+        taken = self.market.services.last_seen.drain()
         if taken:
             await self.market.store.write(lambda tx: write_touches(tx, taken), "touches")
 
     async def write_searches(self) -> None:
-        noted = self.market.searches.drain()
+        noted = self.market.services.searches.drain()
         if noted:
             await self.market.store.write(lambda tx: write_searches(tx, noted), "searches")
 
@@ -284,5 +283,4 @@ class Workers:
 
 def context_of(market: Market, tx: Tx) -> TxContext:
     """Return a context for work that no caller asked for."""
-    now: datetime = market.world.clock.now()
-    return TxContext(tx, market.world, market.config, SYSTEM_CALLER, Env.LIVE, now, market.operations)
+    return TxContext(tx, market.world, market.config, SYSTEM_CALLER, Env.LIVE, market.world.clock.now())

@@ -12,7 +12,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -72,6 +72,7 @@ class Store:
         self.closed = False
         self.counters = Counters()
         self.fault_hook: Probe | None = None  # fault injection: called by the writer around its COMMIT
+        self.around_write: Callable[[str], AbstractContextManager[object]] | None = None  # traces: around each unit
         self.listeners: list[Listener] = []  # called after a commit that notified agents; only a hint, the rows decide
         self.droppers: list[Dropper] = []  # caches: called with the stale names before answers go out
         self.writes: SimpleQueue[WorkItem | None] = SimpleQueue()
@@ -87,7 +88,10 @@ class Store:
         return all(worker.is_alive() for worker in (*self.writers, *self.readers))
 
     async def write(self, work: Callable[[Tx], T], name: str = "unit") -> T:
-        return await self._ask(self.writes, work, name)
+        if self.around_write is None:
+            return await self._ask(self.writes, work, name)
+        with self.around_write(name):
+            return await self._ask(self.writes, work, name)
 
     async def scan(self, read: Callable[[Tx], T]) -> T:
         self.counters.scans += 1

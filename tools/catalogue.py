@@ -1,8 +1,25 @@
-"""Imports every module of operations; CATALOGUE then lists the operations in the order of documents."""
+"""Imports every module of operations; CATALOGUE then lists the operations in the order of documents.
 
+every_error lists the errors, one class for each code:
+
+MarketError
+├── ValidationFailed      400  validation_error      the request is wrong
+├── AuthenticationFailed  401  authentication_error  no valid credentials
+├── PaymentProblem        402  payment_error         payment due, or a payment that is not valid (502: chain down)
+├── PermissionDenied      403  permission_error      valid credentials, but not allowed
+├── Missing               404  not_found             no such record for this caller
+├── TakenAlready          409  conflict              already taken
+├── WrongState            409  state_error           the state does not allow it
+├── RateLimited           429  rate_limited          too many calls
+├── NotImplementedHere    501  not_implemented       switched off here
+└── OurFault              500  internal_error        a fault of the market (503: too busy)
+"""
+
+from collections.abc import Iterator
 from importlib import import_module
 
 from tools.engine.registry import CATALOGUE
+from tools.kernel.errors import MarketError
 
 CONTENTS = (
     "discovery.market_operations",
@@ -59,3 +76,15 @@ CATALOGUE.clear()
 CATALOGUE.update(_ordered)
 
 __all__ = ["CATALOGUE"]
+
+
+def every_error() -> list[type[MarketError]]:
+    """Return all errors of the market that have a code, ordered by status and code."""
+    found = [one for one in _subclasses(MarketError) if hasattr(one, "code") and one.__module__.startswith("tools.")]
+    return sorted(found, key=lambda error: (error.status, error.code))
+
+
+def _subclasses(error: type[MarketError]) -> Iterator[type[MarketError]]:
+    for one in error.__subclasses__():
+        yield one
+        yield from _subclasses(one)

@@ -9,7 +9,7 @@ from starlette.types import Scope, Send
 from protocol.a2a.errors import invalid
 from protocol.a2a.sdk_bodies import CallState
 from protocol.http import send_json, send_refusal
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, NotFound, RouteNotFound
 from tools.engine.idempotency import Response
@@ -32,7 +32,7 @@ class AgentEndpoints:
         """Direct the call to an agent's endpoint; return the error if no such agent sells."""
         answer = await self.market.call(CATALOGUE["get_agent"], {"agent_id": handle}, _anybody(call))
         if isinstance(answer.refusal, NotFound):
-            return self.market.refuse(RouteNotFound(f"no agent {handle} has an endpoint here"), call.approach)
+            return self.market.refuse(RouteNotFound(f"no agent {handle} has an endpoint here"), call.request)
         if answer.refusal is not None:
             return answer
         call.seller = orjson.loads(answer.body)["id"]
@@ -55,7 +55,7 @@ class AgentEndpoints:
 
         Raises A2AError for another agent's listing. A missing listing is refused later, when it is ordered.
         """
-        answer = await self.market.call(CATALOGUE["get_listing"], {"listing_id": listing_id}, call.approach)
+        answer = await self.market.call(CATALOGUE["get_listing"], {"listing_id": listing_id}, call.request)
         call.further()
         if answer.refusal is not None and not isinstance(answer.refusal, (NotFound, InvalidRequest)):
             return answer
@@ -66,10 +66,10 @@ class AgentEndpoints:
     async def offered(self, call: CallState) -> Response:
         """Return the agent's listings in the caller's environment, on one page."""
         asked = {"seller": call.seller}
-        answer = await self.market.call(CATALOGUE["search_listings"], asked, call.approach)
+        answer = await self.market.call(CATALOGUE["search_listings"], asked, call.request)
         call.further()
         return answer
 
 
 def _anybody(call: CallState) -> CallRequest:
-    return replace(call.approach, credential=None, argument_key=None, request=None, dry_run=False)
+    return replace(call.request, credential=None, argument_key=None, http=None, dry_run=False)

@@ -48,7 +48,7 @@ async def guarded(call: CallState, work: Awaitable[T]) -> T:
     except (A2AError, MarketError):
         raise
     except Exception:
-        log.exception("fault", request_id=call.approach.request_id)
+        log.exception("fault", request_id=call.request.request_id)
         raise InternalError(message="something went wrong on our side") from None
 
 

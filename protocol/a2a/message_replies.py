@@ -13,7 +13,7 @@ from protocol.a2a.sdk_bodies import CallState
 from protocol.brief_view import briefly, in_brief
 from protocol.reserved_arguments import DRY_RUN_TOLD, TEST_KEY_LIMITS
 from tools.discovery.tool_search import nearest
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import Response
 from tools.engine.registry import Operation
@@ -51,13 +51,13 @@ class MessageReplies:
         if len(wanted) > 1:
             raise invalid("one message makes one call: send one data part {tool, arguments}", "parts")
         if call.refusal is not None:
-            return self.message(message, call, self.market.refuse_anonymous(call.refusal, call.approach).body)
+            return self.message(message, call, self.market.refuse_anonymous(call.refusal, call.request).body)
         return self._made(message, call, await self.called(*self.call_of(wanted[0]), call))
 
     async def called(self, op: Operation, arguments: dict[str, Json], call: CallState) -> RenderedReply:
         """Call an operation and return its record or error."""
         given = briefly(op, arguments, call.detail)
-        return self._shown(op, await self.market.call(op, given, call.approach, call.idempotency_key), call)
+        return self._shown(op, await self.market.call(op, given, call.request, call.idempotency_key), call)
 
     def record(self, asked: pb.Message, call: CallState, op: Operation, answer: Response, text: str = "") -> pb.Message:
         """Return an operation's response as a message, after an explaining text."""
@@ -71,8 +71,8 @@ class MessageReplies:
     def _shown(self, op: Operation, answer: Response, call: CallState) -> RenderedReply:
         """Return the response at the requested level of detail, with its metadata."""
         document = answer.body if answer.refused else in_brief(op, answer.body, call.detail).body
-        is_anonymous = call.approach.is_anonymous and not answer.refused
-        advised = is_anonymous and (op.shows_secrets or call.approach.argument_key is not None)
+        is_anonymous = call.request.is_anonymous and not answer.refused
+        advised = is_anonymous and (op.shows_secrets or call.request.argument_key is not None)
         marks = {"replayed": answer.replayed, "dryRun": answer.dry_run}
         told = {**{mark: True for mark, holds in marks.items() if holds}, **({"apiKey": KEY_ADVICE} if advised else {})}
         beside = {f"{self.market.config.brand}/{name}": value for name, value in told.items()}

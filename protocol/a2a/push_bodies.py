@@ -11,7 +11,7 @@ from google.protobuf.json_format import MessageToDict
 
 from protocol.a2a.sdk_bodies import CallState, restore, stash
 from protocol.a2a.task_view import View, forms_of
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.registry import Operation
 
 NO_APPROACH = CallRequest(Surface.A2A, "sender", "req_sender")

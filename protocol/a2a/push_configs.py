@@ -66,7 +66,7 @@ class Pushes:
         return await self._call(op, arguments, call)
 
     async def _call(self, op: Operation, arguments: dict[str, Any], call: CallState) -> dict[str, Json]:
-        answer = await self.market.call(op, arguments, call.further().approach)
+        answer = await self.market.call(op, arguments, call.further().request)
         if answer.refusal is not None:
             raise _refused(answer.refusal)
         record: dict[str, Json] = orjson.loads(answer.body)

@@ -22,9 +22,10 @@ from protocol.a2a.send_message import MessageSender
 from protocol.a2a.streams import Streams
 from protocol.a2a.tasks import Tasks
 from tools.engine.authentication import NO_KEY
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.errors import Unauthenticated
+from tools.engine.protocol_requests import identify_viewer
 from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
 
@@ -126,13 +127,13 @@ class MarketRequestHandler(RequestHandler):
                 "an agent's own card is whole; the market's at /a2a has an extended one"
             )
         try:
-            await guarded(call, self._identified(call.approach))
+            await guarded(call, self._identified(call.request))
         except MarketError as error:
             raise card_refused(error) from None
         return self.extended_old if call.old else self.extended
 
-    async def _identified(self, approach: CallRequest) -> None:
-        caller = await self.market.identify_viewer(approach)
+    async def _identified(self, request: CallRequest) -> None:
+        caller = await identify_viewer(self.market, request)
         if caller.agent_id is None:
             raise Unauthenticated(NO_KEY)
 

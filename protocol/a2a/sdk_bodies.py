@@ -16,7 +16,7 @@ from starlette.types import Message, Scope, Send
 
 from protocol.brief import DETAIL, FULL
 from protocol.reserved_arguments import API_KEY, IDEMPOTENCY_KEY, RESERVED, extract
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.engine.errors import InvalidRequest, MalformedJson
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.strict_json import (
@@ -47,7 +47,7 @@ MAX_DETAIL = 500  # characters of an error's data
 class CallState:
     """One request beside the SDK: its caller, its extracted data, and its response's documents."""
 
-    approach: CallRequest
+    request: CallRequest
     idempotency_key: str | None = None
     detail: str = FULL
     over_rpc: bool = True  # otherwise HTTP+JSON
@@ -70,7 +70,7 @@ class CallState:
 
     def further(self) -> "CallState":
         """Mark further calls for this request: the first one has consumed its signature."""
-        self.approach = replace(self.approach, is_continuation=True)
+        self.request = replace(self.request, is_continuation=True)
         return self
 
     def hold(self, document: bytes) -> str:
@@ -252,7 +252,7 @@ def _take_keys(holders: list[dict[str, Json]], call: CallState) -> None:
     try:
         given = [extract(found) for found in holders]
         key = _only(API_KEY, [found.api_key for found in given])
-        call.approach = replace(call.approach, argument_key=key, dry_run=any(found.dry_run for found in given))
+        call.request = replace(call.request, argument_key=key, dry_run=any(found.dry_run for found in given))
         repeats = [call.idempotency_key, *(found.idempotency_key for found in given)]
         call.idempotency_key = _only(IDEMPOTENCY_KEY, repeats)
         call.detail = _only(DETAIL, [found.detail for found in given]) or FULL

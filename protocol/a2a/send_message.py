@@ -22,7 +22,7 @@ from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.task_view import FINAL, STATES
 from protocol.a2a.tasks import Tasks, is_nobody
 from tools.engine.arguments import MAX_WAITED
-from tools.engine.context import A2aMessageRef
+from tools.engine.caller import A2aMessageRef
 from tools.engine.errors import InputSchemaMismatch, InvalidRequest, RateLimited
 from tools.engine.idempotency import Response
 from tools.engine.registry import CATALOGUE, Operation
@@ -106,7 +106,7 @@ class MessageSender:
     async def cancel(self, params: pb.CancelTaskRequest, call: CallState) -> pb.Task:
         """Cancel a job. Raises TaskNotCancelableError if its caller can no longer cancel it."""
         await self.tasks.read(params.id, call, 0)
-        answer = await self.market.call(CATALOGUE["cancel_job"], {"job_id": params.id}, call.further().approach)
+        answer = await self.market.call(CATALOGUE["cancel_job"], {"job_id": params.id}, call.further().request)
         if isinstance(answer.refusal, InvalidTransition):
             raise TaskNotCancelableError(data={"hint": answer.refusal.hint, **answer.refusal.details})
         if answer.refusal is not None:
@@ -118,8 +118,8 @@ class MessageSender:
     ) -> pb.Task | pb.Message:
         message, (order, seconds) = asked.message, self._waited(order)
         letter = A2aMessageRef(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
-        approach = replace(call.approach, letter=letter)
-        answer = await self.market.call(CATALOGUE["create_job"], order, approach, _key(message, call))
+        request = replace(call.request, letter=letter)
+        answer = await self.market.call(CATALOGUE["create_job"], order, request, _key(message, call))
         call.further()
         if answer.refusal is not None:
             return self._unhired(answer, order, asked, call)
@@ -150,8 +150,8 @@ class MessageSender:
             return await self.replies.answer(message, call)
         step = self._step(message, call, record)
         await self.pushes.begin(message.task_id, asked, call)
-        approach = replace(call.approach, payment="") if step.relayed else call.approach
-        answer = await self.market.call(step.operation, step.arguments, approach, _key(message, call))
+        request = replace(call.request, payment="") if step.relayed else call.request
+        answer = await self.market.call(step.operation, step.arguments, request, _key(message, call))
         if step.pays and answer.refusal is not None:
             return await self._unpaid(step, answer, asked, call)
         if answer.refused or answer.dry_run or answer.error is not None:

@@ -39,9 +39,10 @@ from protocol.a2a.request_handler import MarketRequestHandler
 from protocol.a2a.sdk_bodies import CallState, Reply
 from protocol.http import challenged, read_body, replayed, send_json, send_refusal
 from tools.engine.access_tokens import is_token
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed, RouteNotFound
+from tools.engine.protocol_requests import count_protocol_request, refuse_unread_body, require_credential
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import MarketError
 from tools.kernel.strict_json import BadJson, MalformedJson
@@ -64,12 +65,12 @@ UNREADABLE = orjson.dumps(build_rest_error_payload(InvalidParamsError(message=CA
 class A2aSurface:
     """The ASGI application for every path under /a2a.
 
-    The edge in front of it limits the size of bodies and assigns request ids. `approach_of` reads the caller's address
+    The edge in front of it limits the size of bodies and assigns request ids. `request_of` reads the caller's address
     and credential from a request.
     """
 
-    def __init__(self, market: Market, approach_of: Callable[[Scope, Surface], CallRequest]) -> None:
-        self.market, self.approach_of = market, approach_of
+    def __init__(self, market: Market, request_of: Callable[[Scope, Surface], CallRequest]) -> None:
+        self.market, self.request_of = market, request_of
         self.shops = AgentEndpoints(market)
         self.desk, reads = MarketRequestHandler(market, CATALOGUE.values()), ContextBuilder()
         self.front = FastPath(self.desk.sending.replies)
@@ -82,7 +83,7 @@ class A2aSurface:
         self.routes = [*rpc, *(route for route in http if isinstance(route, Route))]  # no Mount: it takes any path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        call = CallState(self.approach_of(scope, Surface.A2A), wire.header(scope, b"idempotency-key"))
+        call = CallState(self.request_of(scope, Surface.A2A), wire.header(scope, b"idempotency-key"))
         if (place := OF_AGENT.fullmatch(scope["path"])) is not None:
             scope = {**scope, "path": PREFIX + place[2]}
             if refused := await self.shops.enter(place[1], call):
@@ -100,22 +101,22 @@ class A2aSurface:
         try:
             route, scope = self._routed(wire.for_sdk(scope, call))
         except MarketError as error:
-            await send_refusal(send, self.market.refuse(error, call.approach))
+            await send_refusal(send, self.market.refuse(error, call.request))
             return
         raw = await read_body(receive)
         if raw is None:
             return
-        call.approach = call.approach.with_body(raw)
-        if is_token(call.approach.credential) and (closed := await self.market.require_credential(call.approach)):
+        call.request = call.request.with_body(raw)
+        if is_token(call.request.credential) and (closed := await require_credential(self.market, call.request)):
             await send_refusal(send, closed, *challenged(closed, self.market.config, sent, PREFIX, tried=True))
             return
-        if refused := await self.market.refuse_unread_body(call.approach, len(raw)):
+        if refused := await refuse_unread_body(self.market, call.request, len(raw)):
             await send_refusal(send, refused)
             return
         reply = Reply(send, call, UNREADABLE)
         try:
             body = _judged(scope, raw, call)
-            if not call.wanted and (refused := await self.market.count_protocol_request(call.approach)):
+            if not call.wanted and (refused := await count_protocol_request(self.market, call.request)):
                 await send_refusal(send, refused)
                 return
             if await self.front.serve(scope, call, send):
@@ -127,7 +128,7 @@ class A2aSurface:
             if (
                 not call.reached
                 and call.wanted == []
-                and (refused := await self.market.count_protocol_request(call.approach))
+                and (refused := await count_protocol_request(self.market, call.request))
             ):
                 await send_refusal(send, refused)
                 return
@@ -145,7 +146,7 @@ class A2aSurface:
         except Exception as fault:
             if reply.call.reached or reply.started:
                 raise
-            log.info("unreadable", error=type(fault).__name__, request_id=reply.call.approach.request_id)
+            log.info("unreadable", error=type(fault).__name__, request_id=reply.call.request.request_id)
             raise InvalidParamsError(message=CANNOT_BE_READ) from None
 
     def _routed(self, scope: Scope) -> tuple[Route, Scope]:

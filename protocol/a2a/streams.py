@@ -47,7 +47,7 @@ class Streams:
         status = job["status"]
         if STATES[job["status"]] in FINAL or (not on and _must_act(job)):
             return
-        while not self.market.notifier.closed:
+        while not self.market.services.notifier.closed:
             page = await self._page(since, call)
             if page is None:
                 return
@@ -76,7 +76,7 @@ class Streams:
         Raises InvalidRequestError if too many calls wait already.
         """
         asked = {"wait_seconds": WAITED_SECONDS, "limit": 100} | ({} if since is None else {"since": since})
-        answer = await self.market.call(CATALOGUE["list_events"], asked, call.further().approach)
+        answer = await self.market.call(CATALOGUE["list_events"], asked, call.further().request)
         breaks = call.old and not call.over_rpc  # there the SDK has no event for an error, and drops the connection
         if isinstance(answer.refusal, RateLimited) and not breaks:
             raise market_error(answer.refusal)

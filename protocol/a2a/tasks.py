@@ -40,7 +40,7 @@ class Tasks:
             if params.page_token:
                 raise invalid("there is no such page", "pageToken")
             return pb.ListTasksResponse(page_size=size)
-        answer = await self.market.call(read_tasks, _listed(params, size, call), call.approach)
+        answer = await self.market.call(read_tasks, _listed(params, size, call), call.request)
         if answer.refusal is not None:
             raise market_error(answer.refusal)
         page = orjson.loads(answer.body)
@@ -63,7 +63,7 @@ class Tasks:
             raise TaskNotFoundError(data={"hint": NEEDS_KEY})
         messages = MAX_MESSAGES if most is None else min(most, MAX_MESSAGES)
         asked = {"job_id": task_id, "messages": messages, "wait_seconds": wait_seconds}
-        answer = await self.market.call(read_task, asked, call.approach)
+        answer = await self.market.call(read_task, asked, call.request)
         if wait_seconds and isinstance(answer.refusal, RateLimited):
             raise answer.refusal
         if answer.refusal is not None:
@@ -95,7 +95,7 @@ class Tasks:
 
 def is_nobody(call: CallState) -> bool:
     """Return True for an anonymous caller, which has no jobs; the database need not be asked."""
-    return call.approach.is_anonymous and call.approach.argument_key is None
+    return call.request.is_anonymous and call.request.argument_key is None
 
 
 def _listed(params: pb.ListTasksRequest, size: int, call: CallState) -> dict[str, Any]:

@@ -12,12 +12,14 @@ from protocol.docs.changelog import changelog_text
 from protocol.docs.events import events_text
 from protocol.docs.lifecycle import lifecycle_text
 from protocol.docs.llms_full import full_text
-from protocol.docs.skill import duration, every_error, free_usdc, skill_source, skill_text
+from protocol.docs.skill import duration, free_usdc, skill_source, skill_text
 from protocol.mcp.server_json import server_json
 from storage.vocabulary import Env
+from tools.catalogue import every_error
 from tools.engine.config import MarketConfig
 from tools.engine.errors import (
     COMMON,
+    AsksPayment,
     HeadersTooLarge,
     HostNotAllowed,
     InternalError,
@@ -321,8 +323,7 @@ def _explained(error: type[MarketError], operations: list[Operation]) -> str:
 
 
 def _asks(kind: type) -> type[MarketError] | None:
-    asks: type[MarketError] | None = getattr(kind, "asks", None)
-    return asks
+    return kind.asks if issubclass(kind, AsksPayment) else None
 
 
 def _index(calls: Calls, config: MarketConfig) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class FastPath:
     async def _called(self, arrived: McpRequest, params: dict[str, Any], version: str) -> bytes:
         """Return the result of a call in the SDK's form, without parsing its record again."""
         call = Called(params["name"], params.get("arguments") or {}, arrived.repeat, arrived.view)
-        said = await self.tools.call(call, arrived.approach)
+        said = await self.tools.call(call, arrived.call_request)
         return said.to_json(version, self.identity)
 
     def _learning(self, key: ListKey, send: Send) -> Send:
@@ -92,7 +92,7 @@ class FastPath:
 def _list_key(method: str, version: str, arrived: McpRequest) -> ListKey:
     """Return everything that the answer depends on."""
     if method == TOOLS:
-        return method, version, arrived.view, arrived.approach.is_anonymous
+        return method, version, arrived.view, arrived.call_request.is_anonymous
     if method == DISCOVER:
         return method, version, arrived.view, False
     return method, version, View(), False

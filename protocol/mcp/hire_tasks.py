@@ -21,7 +21,7 @@ from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import CALL
 from protocol.mcp.wording import Wording
 from protocol.reserved_arguments import API_KEY, Reserved, extract
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.engine.errors import Forbidden, NotFound
 from tools.engine.idempotency import Response
 from tools.engine.registry import CATALOGUE
@@ -63,10 +63,10 @@ class HireTasks:
 
     async def begin(self, called: Called, asking: Asking) -> t.CallToolResult | dict[str, Any] | None:
         """Hire as a task; return the plain result if no task was made, None for other calls."""
-        at_once, approach = _at_once(called), asking.approach
-        if at_once is None or approach.is_anonymous:
+        at_once, call_request = _at_once(called), asking.call_request
+        if at_once is None or call_request.is_anonymous:
             return None
-        result = (await self.tools.call(at_once, approach)).result()
+        result = (await self.tools.call(at_once, call_request)).result()
         replayed, rehearsed = (
             f"{self.tools.telling.brand}/{word}" in (result.meta or {}) for word in ("replayed", "dry_run")
         )
@@ -75,26 +75,26 @@ class HireTasks:
         job = result.structured_content["job"]
         beside = ({"warnings": job["warnings"]} if job["warnings"] else {}) | ({"replayed": True} if replayed else {})
         with suppress(MCPError):  # the job is ordered, even if it cannot be read again
-            record = await self._record(job["id"], asking, replace(approach, is_continuation=True))
-            return created(self._task(record, asking, approach), self.tools.telling.named(**beside))
+            record = await self._record(job["id"], asking, replace(call_request, is_continuation=True))
+            return created(self._task(record, asking, call_request), self.tools.telling.named(**beside))
         return result
 
     async def read(self, task_id: str, asking: Asking) -> Task | None:
-        approach = self._approach(asking, task_id)
-        return self._task(await self._record(task_id, asking, approach), asking, approach)
+        call_request = self._call_request(asking, task_id)
+        return self._task(await self._record(task_id, asking, call_request), asking, call_request)
 
     async def answer(self, task: Task, responses: Mapping[str, Any], asking: Asking) -> None:
         """Make the call that belongs to an accepted form.
 
         A declined form changes nothing; tasks/cancel gives up the job.
         """
-        approach = self._further(asking, task)
-        ask = ask_of(await self._record(task.task_id, asking, approach))
+        call_request = self._further(asking, task)
+        ask = ask_of(await self._record(task.task_id, asking, call_request))
         if ask is None or ask.key not in responses:
             return
         response = t.ElicitResult.model_validate(responses[ask.key])
         if response.action == "accept":
-            answer = await self._change(ask.tool, ask.arguments(response.content), asking, approach)
+            answer = await self._change(ask.tool, ask.arguments(response.content), asking, call_request)
             if answer.error is not None:  # then the request stays as it was
                 raise self._refused(task.task_id, answer, asking)
 
@@ -104,20 +104,22 @@ class HireTasks:
         if answer.error is not None and not isinstance(answer.refusal, InvalidTransition):
             raise self._refused(task.task_id, answer, asking)
 
-    async def _change(self, tool: str, arguments: dict[str, Json], asking: Asking, approach: CallRequest) -> Response:
+    async def _change(
+        self, tool: str, arguments: dict[str, Json], asking: Asking, call_request: CallRequest
+    ) -> Response:
         if asking.view.readonly:
             error = Forbidden(f"{tool} changes something, and this address is for reading", hint="Call it at /mcp.")
-            return self.market.refuse_anonymous(error, approach)
-        return await self.market.call(CATALOGUE[tool], arguments, approach)
+            return self.market.refuse_anonymous(error, call_request)
+        return await self.market.call(CATALOGUE[tool], arguments, call_request)
 
-    async def _record(self, task_id: str, asking: Asking, approach: CallRequest) -> dict[str, Json]:
-        answer = await self.market.call(read_hire, {"job_id": task_id}, approach)
+    async def _record(self, task_id: str, asking: Asking, call_request: CallRequest) -> dict[str, Json]:
+        answer = await self.market.call(read_hire, {"job_id": task_id}, call_request)
         if answer.refusal is not None:
             raise self._refused(task_id, answer, asking)
         record: dict[str, Json] = orjson.loads(answer.body)
         return record
 
-    def _task(self, record: dict[str, Json], asking: Asking, approach: CallRequest) -> Task:
+    def _task(self, record: dict[str, Json], asking: Asking, call_request: CallRequest) -> Task:
         job = record["hired"]["job"]
         return Task(
             task_id=job["id"],
@@ -125,18 +127,18 @@ class HireTasks:
             created_at=job["created_at"],
             last_updated_at=job["updated_at"],
             message=self.tools.wording(asking.view).text(_told(record)),
-            inside=self._inside(record, asking, approach),
+            inside=self._inside(record, asking, call_request),
         )
 
-    def _inside(self, record: dict[str, Json], asking: Asking, approach: CallRequest) -> dict[str, Json]:
+    def _inside(self, record: dict[str, Json], asking: Asking, call_request: CallRequest) -> dict[str, Json]:
         if record["status"] == "completed":
-            return {"result": self._result(record, asking, approach)}
+            return {"result": self._result(record, asking, call_request)}
         if record["status"] == "input_required":
             ask = ask_of(record) if asking.elicits else None  # clients without forms see the tool's name in the message
             return {"inputRequests": {} if ask is None else {ask.key: ask.request(self.tools.wording(asking.view))}}
         return {}
 
-    def _result(self, record: dict[str, Json], asking: Asking, approach: CallRequest) -> Json:
+    def _result(self, record: dict[str, Json], asking: Asking, call_request: CallRequest) -> Json:
         """Return the result that `hire` would give now.
 
         A job that ended without a result is an error of the tool, without structuredContent.
@@ -144,26 +146,26 @@ class HireTasks:
         answer = Response(200, orjson.dumps(record["hired"]))
         detail = self._reserved(asking, record["hired"]["job"]["id"]).detail
         wording = self.tools.wording(asking.view)
-        result = self.tools.as_tool_result(self.tools.operations[HIRE], answer, approach, wording, detail).result()
+        result = self.tools.as_tool_result(self.tools.operations[HIRE], answer, call_request, wording, detail).result()
         if record["in_vain"]:
             result = result.model_copy(update={"is_error": True, "structured_content": None})
         frame = result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"structured_content"})
         return frame | ({} if result.structured_content is None else {"structuredContent": result.structured_content})
 
-    def _approach(self, asking: Asking, task_id: str) -> CallRequest:
-        """Return the caller's approach, with the key from the reserved member `api_key`."""
-        return replace(asking.approach, argument_key=self._reserved(asking, task_id).api_key)
+    def _call_request(self, asking: Asking, task_id: str) -> CallRequest:
+        """Return the caller's request, with the key from the reserved member `api_key`."""
+        return replace(asking.call_request, argument_key=self._reserved(asking, task_id).api_key)
 
     def _reserved(self, asking: Asking, task_id: str) -> Reserved:
         """Return the reserved arguments that came beside the task's id."""
         try:
             return extract({API_KEY: asking.api_key, DETAIL: asking.detail})
         except MarketError as error:
-            raise self._refused(task_id, self.market.refuse_anonymous(error, asking.approach), asking) from None
+            raise self._refused(task_id, self.market.refuse_anonymous(error, asking.call_request), asking) from None
 
     def _further(self, asking: Asking, task: Task) -> CallRequest:
-        """Return the approach for later calls, because the first one consumed the signature."""
-        return replace(self._approach(asking, task.task_id), is_continuation=True)
+        """Return the request for later calls, because the first one consumed the signature."""
+        return replace(self._call_request(asking, task.task_id), is_continuation=True)
 
     def _refused(self, task_id: str, answer: Response, asking: Asking) -> MCPError:
         """Return the refusal as a JSON-RPC error.

@@ -7,7 +7,7 @@ from mcp.server.context import ServerRequestContext
 from starlette.types import Scope
 
 from protocol.mcp.toolsets import USUAL, View
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.kernel.errors import Json
 from tools.kernel.strict_json import BadJson
 
@@ -25,7 +25,7 @@ class McpRequest:
     """
 
     scope: Scope
-    approach: CallRequest
+    call_request: CallRequest
     view: View
     request: Json
     tool: str | None
@@ -49,6 +49,6 @@ def view_in(request: Request) -> View:
     return USUAL if arrived is None else arrived.view
 
 
-def approach_in(request: Request) -> CallRequest:
+def call_request_in(request: Request) -> CallRequest:
     arrived = arrived_in(request)
-    return IN_PROCESS if arrived is None else arrived.approach
+    return IN_PROCESS if arrived is None else arrived.call_request

@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from protocol.mcp.wording import Wording
 from protocol.untrusted_markers import UntrustedMarkers, places_in
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.registry import CATALOGUE
 
@@ -81,7 +81,7 @@ def link_to(place: tuple[str, int], wording: Wording) -> t.ResourceLink:
 
 
 async def read_record(
-    uri: str, market: Market, approach: CallRequest, fences: UntrustedMarkers, wording: Wording
+    uri: str, market: Market, call_request: CallRequest, fences: UntrustedMarkers, wording: Wording
 ) -> t.ReadResourceResult | None:
     """Return the record of a URI; None if no template matches.
 
@@ -93,7 +93,7 @@ async def read_record(
         if arguments is None:
             continue
         op = CATALOGUE[template.operation]
-        answer = await market.call(op, arguments, approach)
+        answer = await market.call(op, arguments, call_request)
         if answer.refusal is not None:
             reason = (
                 f"Resource not found: {answer.refusal.message}. {OTHERWISE.format(operation=wording.name(op.name))}"

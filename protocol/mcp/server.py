@@ -22,18 +22,19 @@ from protocol.http import Header, challenged, read_body, replayed, send_refusal
 from protocol.mcp import http as wire
 from protocol.mcp.fast_path import FastPath
 from protocol.mcp.hire_tasks import HireTasks
-from protocol.mcp.request import McpRequest, Request, approach_in, arrived_in, view_in
+from protocol.mcp.request import McpRequest, Request, arrived_in, call_request_in, view_in
 from protocol.mcp.resources import TEMPLATES, read_record
 from protocol.mcp.tasks import Asking, Source, declares, install
 from protocol.mcp.texts import GUIDES, Texts, completion_of, instructions, prompt_messages, read_resource, resources
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import view_of
 from tools.engine.access_tokens import is_token
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed
 from tools.engine.idempotency import Response
 from tools.engine.oauth import CLOSED_MCP, OPEN_MCP
+from tools.engine.protocol_requests import count_protocol_request, refuse_unread_body, require_credential
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import MarketError
 from tools.kernel.strict_json import BadJson
@@ -72,19 +73,19 @@ class Extra:
 class McpSurface:
     """The ASGI application for /mcp and the paths below it, with or without a trailing slash.
 
-    The edge in front of it limits the size of bodies and assigns request ids. `approach_of` reads the caller's address
+    The edge in front of it limits the size of bodies and assigns request ids. `request_of` reads the caller's address
     and credential from a request; `allowed_hosts` are the accepted host[:port] texts, () if only the edge checks Host.
     """
 
     def __init__(
         self,
         market: Market,
-        approach_of: Callable[[Scope, Surface], CallRequest],
+        request_of: Callable[[Scope, Surface], CallRequest],
         texts: Texts,
         allowed_hosts: tuple[str, ...],
         extra: Extra | None = None,
     ) -> None:
-        self.market, self.approach_of, self.texts, self.extra = market, approach_of, texts, extra or Extra()
+        self.market, self.request_of, self.texts, self.extra = market, request_of, texts, extra or Extra()
         self.tools = Tools(market, CATALOGUE.values(), self.extra.tools)
         self.hires = HireTasks(self.tools)
         self.server = self._server()
@@ -102,52 +103,52 @@ class McpSurface:
         body = await read_body(receive)
         if body is None:
             return
-        approach = self.approach_of(scope, Surface.MCP).with_body(body)
+        call_request = self.request_of(scope, Surface.MCP).with_body(body)
         try:
             view = view_of(scope["path"].rstrip("/"), scope["query_string"], self.tools.toolsets)
         except MarketError as astray:
-            await send_refusal(send, self.market.refuse_anonymous(astray, approach))
+            await send_refusal(send, self.market.refuse_anonymous(astray, call_request))
             return
-        if (closed := await self._shut(scope, approach)) is not None:
+        if (closed := await self._shut(scope, call_request)) is not None:
             await send_refusal(send, *closed)
             return
-        if refused := await self.market.refuse_unread_body(approach, len(body)):
+        if refused := await refuse_unread_body(self.market, call_request, len(body)):
             await send_refusal(send, refused)
             return
         try:
             body, request, bad = wire.judged(body)
         except BadJson as unreadable:
-            await self._refuse(send, approach, wire.send_parse_error(send, unreadable))
+            await self._refuse(send, call_request, wire.send_parse_error(send, unreadable))
             return
         if why := wire.malformed(request):
-            await self._refuse(send, approach, wire.send_malformed(send, why))
+            await self._refuse(send, call_request, wire.send_malformed(send, why))
             return
         tool = wire.called_tool(request)
-        if tool not in self.tools.schemas and (refused := await self.market.count_protocol_request(approach)):
+        if tool not in self.tools.schemas and (refused := await count_protocol_request(self.market, call_request)):
             await send_refusal(send, refused)
             return
-        arrived = McpRequest(scope, approach, view, request, tool, bad)
+        arrived = McpRequest(scope, call_request, view, request, tool, bad)
         if (sending := await self.front.serve(arrived, send)) is None:
             return
         manager = self.streaming if tool in self.extra.calls or wire.may_wait(arrived) else self.plain
         await manager.handle_request(wire.for_sdk(arrived), replayed(body, receive), sending)
 
-    async def _shut(self, scope: Scope, approach: CallRequest) -> tuple[Response, *tuple[Header, ...]] | None:
+    async def _shut(self, scope: Scope, call_request: CallRequest) -> tuple[Response, *tuple[Header, ...]] | None:
         """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
         opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
-        if (opening == CLOSED_MCP or is_token(approach.credential)) and (
-            closed := await self.market.require_credential(approach)
+        if (opening == CLOSED_MCP or is_token(call_request.credential)) and (
+            closed := await require_credential(self.market, call_request)
         ):
-            tried = not approach.is_anonymous
+            tried = not call_request.is_anonymous
             return closed, *challenged(closed, self.market.config, scope["headers"], opening, tried=tried)
         if scope["method"] != "POST":
             error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
-            return (self.market.refuse(error, approach),)
+            return (self.market.refuse(error, call_request),)
         return None
 
-    async def _refuse(self, send: Send, approach: CallRequest, answering: Coroutine[Any, Any, None]) -> None:
+    async def _refuse(self, send: Send, call_request: CallRequest, answering: Coroutine[Any, Any, None]) -> None:
         """Count a malformed request and send its error, or a 429 beyond the rate limit."""
-        refused = await self.market.count_protocol_request(approach)
+        refused = await count_protocol_request(self.market, call_request)
         if refused is None:
             await answering
         else:
@@ -193,7 +194,7 @@ class McpSurface:
         return {**result, "instructions": instructions(self.tools.operations, self.tools.wording(view_in(ctx)))}
 
     async def _list_tools(self, request: Request, asked: Listing) -> t.ListToolsResult:
-        return t.ListToolsResult(tools=whole(self.tools.listed(approach_in(request), view_in(request)), asked))
+        return t.ListToolsResult(tools=whole(self.tools.listed(call_request_in(request), view_in(request)), asked))
 
     async def _call_tool(self, request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
         if asked.name in self.extra.calls:
@@ -205,8 +206,8 @@ class McpSurface:
             begun = await self.hires.begin(call, Asking(request))
             if begun is not None:
                 return begun
-        approach = replace(approach_in(request), progress=request.session.report_progress)
-        return (await self.tools.call(call, approach, bad)).result()
+        call_request = replace(call_request_in(request), progress=request.session.report_progress)
+        return (await self.tools.call(call, call_request, bad)).result()
 
     async def _list_resources(self, request: Request, asked: Listing) -> t.ListResourcesResult:
         return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.extra.resources], asked))
@@ -219,7 +220,7 @@ class McpSurface:
     async def _read_resource(self, request: Request, asked: t.ReadResourceRequestParams) -> t.ReadResourceResult:
         uri = str(asked.uri)
         found = self.extra.documents(uri) or await read_record(
-            uri, self.market, approach_in(request), self.tools.telling.fences, self.tools.wording(view_in(request))
+            uri, self.market, call_request_in(request), self.tools.telling.fences, self.tools.wording(view_in(request))
         )
         return found or read_resource(uri, self.texts)
 

@@ -16,9 +16,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import Field
 
 from protocol.mcp.http import TASKS
-from protocol.mcp.request import Request, approach_in, view_in
+from protocol.mcp.request import Request, call_request_in, view_in
 from protocol.mcp.toolsets import View
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.kernel.errors import Json
 
 POLL_MS = 5_000
@@ -79,8 +79,8 @@ class Asking:
     detail: Json = None
 
     @property
-    def approach(self) -> CallRequest:
-        return approach_in(self.request)
+    def call_request(self) -> CallRequest:
+        return call_request_in(self.request)
 
     @property
     def view(self) -> View:

@@ -25,7 +25,7 @@ from protocol.reserved_arguments import (
 )
 from protocol.untrusted_markers import UntrustedMarkers
 from tools.discovery.tool_search import nearest
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import Forbidden, InvalidRequest, MalformedJson
 from tools.engine.idempotency import Response
@@ -71,9 +71,9 @@ class Tools:
             return tool
         return tool.model_copy(update={"meta": self.telling.named(deprecated=op.deprecated.record)})
 
-    def listed(self, approach: CallRequest, view: View) -> list[t.Tool]:
+    def listed(self, call_request: CallRequest, view: View) -> list[t.Tool]:
         """Return the tools for this connection; without a credential, they take an `api_key`."""
-        return [*self._shown(view, approach.is_anonymous), *self.more]
+        return [*self._shown(view, call_request.is_anonymous), *self.more]
 
     def _view_of(self, view: View, is_anonymous: bool) -> list[t.Tool]:
         tools, wording = self.is_anonymous if is_anonymous else self.keyed, self.wording(view)
@@ -82,7 +82,7 @@ class Tools:
     def _wording(self, view: View) -> Wording:
         return Wording(frozenset(self.operations).difference(shown(view, self.operations.values())))
 
-    async def call(self, called: Called, approach: CallRequest, bad: BadJson | None = None) -> ToolResult:
+    async def call(self, called: Called, call_request: CallRequest, bad: BadJson | None = None) -> ToolResult:
         """Call an operation; an unknown name raises MCPError, every other refusal is a result."""
         wording = self.wording(called.view)
         if called.name not in self.keyed:
@@ -101,12 +101,12 @@ class Tools:
             if called.repeat is not None and reserved.idempotency_key not in (None, called.repeat):
                 raise InvalidRequest("one call came with two different values", param=IDEMPOTENCY_KEY)
         except MarketError as error:
-            return self.as_tool_result(op, self.market.refuse_anonymous(error, approach), approach, wording)
+            return self.as_tool_result(op, self.market.refuse_anonymous(error, call_request), call_request, wording)
         if reserved.api_key is not None or reserved.dry_run:
-            approach = replace(approach, argument_key=reserved.api_key, dry_run=reserved.dry_run)
+            call_request = replace(call_request, argument_key=reserved.api_key, dry_run=reserved.dry_run)
         arguments = briefly(op, reserved.arguments, reserved.detail)
-        answer = await self.market.call(op, arguments, approach, reserved.idempotency_key or called.repeat)
-        return self.as_tool_result(op, answer, approach, wording, reserved.detail)
+        answer = await self.market.call(op, arguments, call_request, reserved.idempotency_key or called.repeat)
+        return self.as_tool_result(op, answer, call_request, wording, reserved.detail)
 
     def _unwrapped(self, arguments: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
         """Return the operation that call_tool names, and its arguments.
@@ -146,14 +146,22 @@ class Tools:
         return f"Did you mean {near}? find_tools names others." if near else "find_tools names them."
 
     def as_tool_result(
-        self, op: Operation | None, answer: Response, approach: CallRequest, wording: Wording, detail: str | None = None
+        self,
+        op: Operation | None,
+        answer: Response,
+        call_request: CallRequest,
+        wording: Wording,
+        detail: str | None = None,
     ) -> ToolResult:
         """Return a response as a result."""
         if answer.refusal is not None or op is None:
             return self.telling.render_error(answer, wording)
-        said, advised = self.telling.render(op, answer.body, detail, wording, answer.caller_id), approach.is_anonymous
+        said, advised = (
+            self.telling.render(op, answer.body, detail, wording, answer.caller_id),
+            call_request.is_anonymous,
+        )
         beside: dict[str, Any] = {"replayed": True} if answer.replayed else {"dry_run": True} if answer.dry_run else {}
-        if advised and (op.shows_secrets or approach.argument_key):
+        if advised and (op.shows_secrets or call_request.argument_key):
             beside["api_key"] = KEY_ADVICE
         if not beside:
             return said

@@ -36,7 +36,7 @@ from tests.support.invalid_credentials import (
 )
 from tests.support.market import TestMarket
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.registry import Operation
 
 Refusal = tuple[str, str, str | None]  # type, code, param

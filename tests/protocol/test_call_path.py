@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Opening
 from tests.support.market import TestMarket
 from tests.support.protocols import WIRES, served, wire
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import Response
 

@@ -20,9 +20,8 @@ from tools.catalogue import CATALOGUE
 from tools.discovery.market_records import Changelog
 from tools.engine.arguments import NoArguments
 from tools.engine.context import ReadContext
-from tools.engine.deprecation import NOTICE, Deprecated
 from tools.engine.errors import NotFound
-from tools.engine.registry import Operation, internal_operation
+from tools.engine.registry import NOTICE, Deprecated, Operation, internal_operation
 
 SINCE, SUNSET = date(2027, 1, 5), date(2027, 7, 5)
 SENTENCE = "Deprecated since 2027-01-05; it may be gone from 2027-07-05 on. Call get_changelog instead."

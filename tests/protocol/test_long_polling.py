@@ -51,7 +51,7 @@ async def test_progress_is_told_while_a_call_waits(trade: Trade, mode: Any, thro
 
 async def until_waiting(trade: Trade) -> None:
     async with asyncio.timeout(10):
-        while not trade.market.market.notifier.ears:  # noqa: ASYNC110 - the notifier has no event for it
+        while not trade.market.market.services.notifier.ears:  # noqa: ASYNC110 - the notifier has no event for it
             await asyncio.sleep(0.005)
     await asyncio.sleep(0.02)
 

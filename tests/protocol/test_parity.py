@@ -28,7 +28,7 @@ from tests.support.protocols import WIRES, served, wire
 from tests.support.record_kinds import ITEMS, KINDS, said_of, unspoken
 from tests.support.untrusted_markers import value_at
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.ports import Chain
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -48,9 +48,11 @@ async def limited(store: Store) -> AsyncIterator[tuple[TestMarket, httpx.AsyncCl
 def exhaust(market: TestMarket, bucket: str) -> None:
     """Use up the rate limit of this address or key, and enforce limits from now on."""
     door = market.market
-    door.config = replace(door.config, limits=replace(door.config.limits, enforced=True))
+    door.services.config = replace(door.config, limits=replace(door.config.limits, enforced=True))
     for _ in range(ALLOWANCES[Rate.PROTOCOL_REQUESTS].calls):
-        door.windows.count(Rate.PROTOCOL_REQUESTS, ALLOWANCES[Rate.PROTOCOL_REQUESTS], bucket, market.clock.monotonic())
+        door.services.rate_limits.windows.count(
+            Rate.PROTOCOL_REQUESTS, ALLOWANCES[Rate.PROTOCOL_REQUESTS], bucket, market.clock.monotonic()
+        )
 
 
 async def knock(http: httpx.AsyncClient, what: str, agent: Agent | None = None) -> httpx.Response:
@@ -81,12 +83,16 @@ async def test_a_key_that_knocks_too_often_waits_and_a_wrong_one_counts_for_its_
 ) -> None:
     market, http = limited
     agent, other = await market.register("Ada"), await market.register("Bo")
-    before = {name for name in market.market.windows.counts if name.startswith(Rate.PROTOCOL_REQUESTS)}
+    before = {
+        name for name in market.market.services.rate_limits.windows.counts if name.startswith(Rate.PROTOCOL_REQUESTS)
+    }
     assert before == set()
     door = market.market
-    door.config = replace(door.config, limits=replace(door.config.limits, enforced=True))
+    door.services.config = replace(door.config, limits=replace(door.config.limits, enforced=True))
     await knock(http, what, agent)
-    name, together = (name for name in market.market.windows.counts if name.startswith(Rate.PROTOCOL_REQUESTS))
+    name, together = (
+        name for name in market.market.services.rate_limits.windows.counts if name.startswith(Rate.PROTOCOL_REQUESTS)
+    )
     assert together == f"{Rate.PROTOCOL_REQUESTS}:{agent.id} test", "the keys of an agent together"
     exhaust(market, name.partition(":")[2])
     assert (await knock(http, what, agent)).status_code == 429

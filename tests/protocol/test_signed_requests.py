@@ -31,7 +31,7 @@ from tests.support.proofs import Sites, Zone
 from tests.support.protocols import served
 from tests.support.signed_requests import Signing, signing
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.registry import Operation
 
 TAKING = [op for op in CATALOGUE.values() if op.auth in ("key", "signed") and Surface.REST in op.surfaces]
@@ -112,7 +112,7 @@ async def test_every_operation_that_takes_a_key_takes_a_signature_over_rest_and_
 
 async def test_what_an_operation_does_by_a_key_it_does_by_a_signature(store: Store) -> None:
     table = await standing(TestMarket(store))
-    table.market.market.world = replace(table.market.market.world, dns=Zone(), web=Sites())
+    table.market.market.services.world = replace(table.market.market.world, dns=Zone(), web=Sites())
     done = set[str]()
     async with over(table.market) as wire:
         for op in sorted(TAKING, key=lambda op: op.name in LAST and LAST.index(op.name) + 1):
@@ -284,7 +284,7 @@ async def test_what_the_skill_says_to_paste_signs_recovers_and_rotates(store: St
     market.clock.at = SystemClock().now()
     ada = await market.register()
     async with served(market) as url:
-        house = market.market.config = replace(market.market.config, base_url=url)
+        house = market.market.services.config = replace(market.market.config, base_url=url)
         (program,) = [body for language, body in CODE.findall(skill_text("<!-- generated: signing -->\n<!-- end -->\n", CATALOGUE.values(), house)) if language == "python"]  # fmt: skip
         place: dict[str, Any] = {"agent_id": ada.id, "secret_key": ada.seed.hex()}
         await asyncio.to_thread(exec, program, place)

@@ -22,7 +22,7 @@ EVERY_TABLE: list[Query[Any]] = [Query(select(table)) for table in metadata.sort
 def as_deployed(market: TestMarket) -> MarketConfig:
     """Give the market the default settings, without rate limits."""
     settings = Settings(_env_file=None, base_url=BASE_URL, rate_limits=False)
-    market.market.config = config_of(settings, market.market.config.pepper)
+    market.market.services.config = config_of(settings, market.market.config.pepper)
     return market.market.config
 
 

@@ -16,8 +16,8 @@ from rest.routes import Rest
 from tests.support.echo_operations import echoing
 from tests.support.fixed_market import approach_of, house
 from tools.catalogue import CATALOGUE
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.config import Limits
-from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import COMMON, Forbidden, IdempotencyKeyReused, InvalidIdempotencyKey
 from tools.engine.registry import Operation

@@ -18,7 +18,7 @@ from storage.transaction import Tx, Unavailable
 from tests.support.market import Agent, TestMarket
 from tests.support.protocols import served
 from tools.catalogue import CATALOGUE
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.events import operations as events
 from tools.kernel.ids import event_id
 
@@ -120,7 +120,7 @@ async def test_a_key_has_five_streams_and_gets_its_place_back(running: tuple[Tes
             refused = await http.get("/v1/events/stream", headers={"X-API-Key": agent.keys["test"]})
             assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limited")
         for _ in range(200):
-            if market.market.notifier.streams.total() < 5:
+            if market.market.services.notifier.streams.total() < 5:
                 break
             await asyncio.sleep(0.01)
         async with stream(http, agent) as opened:
@@ -175,9 +175,9 @@ async def test_a_client_that_leaves_at_once_gives_its_place_back(store: Store) -
     approach = CallRequest(Surface.REST, "127.0.0.1", "req_1", credential=agent.keys["test"])
     opened = await market.market.stream(CATALOGUE["stream_events"], {}, approach)
     assert isinstance(opened, AsyncGenerator)
-    assert market.market.notifier.streams.total() == 1
+    assert market.market.services.notifier.streams.total() == 1
     await send_stream(opened, receive, send, EVENTS)
-    assert (market.market.notifier.streams.total(), len(market.market.notifier.ears)) == (0, 0)
+    assert (market.market.services.notifier.streams.total(), len(market.market.services.notifier.ears)) == (0, 0)
 
 
 async def test_a_client_that_stops_reading_is_dropped_and_gives_its_place_back(
@@ -203,7 +203,7 @@ async def test_a_client_that_stops_reading_is_dropped_and_gives_its_place_back(
     await tell(market, agent, *range(100))
     async with asyncio.timeout(20):
         await streaming
-    assert (market.market.notifier.streams.total(), len(market.market.notifier.ears)) == (0, 0)
+    assert (market.market.services.notifier.streams.total(), len(market.market.services.notifier.ears)) == (0, 0)
     assert [one.get("more_body") for one in sent] == [None, True, True, None], "one frame waited, and no other"
 
 
@@ -212,7 +212,7 @@ async def test_streams_end_when_the_server_stops(running: tuple[TestMarket, http
     agent = await market.register()
     async with stream(http, agent) as opened:
         await take(opened, 1)
-        market.market.notifier.close()
+        market.market.services.notifier.close()
         assert [frame async for frame in opened] == []
 
 
@@ -250,7 +250,7 @@ async def test_a_stream_that_waits_outlasts_a_database_that_cannot_say_whether_i
         await take(opened, 1)
         with monkeypatch.context() as outage:
             outage.setattr(market.store, "read", no_answer)
-            market.store.invalidate([*market.market.caches.keys.values])
+            market.store.invalidate([*market.market.services.caches.keys.values])
             assert [frame["event"] for frame in await take(opened, 5)] == ["heartbeat"] * 5
         await market.call("revoke_api_key", by=agent, on="live", key_id=own)
         await tell(market, agent, 1)

@@ -12,7 +12,7 @@ from tests.protocol.test_rate_limits import ACCEPT, META, RPC
 from tests.support.market import TestMarket
 from tests.support.protocols import served
 from tools.catalogue import CATALOGUE
-from tools.engine.dispatch import READ_FOR_ALL
+from tools.engine.protocol_requests import READ_FOR_ALL
 from tools.engine.rate_limits import ALLOWANCES, Rate
 from tools.kernel import strict_json as jsontext
 from tools.kernel.strict_json import read_leniently
@@ -185,9 +185,9 @@ async def test_beyond_its_window_no_strangers_large_body_is_read_over_a_protocol
 
         assert await is_read(LARGE_CALLS[path])
         for _ in range(ALLOWANCES[rate].calls - 1):
-            door.windows.count(rate, ALLOWANCES[rate], "127.0.0.1", market.clock.monotonic())
+            door.services.rate_limits.windows.count(rate, ALLOWANCES[rate], "127.0.0.1", market.clock.monotonic())
         assert await is_read(LARGE_CALLS[path])
-        door.windows.count(rate, ALLOWANCES[rate], "127.0.0.1", market.clock.monotonic())
+        door.services.rate_limits.windows.count(rate, ALLOWANCES[rate], "127.0.0.1", market.clock.monotonic())
         assert not await is_read(LARGE_CALLS[path])
         assert not await is_read(LARGE_CALLS[path], **{"X-API-Key": "as_test_" + "x" * 43})
         assert await is_read(LARGE_CALLS[path], **{"X-API-Key": agent.keys["test"]}), "a key has windows of its own"
@@ -203,4 +203,4 @@ async def test_the_head_of_a_stream_needs_a_key_like_the_stream(store: Store) ->
         assert (await http.head("/v1/events/stream")).status_code == 401
         headed = await http.head("/v1/events/stream", headers={"X-API-Key": agent.keys["test"]})
         assert (headed.status_code, headed.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
-        assert market.market.notifier.streams.total() == 0
+        assert market.market.services.notifier.streams.total() == 0

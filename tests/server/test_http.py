@@ -320,9 +320,9 @@ async def test_a_fault_of_ours_is_a_500_and_the_same_idempotency_key_works_after
 
     world, headers = market.market.world, {"Idempotency-Key": "a-key-of-22-characters-"}
     async with web(market) as one:
-        market.market.world = replace(world, dice=Broken())
+        market.market.services.world = replace(world, dice=Broken())
         failed = await one.http.post("/v1/agents", json={"name": "Ada"}, headers=headers)
-        market.market.world = world
+        market.market.services.world = world
         made = await one.http.post("/v1/agents", json={"name": "Ada"}, headers=headers)
     error = failed.json()["error"]
     assert (failed.status_code, error["type"], error["code"]) == (500, "internal_error", "internal_error")

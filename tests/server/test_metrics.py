@@ -9,15 +9,15 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from protocol.docs.skill import every_error
-from server.metrics import Metrics, measured_chains, outcome_of
+from server.adapters.observed import watched_chains
+from server.metrics import Metrics, outcome_of
 from storage.vocabulary import Env
 from tests.support.http_receiver import Receiver
 from tests.support.market import OPERATOR_SECRET, TestClock
 from tests.support.servers import serving
-from tools.catalogue import CATALOGUE
+from tools.catalogue import CATALOGUE, every_error
 from tools.chain.transfer_verification import ChainDown
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.events.webhooks.rules import Attempted
 
 ADMIN = {"X-Admin-Token": OPERATOR_SECRET}
@@ -163,7 +163,7 @@ async def test_a_chain_that_is_down_is_still_down() -> None:
             raise ChainDown("gone")
 
     metrics = Metrics(TestClock())
-    chain = measured_chains({Env.TEST: Node()}, metrics)[Env.TEST]  # type: ignore[dict-item]
+    chain = watched_chains({Env.TEST: Node()}, metrics.chain_call)[Env.TEST]  # type: ignore[dict-item]
     with pytest.raises(ChainDown, match="gone"):
         await chain.head()
     assert (chain.chain_id, chain.last_head) == (1, None)

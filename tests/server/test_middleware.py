@@ -253,7 +253,7 @@ async def test_limits_are_told_in_both_header_forms(http: httpx.AsyncClient, sql
     from dataclasses import replace
 
     market = sqlite_market.market
-    market.config = replace(market.config, limits=replace(market.config.limits, enforced=True))
+    market.services.config = replace(market.config, limits=replace(market.config.limits, enforced=True))
     answer = await http.get("/v1/changelog")
     assert answer.headers["ratelimit"] == '"reads";r=599;t=60'
     assert answer.headers["ratelimit-policy"] == '"reads";q=600;w=60'

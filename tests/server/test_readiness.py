@@ -162,7 +162,7 @@ async def test_a_database_that_stands_is_asked_once_and_not_waited_for(
 async def test_the_workers_are_ready_after_a_round_and_not_when_rounds_stop(
     market: TestMarket, readiness: Readiness, node: Node
 ) -> None:
-    market.market.health.round_ended = None
+    market.market.services.health.round_ended = None
     assert await wrong(readiness) == {"workers": "they have made no round yet"}
     market.pass_seconds(2)
     await market.workers.run_due()

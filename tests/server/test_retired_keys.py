@@ -28,7 +28,7 @@ async def turned(market: TestMarket) -> None:
 
 
 def begin_again(market: TestMarket) -> None:
-    market.market.world = replace(market.market.world, signer=SeedSigner(NEW.signing_seed))
+    market.market.services.world = replace(market.market.world, signer=SeedSigner(NEW.signing_seed))
 
 
 async def signed_receipt(trade: Trade) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from server.app import Service
 from server.settings import read_settings
 from tests.support.http_receiver import Receiver, hang, verified
 from tools.catalogue import CATALOGUE
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 
 
 async def test_a_running_service_posts_what_happens_until_it_stops(tmp_path: Path) -> None:

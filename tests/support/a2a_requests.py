@@ -11,7 +11,7 @@ import httpx
 from protocol.a2a.server import A2aSurface
 from rest.routes import Rest
 from tests.support.fixed_market import HOST, approach_of, edged
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.dispatch import Market
 from tools.engine.registry import CATALOGUE
 

@@ -139,7 +139,7 @@ def states_in(events: list[Any]) -> list[str]:
 async def until_waiting(trade: Trade, streams: int = 1) -> None:
     """Wait until `streams` streams listen and have read the current state."""
     async with asyncio.timeout(10):
-        while sum(map(len, trade.market.market.notifier.ears.values())) < streams:  # noqa: ASYNC110 - no event for it
+        while sum(map(len, trade.market.market.services.notifier.ears.values())) < streams:  # noqa: ASYNC110 - no event for it
             await asyncio.sleep(0.005)
     await asyncio.sleep(0.02)
 

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
-from protocol.docs.skill import every_error
 from protocol.docs.texts import Texts
 from protocol.mcp.toolsets import CALL, CORE_NAME, ONE, OPENINGS
 from protocol.reserved_arguments import RESERVED
@@ -19,7 +18,7 @@ from rest.routes import Router
 from server.app import make_pages
 from storage.vocabulary import Env
 from tests.support.fixed_market import FixedClock, house
-from tools.catalogue import CATALOGUE
+from tools.catalogue import CATALOGUE, every_error
 from tools.chain.x402_payload import payment_required, requirements
 from tools.credentials.logic import LIVE_KEY
 from tools.engine.config import Limits

@@ -13,7 +13,7 @@ from pydantic import Field
 from tools.agents.records import Agent
 from tools.engine.arguments import Arguments, EnvChoice, NoArguments
 from tools.engine.context import TxContext
-from tools.engine.errors import NotFound
+from tools.engine.errors import AsksPayment, NotFound
 from tools.engine.registry import CATALOGUE, operation
 from tools.jobs.payments.errors import PaymentRequired
 from tools.kernel.errors import MarketError
@@ -39,7 +39,7 @@ class Echoed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(AsksPayment):
     """What is owed."""
 
     object: Literal["terms"] = "terms"

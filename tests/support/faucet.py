@@ -25,5 +25,5 @@ class TestFaucet:
 def open_faucet(market: TestMarket, faucet: TestFaucet | None = None) -> TestFaucet:
     """Give the market a test faucet; return the faucet."""
     opened = faucet or TestFaucet()
-    market.market.world = replace(market.market.world, faucet=opened)
+    market.market.services.world = replace(market.market.world, faucet=opened)
     return opened

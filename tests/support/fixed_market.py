@@ -15,7 +15,7 @@ import uvicorn
 from nacl.signing import SigningKey
 
 import tools.catalogue  # noqa: F401 - fills it
-from server.http_identity import approach_reader
+from server.http_identity import request_reader
 from server.middleware import Edge
 from storage.vocabulary import Env
 from tests.support.databases import Opening, SQLiteTemplate
@@ -120,7 +120,7 @@ async def market(sqlite_url: str, opening: Opening, clock: FixedClock) -> Market
 @pytest.fixture
 async def limited(market: Market) -> Market:
     """The same market with rate limits."""
-    market.config = replace(market.config, limits=Limits())
+    market.services.config = replace(market.config, limits=Limits())
     return market
 
 
@@ -129,7 +129,7 @@ def edged(app: App, market: Market, hosts: frozenset[str] = frozenset({HOST})) -
     return Edge(app, hosts, market.config.docs_url, market.world.dice)
 
 
-approach_of = approach_reader(frozenset())
+approach_of = request_reader(frozenset())
 
 
 def serve(app_of: Callable[[str], App]) -> AbstractAsyncContextManager[str]:

@@ -16,8 +16,8 @@ from tests.support.bounties import NEED
 from tests.support.market import Agent, TestMarket
 from tests.support.trade import OFFER, binding
 from tools.catalogue import CATALOGUE
+from tools.engine.caller import EVERYTHING, SCOPES
 from tools.engine.registry import Operation
-from tools.engine.scopes import EVERYTHING, SCOPES
 
 KEYED = [op for op in CATALOGUE.values() if op.auth == "key"]
 PRIVATE = frozenset(

@@ -16,8 +16,8 @@ from storage.store import Store
 from storage.vocabulary import Env
 from tests.support.next_steps import check_steps
 from tools.catalogue import CATALOGUE
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.config import Deadlines, Limits, MarketConfig, Network
-from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import Response
 from tools.engine.ports import Chain, Fetched, Reply, Screening, World

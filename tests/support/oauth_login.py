@@ -101,7 +101,7 @@ class Site:
 async def site(market: TestMarket, *others: str) -> AsyncIterator[Site]:
     """Serve the market at BASE_URL and at `others`."""
     door = market.market
-    door.config = replace(door.config, other_urls=others)
+    door.services.config = replace(door.config, other_urls=others)
     hosts = hosts_of(door.config.urls)
     surfaces = assemble(door, Settings(_env_file=None), hosts)
     wire = httpx.ASGITransport(Edge(surfaces, hosts, door.config.docs_url, market.dice))

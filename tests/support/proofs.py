@@ -63,7 +63,7 @@ class ReadContext:
     sites: Sites = field(default_factory=Sites)
 
     def __post_init__(self) -> None:
-        self.market.market.world = replace(self.market.market.world, dns=self.zone, web=self.sites)
+        self.market.market.services.world = replace(self.market.market.world, dns=self.zone, web=self.sites)
         self.looks = DailyRechecks(self.market.market)
 
     def publish(self, *agents: Agent, domain: str = DOMAIN) -> None:
@@ -96,9 +96,9 @@ class ReadContext:
 def world_with(market: TestMarket, **ports: Any) -> Iterator[None]:
     """Replace some services of the market's world for the duration of the context."""
     kept = market.market.world
-    market.market.world = replace(kept, **ports)
+    market.market.services.world = replace(kept, **ports)
     yield
-    market.market.world = kept
+    market.market.services.world = kept
 
 
 def own_file(agent: Agent) -> str:

@@ -36,7 +36,7 @@ async def served(market: TestMarket, *, named: bool = False) -> AsyncIterator[st
     place = f"127.0.0.1:{listening.getsockname()[1]}"
     hosts = hosts_of([f"http://{place}"])
     if named:
-        market.market.config = replace(market.market.config, base_url=f"http://{place}")
+        market.market.services.config = replace(market.market.config, base_url=f"http://{place}")
     surfaces = assemble(market.market, Settings(_env_file=None), hosts)
     edge = Edge(surfaces, hosts, market.market.config.docs_url, SystemDice())
     http = bounded_http(market.market.config.docs_url)

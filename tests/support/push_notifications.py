@@ -101,8 +101,8 @@ def configs_in(form: str, heard: Heard) -> list[Any]:
 async def pushing(trade: Trade) -> AsyncIterator[Sender]:
     """Return the sender of this market, which may call loopback here."""
     web, market = GuardedWeb(allow_private=True), trade.market.market
-    market.world = replace(market.world, web=web)
-    market.config = replace(market.config, allow_private_networks=True)
+    market.services.world = replace(market.world, web=web)
+    market.services.config = replace(market.config, allow_private_networks=True)
     yield Sender(market)
     await web.close()
 

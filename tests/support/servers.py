@@ -28,7 +28,7 @@ async def serving(folder: Path, **given: Any) -> AsyncIterator[Service]:
         yield service
     finally:
         if service.served is not None:  # ends the waiting calls, as a signal does
-            service.served.market.notifier.close()
+            service.served.market.services.notifier.close()
         server.should_exit = True
         await running
         listening.close()

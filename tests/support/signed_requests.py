@@ -11,7 +11,7 @@ import orjson
 from nacl.signing import SigningKey
 
 from tests.support.market import BASE_URL, Agent
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.registry import Operation
 from tools.kernel.http_signatures import HttpRequest
 
@@ -103,4 +103,4 @@ def approach(agent: Agent, op: Operation, given: Mapping[str, Any], at: float, *
     parts = urlsplit(made.url)
     headers = tuple((name.encode(), value.encode()) for name, value in made.headers(agent.seed).items())
     request = HttpRequest(made.method, parts.path.encode(), parts.query.encode(), headers, made.body)
-    return CallRequest(Surface.REST, "203.0.113.9", "req_test", request=request)
+    return CallRequest(Surface.REST, "203.0.113.9", "req_test", http=request)

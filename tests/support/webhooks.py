@@ -57,8 +57,8 @@ def scene_of(
 ) -> Scene:
     market = TestMarket(store, chains)
     market.dice = CountingDice(dice)
-    market.market.world = replace(market.market.world, web=web, dice=market.dice)
-    market.market.config = replace(market.market.config, allow_private_networks=private)
+    market.market.services.world = replace(market.market.world, web=web, dice=market.dice)
+    market.market.services.config = replace(market.market.config, allow_private_networks=private)
     return Scene(market, Sender(market.market), web)
 
 

@@ -101,7 +101,7 @@ class Node:
 
     down: bool = False
 
-    async def __call__(self, method: str, asked: Awaitable[Any]) -> Any:
+    async def __call__(self, env: Env, method: str, asked: Awaitable[Any]) -> Any:
         found = await asked
         if self.down:
             raise ChainDown(method)
@@ -243,7 +243,7 @@ async def opened_shop(trade: Trade, **offer: Any) -> Shop:
     await trade.market.as_operator("set_first_party", agent_id=seller.id, first_party=True)
     relay = Relay(trade.evm, trade.evm.person())
     world, node = trade.market.market.world, Node()
-    chains = {Env.TEST: WatchedChain(world.chains[Env.TEST], node)}
-    trade.market.market.world = replace(world, chains=chains, facilitators={Env.TEST: relay})
+    chains = {Env.TEST: WatchedChain(world.chains[Env.TEST], Env.TEST, node)}
+    trade.market.market.services.world = replace(world, chains=chains, facilitators={Env.TEST: relay})
     wallet = trade.evm.person(100 * PRICE, gas=False)
     return Shop(trade, seller, await trade.listing(seller, **offer), relay, wallet, node)

@@ -9,8 +9,7 @@ from tools.bounties.records import BountyAlerts
 from tools.credentials.logic import acting_agent
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import TxContext
-from tools.engine.follow_up_steps import wait_for
-from tools.engine.next_steps import step, steps
+from tools.engine.next_steps import step, steps, wait_for
 from tools.engine.registry import operation
 from tools.listings.search_statistics import capability_terms
 

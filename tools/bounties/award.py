@@ -4,8 +4,8 @@ from storage.tables import BountyRow, JobRow, ProposalRow
 from storage.vocabulary import JobStatus, PricingModel, ThreadKind, Timing
 from tools.chain.chain_reads import NewestBlock
 from tools.engine.context import TxContext
+from tools.engine.documents import Document, text_of
 from tools.engine.storage_quotas import size_of, take_order
-from tools.engine.stored_documents import Document, text_of
 from tools.jobs.agreement import payment_falls_due
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening

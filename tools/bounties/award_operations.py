@@ -16,8 +16,7 @@ from tools.bounties.rules import bounty_move, proposal_move
 from tools.chain.chain_reads import NewestBlock, newest_block
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import NotFound, StorageFull
-from tools.engine.follow_up_steps import after_award
-from tools.engine.next_steps import step
+from tools.engine.next_steps import after_award, step
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import has_room_to_accept
 from tools.events.payloads import ProposalChosen

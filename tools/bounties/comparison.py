@@ -10,7 +10,7 @@ from storage.reputation import reputations_of
 from storage.transaction import Tx
 from storage.vocabulary import Actor
 from tools.bounties.records import Comparison
-from tools.engine.stored_documents import text_of
+from tools.engine.documents import text_of
 from tools.kernel.json_schema import checker_for
 from tools.kernel.schema_cost import is_expensive
 from tools.reputation.logic import figures_in

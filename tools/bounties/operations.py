@@ -28,13 +28,12 @@ from tools.bounties.records import Bounty, BountyPage
 from tools.bounties.rules import bounty_move, state_now
 from tools.engine.arguments import Arguments, EnvChoice, Listed, OneLine, PublicRead
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import canonical_document, judge_schema
+from tools.engine.documents import Document, canonical_document, judge_schema, keep_document
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
-from tools.engine.follow_up_steps import after_bounty
+from tools.engine.next_steps import after_bounty
 from tools.engine.paging import as_many_as_fit, cursor_to, page, place_of
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
-from tools.engine.stored_documents import Document, keep_document
 from tools.jobs.logic import in_seconds
 from tools.kernel.ids import Prefix
 from tools.kernel.money import MAX_PRICE

@@ -26,8 +26,7 @@ from tools.bounties.rules import proposal_move, state_now
 from tools.engine.arguments import Listed
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, StorageFull
-from tools.engine.follow_up_steps import after_withdrawal
-from tools.engine.next_steps import step, steps
+from tools.engine.next_steps import after_withdrawal, step, steps
 from tools.engine.paging import as_many_as_fit, cursor_to, place_of
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of

@@ -31,7 +31,8 @@ async def newest_block(read_ctx: ReadContext) -> NewestBlock:
     chain = read_ctx.world.chains.get(read_ctx.env)
     if chain is None:
         return NewestBlock()
-    if _age(read_ctx, chain.last_head) > CURRENT_SECONDS and read_ctx.health.chains.get(read_ctx.env) != "down":
+    chains = read_ctx.services.health.chains
+    if _age(read_ctx, chain.last_head) > CURRENT_SECONDS and chains.get(read_ctx.env) != "down":
         with suppress(ChainDown, TimeoutError):
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await chain.block(await chain.head())

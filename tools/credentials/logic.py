@@ -8,9 +8,9 @@ from storage.tables import AgentRow, KeyRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, KeyStatus
 from tools.credentials.errors import KeyLimit
-from tools.engine.context import Caller, TxContext
+from tools.engine.caller import EVERYTHING, Caller
+from tools.engine.context import TxContext
 from tools.engine.errors import Forbidden, Unauthenticated
-from tools.engine.scopes import EVERYTHING
 from tools.kernel.keys import KEY_ENTROPY_BYTES, api_key, key_hash, key_prefix
 
 USELESS_KEPT = 400  # the most recent revoked or expired keys that are kept, per agent and environment

@@ -21,12 +21,12 @@ from tools.credentials.logic import (
 )
 from tools.credentials.records import ApiKey, ApiKeyCreated, ApiKeyPage
 from tools.engine.arguments import Arguments, Listed, OneLine
+from tools.engine.caller import Scope, beyond
 from tools.engine.context import TxContext
 from tools.engine.errors import Forbidden, InvalidCursor, NotFound
-from tools.engine.follow_up_steps import after_key
+from tools.engine.next_steps import after_key
 from tools.engine.paging import page
 from tools.engine.registry import operation
-from tools.engine.scopes import Scope, beyond
 from tools.kernel.records import record_of
 
 Scopes = Annotated[

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
 from pydantic import Field
 
@@ -94,8 +95,8 @@ async def get_demand(read_ctx: ReadContext, asked: ReadDemand) -> Demand:
 
 
 async def _demand(read_ctx: ReadContext, days: int) -> Demand:
-    read = lambda tx: _wanted(tx, read_ctx, days)  # noqa: E731 - reads as what it is
-    return await read_ctx.shared_results.of(f"demand {read_ctx.env} {days}", lambda: read_ctx.store.scan(read))
+    read = partial(_wanted, read_ctx=read_ctx, days=days)
+    return await read_ctx.services.shared_results.of(f"demand {read_ctx.env} {days}", lambda: read_ctx.store.scan(read))
 
 
 def _for_agent(tx: Tx, read_ctx: ReadContext) -> tuple[Sequence[str], list[BountyLead], list[BountyLead], list[str]]:

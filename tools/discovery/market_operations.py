@@ -26,7 +26,7 @@ async def get_health(read_ctx: ReadContext, _: NoArguments) -> Health:
     Call it when calls fail with internal_error or chain_unavailable: it names the part that is down. A payment on the
     chain stays valid meanwhile.
     """
-    pulse = read_ctx.health
+    pulse = read_ctx.services.health
     if not pulse.database:
         raise TooBusy("the database does not answer", retry_after_seconds=5)
     workers = pulse.workers and pulse.taken_at is not None and read_ctx.now - pulse.taken_at <= STALE
@@ -36,7 +36,7 @@ async def get_health(read_ctx: ReadContext, _: NoArguments) -> Health:
         service=read_ctx.config.brand,
         version=read_ctx.config.version,
         time=stamp(read_ctx.now),
-        request_id=read_ctx.caller.approach.request_id,
+        request_id=read_ctx.caller.request.request_id,
         database=pulse.database,
         workers=workers,
         chains={env.value: state for env, state in pulse.chains.items()},

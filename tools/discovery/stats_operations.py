@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import partial
 from heapq import merge
 from hmac import digest
 from itertools import islice
@@ -50,8 +51,8 @@ async def get_stats(read_ctx: ReadContext, _: PublicRead) -> Stats:
     first_party has the part of the operator's own agents. Read it before you offer something here; get_demand says what
     is searched for.
     """
-    read = lambda tx: _stats(tx, read_ctx.env, read_ctx.now)  # noqa: E731 - reads as what it is
-    return await read_ctx.shared_results.of(f"stats {read_ctx.env}", lambda: read_ctx.store.scan(read))
+    read = partial(_stats, env=read_ctx.env, now=read_ctx.now)
+    return await read_ctx.services.shared_results.of(f"stats {read_ctx.env}", lambda: read_ctx.store.scan(read))
 
 
 class ReadFeed(Listed):

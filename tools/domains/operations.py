@@ -15,9 +15,10 @@ from tools.domains.errors import TooManyDomains
 from tools.domains.logic import Proof, domain_record, follow_domains, hold, look_for_proof
 from tools.domains.records import Check, Claimant, Domain, DomainChecked, DomainClaim, DomainDeleted, DomainList
 from tools.engine.arguments import Arguments, NoArguments
-from tools.engine.context import Caller, ReadContext, TxContext
+from tools.engine.caller import Caller
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import NotFound, TooBusy
-from tools.engine.follow_up_steps import after_check, after_claim
+from tools.engine.next_steps import after_check, after_claim
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.kernel.domain_names import MAX_CHARACTERS, MAX_DOMAINS, BadDomain, domain_of

@@ -10,7 +10,7 @@ from tools.agents.logic import change_agent
 from tools.credentials.logic import acting_agent, keep_live
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import TxContext
-from tools.engine.follow_up_steps import after_offer_to_judge
+from tools.engine.next_steps import after_offer_to_judge
 from tools.engine.registry import operation
 from tools.evaluators.logic import evaluator_shown
 from tools.evaluators.records import Evaluator

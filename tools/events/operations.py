@@ -88,7 +88,9 @@ async def stream_events(read_ctx: ReadContext, asked: StreamEvents) -> AsyncGene
     _kinds(asked.types)
     most = read_ctx.config.limits
     key = read_ctx.caller.key_id or read_ctx.caller.agent
-    place = read_ctx.notifier.open_stream(read_ctx.caller.agent, key, most.streams_per_key, most.streams_per_agent)
+    place = read_ctx.services.notifier.open_stream(
+        read_ctx.caller.agent, key, most.streams_per_key, most.streams_per_agent
+    )
     return _frames(read_ctx, asked, after, place, place.__enter__())
 
 
@@ -105,7 +107,7 @@ async def _frames(
         yield Frame("ready", orjson.dumps(ready))
         while True:
             ear.listen()
-            if read_ctx.notifier.closed:
+            if read_ctx.services.notifier.closed:
                 return
             read = partial(_page, agent_id=agent, env=env, after=after, types=asked.types, limit=BACKLOG)
             try:
@@ -130,7 +132,7 @@ async def _frames(
 
 async def _may_listen(read_ctx: ReadContext) -> bool:
     """Tell whether the caller may still get events; its key may have been revoked meanwhile."""
-    return await still_opens(read_ctx.caller, read_ctx.store, read_ctx.caches, read_ctx.config, read_ctx.world.clock)
+    return await still_opens(read_ctx.caller, read_ctx.services)
 
 
 async def _was_shut_out(read_ctx: ReadContext) -> bool:

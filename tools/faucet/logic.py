@@ -70,7 +70,7 @@ def begin_claim(tx: Tx, read_ctx: ReadContext) -> str:
     row = tx.get(FaucetClaimRow, agent_id, lock=True)
     address = check_claim(tx, agent_id, now)
     if read_ctx.config.limits.enforced:
-        bucket = bucket_of(read_ctx.caller.approach.ip)
+        bucket = bucket_of(read_ctx.caller.request.ip)
         raise_if_exceeded(take_shared(tx, Rate.FAUCET, allowance(read_ctx.config), bucket, now))
     if row is None:
         tx.add(FaucetClaimRow(agent_id=agent_id, claimed_at=now, address=address))
@@ -84,7 +84,7 @@ def undo_claim(tx: Tx, read_ctx: ReadContext) -> None:
     row = tx.get(FaucetClaimRow, read_ctx.caller.agent, lock=True)
     if row is not None and row.claimed_at == read_ctx.now:
         tx.change(row, claimed_at=None)
-        give_back_shared(tx, Rate.FAUCET, bucket_of(read_ctx.caller.approach.ip))
+        give_back_shared(tx, Rate.FAUCET, bucket_of(read_ctx.caller.request.ip))
 
 
 def allowance(config: MarketConfig) -> RateLimit:

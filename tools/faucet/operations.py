@@ -36,7 +36,7 @@ async def send_funds(read_ctx: ReadContext, _: NoArguments) -> Sent:
     assert faucet is not None
     address = await read_ctx.store.read(lambda tx: check_claim(tx, agent_id, read_ctx.now))
     refuse_sanctioned(read_ctx.world.sanctions, {address})
-    if read_ctx.caller.approach.dry_run:
+    if read_ctx.caller.request.dry_run:
         return Sent(address, None)
     address = await read_ctx.store.write(lambda tx: begin_claim(tx, read_ctx), "claim test funds")
     try:

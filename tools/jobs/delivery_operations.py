@@ -12,18 +12,20 @@ from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor
 from tools.agents.logic import handles
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import (
+from tools.engine.documents import (
     MAX_PREVIEW,
+    Document,
     StaleInput,
     canonical_document,
+    keep_document,
     named,
     schema_error,
+    text_of,
     violations,
 )
 from tools.engine.errors import NotFound, OutputSchemaMismatch, PayloadTooLarge, SchemaTooExpensive, StorageFull
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import need_room_to_accept
-from tools.engine.stored_documents import Document, keep_document, text_of
 from tools.jobs.agreement import agreed, payment_falls_due
 from tools.jobs.contributions import count_job
 from tools.jobs.disputes.panel_actions import own_and_resolve

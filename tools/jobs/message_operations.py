@@ -6,7 +6,7 @@ from storage.tables import AgentRow, ThreadRow
 from storage.vocabulary import AgentStatus, ThreadKind
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest, NotFound, PayloadTooLarge, StorageFull
-from tools.engine.follow_up_steps import after_words
+from tools.engine.next_steps import after_words
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.disputes.panel_actions import load_and_resolve, rest

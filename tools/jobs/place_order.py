@@ -14,7 +14,7 @@ from storage.vocabulary import AgentStatus, Env, JobStatus, ListingStatus, Prici
 from tools.chain.chain_reads import NewestBlock, newest_block
 from tools.engine.arguments import Arguments, OneLine
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import StaleInput, canonical_document, named, schema_error, violations
+from tools.engine.documents import Document, StaleInput, canonical_document, named, schema_error, text_of, violations
 from tools.engine.errors import (
     InputSchemaMismatch,
     InvalidRequest,
@@ -24,7 +24,6 @@ from tools.engine.errors import (
     StorageFull,
 )
 from tools.engine.storage_quotas import take_order
-from tools.engine.stored_documents import Document, text_of
 from tools.jobs.errors import FirstPartySelfDealing, JobLimit, ListingUnavailable, SellerBusy
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
@@ -188,7 +187,7 @@ def _new_job(
     units: int,
 ) -> JobRow:
     """Make the job's row with a copy of the listing's terms, so that later changes do not apply."""
-    buyer, letter = ctx.tx.get(AgentRow, ctx.agent), ctx.caller.approach.letter
+    buyer, letter = ctx.tx.get(AgentRow, ctx.agent), ctx.caller.request.letter
     assert buyer is not None
     return JobRow(
         id=ctx.new_id("job_"),

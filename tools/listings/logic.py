@@ -13,7 +13,7 @@ from storage.tables import AgentRow, ListingRow
 from storage.transaction import Tx
 from storage.vocabulary import Env, ListingStatus, PricingModel, Timing
 from tools.engine.caches import CachedListing
-from tools.engine.stored_documents import text_of
+from tools.engine.documents import text_of
 from tools.kernel.money import price_display
 from tools.kernel.records import Json, encode, spliced, stamp, stamp_or_none
 from tools.kernel.search_terms import index_terms

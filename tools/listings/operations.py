@@ -12,7 +12,7 @@ from storage.tables import AgentRow, ListingRow, WalletRow
 from storage.vocabulary import Env, ListingStatus
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import TxContext
-from tools.engine.document_validation import StaleInput
+from tools.engine.documents import StaleInput, keep_document
 from tools.engine.errors import (
     InvalidCursor,
     InvalidRequest,
@@ -21,11 +21,10 @@ from tools.engine.errors import (
     SchemaTooExpensive,
     StorageFull,
 )
-from tools.engine.follow_up_steps import after_listing
+from tools.engine.next_steps import after_listing
 from tools.engine.paging import as_many_as_fit, cursor_to, place_of
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
-from tools.engine.stored_documents import keep_document
 from tools.kernel.records import Json
 from tools.listings.errors import ListingArchived, ListingLimit, UpfrontRequiresTrust
 from tools.listings.logic import index, listing_record

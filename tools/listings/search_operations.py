@@ -132,7 +132,7 @@ async def _filled(read_ctx: ReadContext, hits: Sequence[Hit]) -> tuple[list[Cach
     """Return at most one page of listings that are still active, and the number of hits read."""
     page, size = list[CachedListing](), 0
     for looked_at, hit in enumerate(hits):
-        shown = read_ctx.caches.listings.get(cache_name(hit.id)) or await shown_listing(read_ctx, hit.id)
+        shown = read_ctx.services.caches.listings.get(cache_name(hit.id)) or await shown_listing(read_ctx, hit.id)
         if shown is None or shown.archived:
             continue
         size += len(shown.brief)
@@ -173,4 +173,4 @@ def _note_search(read_ctx: ReadContext, q: str | None, *, found: bool) -> None:
         return
     day = read_ctx.now.date().isoformat()
     client = client_of(read_ctx.config.pepper, agent_id, day)
-    read_ctx.searches.note(Search(read_ctx.env.value, day, client, term), found=found)
+    read_ctx.services.searches.note(Search(read_ctx.env.value, day, client, term), found=found)

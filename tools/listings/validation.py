@@ -10,9 +10,8 @@ from storage.tables import ListingRow
 from storage.transaction import Tx
 from tools.engine.arguments import Arguments, OneLine
 from tools.engine.context import ReadContext
-from tools.engine.document_validation import judge_example, judge_schema
+from tools.engine.documents import Document, judge_example, judge_schema, text_of
 from tools.engine.errors import InvalidRequest, NotFound
-from tools.engine.stored_documents import Document, text_of
 from tools.kernel.errors import ErrorCollector
 from tools.kernel.money import MAX_PRICE
 from tools.kernel.records import Json

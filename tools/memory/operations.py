@@ -9,9 +9,9 @@ from storage.quotas import forget_key, keys_between, keys_kept
 from storage.tables import AgentRow, MemoryRow
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import json_text
+from tools.engine.documents import json_text
 from tools.engine.errors import InvalidCursor, NotFound, PayloadTooLarge, StorageFull
-from tools.engine.follow_up_steps import after_memory
+from tools.engine.next_steps import after_memory
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 
 from tools.engine.arguments import Arguments
 from tools.engine.context import ReadContext
-from tools.engine.document_validation import json_text
+from tools.engine.documents import json_text
 from tools.kernel.errors import Json
 from tools.messages.logic import Words
 from tools.screening.logic import LONG, private_json, private_text

@@ -11,7 +11,7 @@ from tools.agents.logic import find_agent
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
-from tools.engine.follow_up_steps import after_words
+from tools.engine.next_steps import after_words
 from tools.engine.paging import as_many_as_fit, cursor_to, place_of
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation

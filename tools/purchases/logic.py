@@ -14,8 +14,9 @@ from tools.chain.transfer_proof import known_settlement
 from tools.chain.transfer_verification import Verification
 from tools.chain.wallet_proof import address_of
 from tools.chain.x402_payload import Authorization
-from tools.engine.context import Caller, ReadContext, TxContext
-from tools.engine.document_validation import StaleInput
+from tools.engine.caller import Caller
+from tools.engine.context import ReadContext, TxContext
+from tools.engine.documents import StaleInput
 from tools.engine.errors import NotFound
 from tools.engine.storage_quotas import refuse_overfull
 from tools.jobs.errors import ListingUnavailable, SellerHasNoWalletAddress
@@ -61,10 +62,8 @@ class SeenPurchase:
 
 def acting_for(read_ctx: ReadContext, tx: Tx, agent_id: str | None) -> TxContext:
     """Return a context that acts for the buyer, or for no agent."""
-    caller = Caller(agent_id, None, read_ctx.env, ("*",), read_ctx.caller.approach)
-    return TxContext(
-        tx, read_ctx.world, read_ctx.config, caller, read_ctx.env, read_ctx.world.clock.now(), read_ctx.operations
-    )
+    caller = Caller(agent_id, None, read_ctx.env, ("*",), read_ctx.caller.request)
+    return replace(read_ctx.within(tx), caller=caller, now=read_ctx.world.clock.now())
 
 
 def any_listing(tx: Tx, listing_id: str, env: str | None) -> ListingRow:

@@ -12,8 +12,8 @@ from tools.chain.transfer_proof import no_chain
 from tools.chain.wallet_proof import signer_of
 from tools.chain.x402_payments import IN_WORDS, Payment, RequiredTerms
 from tools.engine.context import ReadContext, TxContext
+from tools.engine.documents import text_of
 from tools.engine.errors import InputSchemaMismatch, NotImplementedHere
-from tools.engine.stored_documents import text_of
 from tools.jobs.payments.gasless import token_of
 from tools.jobs.place_order import JudgedOrder, Order, judge_order, units_in
 from tools.kernel.money import display

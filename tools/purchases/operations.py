@@ -13,8 +13,9 @@ from tools.chain.wallet_proof import address_of
 from tools.chain.x402_payload import settle_body
 from tools.chain.x402_payments import BadPayment, Fault, Payment, fault_of, is_for, read_payment
 from tools.engine.arguments import Arguments, EnvChoice, PublicRead
-from tools.engine.context import Caller, ReadContext, Surface, TxContext
-from tools.engine.document_validation import StaleInput
+from tools.engine.caller import Caller, Surface
+from tools.engine.context import ReadContext, TxContext
+from tools.engine.documents import StaleInput
 from tools.engine.errors import InvalidRequest, NotImplementedHere, TooBusy
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
@@ -108,7 +109,7 @@ class BuyWithX402(Arguments):
 
 async def purchase(read_ctx: ReadContext, wanted: BuyWithX402) -> X402Quote | PurchaseRow:
     """Return a quote if nothing can be bought yet; otherwise complete the purchase."""
-    header = read_ctx.caller.approach.payment
+    header = read_ctx.caller.request.payment
     listing = await read_ctx.store.read(lambda tx: any_listing(tx, wanted.listing_id, wanted.env))
     place = replace(read_ctx, env=Env(listing.env))
     if header is None:
@@ -129,7 +130,7 @@ async def purchase(read_ctx: ReadContext, wanted: BuyWithX402) -> X402Quote | Pu
 
 async def _fault(read_ctx: ReadContext, payment: Payment) -> Fault | None:
     """Find out why a payment is not one that its payer signed for this market."""
-    over_mcp = read_ctx.caller.approach.surface is Surface.MCP
+    over_mcp = read_ctx.caller.request.surface is Surface.MCP
     if not (is_for(payment.resource, read_ctx.config.urls) or (over_mcp and payment.resource == MCP_RESOURCE)):
         return Fault.RESOURCE
     return None if await signed_by_payer(read_ctx, payment) else Fault.SIGNATURE
@@ -234,7 +235,7 @@ def buy_with_x402(
         return found
     row = found
     env = Env(row.env)
-    here = replace(ctx, env=env, caller=Caller(row.agent_id, None, env, ("*",), ctx.caller.approach))
+    here = replace(ctx, env=env, caller=Caller(row.agent_id, None, env, ("*",), ctx.caller.request))
     seen = find_mine(ctx.tx, row.job_id, row.agent_id, env)
     refusal = _refusal(row, seen)
     if refusal is not None:

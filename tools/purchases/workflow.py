@@ -77,7 +77,7 @@ async def run_until_done(read_ctx: ReadContext, purchase_id: str) -> PurchaseRow
     clock = read_ctx.world.clock
     seen = await _look(read_ctx, purchase_id)
     ends = clock.monotonic() + CALL_SECONDS
-    with read_ctx.notifier.open_stream(
+    with read_ctx.services.notifier.open_stream(
         seen.row.agent_id, purchase_id, MAX_WAITING, read_ctx.config.limits.streams_per_agent
     ) as ear:
         while clock.monotonic() < ends:
@@ -137,14 +137,14 @@ async def _still_there(read_ctx: ReadContext, seen: SeenPurchase) -> None:
 
 def has_gone(read_ctx: ReadContext) -> bool:
     """Check whether the client has disconnected."""
-    gone = read_ctx.caller.approach.client_disconnected
+    gone = read_ctx.caller.request.client_disconnected
     return gone is not None and gone()
 
 
 def stay(read_ctx: ReadContext, row: PurchaseRow) -> None:
     """Raise if the market stops or the client has gone; without the client nothing is submitted."""
-    if read_ctx.notifier.closed or has_gone(read_ctx):
-        raise in_use(row, "the market is stopping" if read_ctx.notifier.closed else "the client has gone")
+    if read_ctx.services.notifier.closed or has_gone(read_ctx):
+        raise in_use(row, "the market is stopping" if read_ctx.services.notifier.closed else "the client has gone")
 
 
 async def _look(read_ctx: ReadContext, purchase_id: str) -> SeenPurchase:

@@ -13,7 +13,7 @@ from tools.chain.wallet_proof import address_of, eip191_hash, recover
 from tools.engine.arguments import Arguments
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest
-from tools.engine.follow_up_steps import after_wallet
+from tools.engine.next_steps import after_wallet
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.identities.logic import follow_wallet

@@ -26,7 +26,7 @@ from protocol.http import read_body, replayed, send_json
 from server.app import Served, Service
 from server.settings import Settings
 from tools.catalogue import CATALOGUE
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.kernel.errors import Json
 
@@ -121,7 +121,7 @@ class Seller:
         """Handle all orders as they arrive, until the market closes."""
         heard: dict[str, Any] = {}
         async with asyncio.TaskGroup() as jobs:
-            while not self.agent.market.notifier.closed:
+            while not self.agent.market.services.notifier.closed:
                 page = await self.agent.call("list_events", wait_seconds=25, **heard)
                 heard = {"since": page["next_since"]} if page["next_since"] else {}
                 for event in page["data"]:

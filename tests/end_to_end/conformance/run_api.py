@@ -32,8 +32,8 @@ from tests.support.databases import DATABASES, PostgresServer
 from tests.support.evm import Evm
 from tests.support.proofs import Zone
 from tools.catalogue import CATALOGUE
+from tools.engine.caller import Surface
 from tools.engine.config import Limits
-from tools.engine.context import Surface
 from tools.kernel.keys import public_key_of
 
 HERE = Path(__file__).parent

@@ -114,8 +114,8 @@ async def seed(url: str, evm: Evm, base_url: str) -> World:
     chains: dict[Env, Chain] = {}
     with closing(open_store(url)) as store:
         market = TestMarket(store, chains, **LIMITS)
-        market.market.world = replace(market.market.world, web=Closed(), dns=Zone())
-        market.market.config = replace(market.market.config, base_url=base_url)
+        market.market.services.world = replace(market.market.world, web=Closed(), dns=Zone())
+        market.market.services.config = replace(market.market.config, base_url=base_url)
         reader = JsonRpcChain(evm.url, evm.chain_id, monotonic=market.clock.monotonic)
         chains[Env.TEST] = reader
         try:

@@ -27,7 +27,7 @@ from eth_utils.crypto import keccak
 from rest.routes import Receive, Rest, Scope, Send, read_body, reply
 from server.adapters.chain import JsonRpcChain
 from server.app import Service
-from server.http_identity import approach_reader
+from server.http_identity import request_reader
 from server.middleware import Edge, hosts_of
 from server.serve import Server, uvicorn_config
 from server.settings import read_settings
@@ -52,7 +52,7 @@ class Stepped:
         self.fault: tuple[str, str] | None = None
         self.committed: list[str] = []
         self.edge = Edge(
-            Rest(market.market, approach_reader(frozenset())),
+            Rest(market.market, request_reader(frozenset())),
             hosts_of([market.market.config.base_url]),
             market.market.config.docs_url,
             market.dice,

@@ -27,7 +27,7 @@ FAULTY = "get_changelog"  # the operation that fails
 
 async def fault(outside: ReadContext, _: NoArguments) -> Any:
     """Fail as a library might, with the key in the error message."""
-    raise RuntimeError(f"no luck with {outside.caller.approach.credential}")
+    raise RuntimeError(f"no luck with {outside.caller.request.credential}")
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ async def main():
     store = open_store(sys.argv[1])
     market = TestMarket(store)
     market.pass_seconds(float(sys.argv[3]))
-    market.market.world = replace(market.market.world, dns=NameServers([("127.0.0.1", int(sys.argv[2]))]))
+    market.market.services.world = replace(market.market.world, dns=NameServers([("127.0.0.1", int(sys.argv[2]))]))
     print("ready", flush=True)
     sys.stdin.readline()
     print(await DailyRechecks(market.market).step(), flush=True)

@@ -24,7 +24,7 @@ from tests.support.proofs import Zone
 from tests.support.signed_requests import approach
 from tests.support.trade import OFFER, PRICE, binding
 from tools.catalogue import CATALOGUE
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.idempotency import Response
 from tools.engine.ports import Chain
 from tools.engine.registry import Operation
@@ -58,7 +58,7 @@ class Walk:
         ground.begin(self.market.clock)
         self.chain = JsonRpcChain(ground.node.url, ground.evm.chain_id, monotonic=self.market.clock.monotonic)
         chains[Env.TEST] = self.chain
-        self.market.market.world = replace(self.market.market.world, web=self.receivers, dns=self.zone)
+        self.market.market.services.world = replace(self.market.market.world, web=self.receivers, dns=self.zone)
         open_faucet(self.market, TestFaucet(gives_gas=True))
         self.sender, self.looks = Sender(self.market.market), DailyRechecks(self.market.market)
         self.troubles = Troubles(ground)

@@ -21,7 +21,7 @@ from protocol.a2a.agent_card import WORKFLOWS, card_json, example_of, extended_c
 from tests.support.a2a_requests import offered
 from tests.support.echo_operations import echoing
 from tools.engine.arguments import read_arguments
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.dispatch import Market
 from tools.engine.registry import CATALOGUE
 from tools.kernel.keys import jwk_of

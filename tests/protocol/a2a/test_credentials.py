@@ -25,7 +25,7 @@ from tests.support.a2a_requests import (
     request,
 )
 from tests.support.echo_operations import SAID, echoing
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.rate_limits import ALLOWANCES, Rate
 from tools.engine.registry import CATALOGUE

@@ -308,10 +308,10 @@ async def test_what_is_answered_in_front_is_counted_as_what_the_sdk_answers(
     for fronted in (True, False):
         SAID.clear()
         market = markets(str(fronted))
-        market.config = house(Limits())
+        market.services.config = house(Limits())
         for rate in (Rate.READS, Rate.ANONYMOUS_FAILURES):
             for _ in range(ALLOWANCES[rate].calls - 2):
-                market.windows.count(rate, ALLOWANCES[rate], IP, 0.0)
+                market.services.rate_limits.windows.count(rate, ALLOWANCES[rate], IP, 0.0)
         with monkeypatch.context() as patch:
             wire = Wire(market, patch, fronted=fronted)
             heard.append([await wire.post(called(form, "show_tree")) for _ in range(4)])

@@ -23,7 +23,7 @@ from tests.support.a2a_requests import (
     spelled,
 )
 from tests.support.echo_operations import SAID, echoing
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.dispatch import Market
 from tools.engine.registry import CATALOGUE
 from tools.kernel.records import Ready

@@ -58,7 +58,7 @@ class Place:
 @asynccontextmanager
 async def served(market: Market) -> AsyncIterator[Place]:
     def app_of(place: str) -> Any:
-        market.config = replace(market.config, base_url=f"http://{place}")
+        market.services.config = replace(market.config, base_url=f"http://{place}")
         body = card_json(market.config, CATALOGUE.values(), market.world.signer)
         pages = Pages({CARD: Page(body, "application/json", NOON)}, {})
         surface = A2aSurface(market, approach_of)

@@ -197,7 +197,7 @@ async def test_after_twenty_seconds_the_task_is_answered_as_it_stands(trade: Tra
 async def test_where_no_place_to_wait_is_left_the_order_is_answered_at_once(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller)
-    notifier = trade.market.market.notifier
+    notifier = trade.market.market.services.notifier
     key = (await trade.market.call("list_api_keys", by=buyer))["data"][0]["id"]
     notifier.streams[key] = trade.market.market.config.limits.streams_per_key
     async with desk_of(trade, buyer) as desk, asyncio.timeout(10):

@@ -36,7 +36,7 @@ async def test_an_order_is_followed_until_its_payment_is_due(trade: Trade, form:
     assert events[0]["task"]["id"] == events[-1]["statusUpdate"]["taskId"] == job["id"]
     assert {one["statusUpdate"]["contextId"] for one in events[1:]} == {job["thread_id"]}
     assert events[-1]["statusUpdate"]["status"]["message"]["metadata"][STATUS] == "payment-required"
-    assert not trade.market.market.notifier.ears, "the place is free again"
+    assert not trade.market.market.services.notifier.ears, "the place is free again"
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -152,7 +152,7 @@ async def test_a_stream_that_was_left_is_taken_up_with_what_is_so_now(trade: Tra
 async def test_a_stream_ends_with_its_key_and_with_the_process(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer)
-    notifier = trade.market.market.notifier
+    notifier = trade.market.market.services.notifier
     async with desk_of(trade, buyer) as desk, desk_of(trade, seller) as hers:
         mine, theirs = desk.following(RPC_1, job["id"]), hers.following(RPC_1, job["id"])
         await until_waiting(trade, 2)

@@ -12,7 +12,7 @@ from tools.agents.profiles import MAX_METADATA
 from tools.bounties.alert_rules import MAX_A_DAY, MAX_OF_BUYER, MAX_OF_STRANGERS
 from tools.catalogue import CATALOGUE
 from tools.engine.config import Limits
-from tools.engine.document_validation import MAX_DOCUMENT, MAX_PREVIEW
+from tools.engine.documents import MAX_DOCUMENT, MAX_PREVIEW
 from tools.engine.json_schemas import input_schema
 from tools.engine.rate_limits import ALLOWANCES, Rate
 from tools.engine.registry import Operation

@@ -16,7 +16,6 @@ import pytest
 
 from protocol.docs.html_markdown import Markdown
 from protocol.docs.html_pages import Book, Doc
-from protocol.docs.skill import every_error
 from server.content_negotiation import MAX_RANGES, prefers_html
 from server.pages import Page, Pages
 from storage.store import Store
@@ -26,6 +25,7 @@ from tests.support.fixed_market import NOON
 from tests.support.html_reader import Heard, read_html, words
 from tests.support.market import TestMarket
 from tests.support.protocols import served
+from tools.catalogue import every_error
 from tools.discovery.changelog import CHANGELOG
 from tools.events.payloads import PAYLOADS
 from tools.jobs.lifecycle import MOVES, OPENINGS

@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from protocol.a2a.agent_card import extended_card, public_card
-from protocol.docs.skill import every_error
 from protocol.mcp.resources import TEMPLATES
 from protocol.mcp.texts import ANSWERING, BUYING, GUIDES, JUDGING, SELLING, instructions
 from protocol.mcp.tools import call_tool, tool_of
@@ -31,9 +30,9 @@ from tests.support.documented_names import (
     sentences,
     served,
 )
-from tools.catalogue import CATALOGUE
+from tools.catalogue import CATALOGUE, every_error
 from tools.discovery.changelog import CHANGELOG
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.events.types import KINDS
 from tools.jobs.lifecycle import MOVES
 

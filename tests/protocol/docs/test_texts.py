@@ -13,13 +13,13 @@ from eth_account import Account
 from nacl.signing import SigningKey
 
 from protocol.docs.events import events_text
-from protocol.docs.skill import BLOCK, duration, every_error, free_usdc, refreshed, rewrite_skill
+from protocol.docs.skill import BLOCK, duration, free_usdc, refreshed, rewrite_skill
 from protocol.docs.texts import Calls, Texts
 from protocol.mcp.texts import Texts as McpTexts
 from server.settings import Settings, config_of
 from tests.support.documented_names import HOUSE, OPENAPI, OPERATIONS, ROOT, TEXTS, pages, routed
 from tests.support.fixed_market import house
-from tools.catalogue import CATALOGUE
+from tools.catalogue import CATALOGUE, every_error
 from tools.chain.wallet_proof import recover
 from tools.engine.arguments import read_arguments
 from tools.engine.config import Limits, MarketConfig

@@ -13,7 +13,7 @@ import pytest
 from tests.evaluation import COSTS, grade, tokens
 from tests.evaluation.report import MAX_ANSWER_TOKENS, MAX_LISTED, Report, made, printed
 from tests.evaluation.typical import sizes
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.registry import CATALOGUE
 
 ROOT = Path(__file__).parents[3]

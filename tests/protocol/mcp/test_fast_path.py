@@ -112,10 +112,10 @@ async def test_what_is_answered_in_front_is_counted_as_what_the_sdk_answers(
     heard = []
     for fronted in (True, False):
         market = markets(str(fronted))
-        market.config = house(Limits())
+        market.services.config = house(Limits())
         for rate in (Rate.PROTOCOL_REQUESTS, Rate.READS, Rate.ANONYMOUS_FAILURES):
             for _ in range(ALLOWANCES[rate].calls - 2):
-                market.windows.count(rate, ALLOWANCES[rate], IP, 0.0)
+                market.services.rate_limits.windows.count(rate, ALLOWANCES[rate], IP, 0.0)
         async with wired(market, monkeypatch, fronted=fronted) as wire:
             heard.append([told(await wire.post(one)) for one in asked for _ in range(4)])
     assert heard[0] == heard[1]

@@ -65,7 +65,7 @@ async def at_url(market: TestMarket) -> AsyncIterator[str]:
 
     def app_of(place: str) -> Any:
         door, base = market.market, f"http://{place}"
-        door.config = replace(door.config, base_url=base, other_urls=(base.replace("127.0.0.1", "localhost"),))
+        door.services.config = replace(door.config, base_url=base, other_urls=(base.replace("127.0.0.1", "localhost"),))
         hosts = hosts_of(door.config.urls)
         served.append(assemble(door, Settings(_env_file=None), hosts))
         return edged(served[0], door, hosts)

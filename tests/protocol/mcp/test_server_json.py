@@ -12,7 +12,7 @@ from jsonschema import Draft7Validator, FormatChecker
 
 from protocol.mcp.server_json import PUBLISHER, SCHEMA, namespace, server_json
 from tests.support.documented_names import HOUSE, OPERATIONS, TEXTS, pages, served
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 
 PUBLISHED = json.loads(
     (Path(__file__).parents[2] / "vectors/server_json/server.schema.json").read_text(encoding="utf-8")

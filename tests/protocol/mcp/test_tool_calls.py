@@ -374,7 +374,7 @@ async def test_a_request_that_cannot_be_read_is_a_parse_error(market: Market, er
 async def test_a6_one_address_cannot_use_up_the_calls_of_another(limited: Market, era: str) -> None:
     async with connected(limited) as mcp:
         for _ in range(ALLOWANCES[Rate.READS].calls):
-            limited.windows.count(Rate.READS, ALLOWANCES[Rate.READS], "203.0.113.7", 0.0)
+            limited.services.rate_limits.windows.count(Rate.READS, ALLOWANCES[Rate.READS], "203.0.113.7", 0.0)
         error = error_of(await mcp.call(era, "show_tree"))
         other = await from_address(mcp, limited, "198.51.100.9").call(era, "show_tree")
     assert (error["code"], error["retryable"], error["details"]["retry_after_seconds"]) == ("rate_limited", True, 60)

@@ -24,7 +24,7 @@ from tests.support.next_steps import check_steps
 from tests.support.protocols import served
 from tests.support.untrusted_markers import unfenced, value_at
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.events.payloads import PAYLOADS
 from tools.kernel.text_authors import OWN, Foreign, Payload
 

@@ -11,7 +11,8 @@ from protocol.reserved_arguments import API_KEY_PROPERTY, DRY_RUN_PROPERTY, IDEM
 from tests.support.echo_operations import Node, echoing
 from tests.support.mcp_client import ERAS, MODERN, connected
 from tools.engine.arguments import Arguments
-from tools.engine.context import Surface, TxContext
+from tools.engine.caller import Surface
+from tools.engine.context import TxContext
 from tools.engine.dispatch import Market
 from tools.engine.json_schemas import input_schema, output_schema
 from tools.engine.registry import CATALOGUE, operation

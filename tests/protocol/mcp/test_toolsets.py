@@ -9,7 +9,7 @@ import pytest
 from protocol.mcp.toolsets import CALL, CORE, FIND
 from tests.support.echo_operations import echoing
 from tests.support.mcp_client import ERAS, MODERN, connected
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.dispatch import Market
 from tools.engine.registry import CATALOGUE
 

@@ -15,7 +15,7 @@ from tests.support.mcp_client import ERAS, HANDSHAKE, MODERN, connected
 from tests.support.protocols import served
 from tests.support.trade import Trade
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 
 HIDING = Wording(frozenset({"hire", "get_dispute", "create_bounty"}))
 SERVED = frozenset(op.name for op in CATALOGUE.values() if Surface.MCP in op.surfaces)

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 import server.adapters.checks
-import tools.engine.document_validation
+import tools.engine.documents
 import tools.listings.acceptance_rules
 import tools.screening.logic
 from server.adapters.checks import PROCESSES, WAITING_EACH, CheckPool
@@ -266,14 +266,14 @@ async def test_a_listing_that_changes_in_part_is_judged_in_part(trade: Trade, mo
     judged = []
     seller = await trade.agent("Sela")
     listing = await trade.listing(seller)
-    measure = tools.engine.document_validation.canonical_document
+    measure = tools.engine.documents.canonical_document
 
     async def measured(value: Any, *given: Any) -> Any:
         judged.append(value)
         return await measure(value, *given)
 
-    monkeypatch.setattr(tools.engine.document_validation, "validate_schema", lambda schema: judged.append(schema))
-    monkeypatch.setattr(tools.engine.document_validation, "canonical_document", measured)
+    monkeypatch.setattr(tools.engine.documents, "validate_schema", lambda schema: judged.append(schema))
+    monkeypatch.setattr(tools.engine.documents, "canonical_document", measured)
 
     async def change(**given: Any) -> Any:
         judged.clear()

@@ -218,7 +218,7 @@ async def test_a_wallet_that_a_fetched_list_names_is_not_bound(market: TestMarke
         lists = SanctionsLists((), (web.url,), tmp_path)
         await lists.refresh()
     await market.workers.check_health()
-    market.market.world = replace(market.market.world, sanctions=lists)
+    market.market.services.world = replace(market.market.world, sanctions=lists)
     text = f"service:wallet:{ada.id}:{wallet.address.lower()}"
     error = await market.refusal("set_wallet_address", by=ada, address=wallet.address, signature=signed(wallet, text))
     assert error["code"] == "address_sanctioned"

@@ -102,7 +102,7 @@ async def test_the_sandboxs_own_faucet_serves_the_market_gas_included(store: Sto
     try:
         async with market_on(store, sandbox) as market:
             faucet = RpcFaucet(sandbox.url, gives_gas=True)
-            market.market.world = replace(market.market.world, faucet=faucet)
+            market.market.services.world = replace(market.market.world, faucet=faucet)
             ada = await agent(market, "Ada")
             made = await market.call("claim_test_funds", by=ada)
             await faucet.close()

@@ -10,8 +10,8 @@ from storage.transaction import Tx
 from storage.vocabulary import Env
 from tests.support.parity_calls import BUYER, Script
 from tools.chain.wallet_proof import claim_message
-from tools.engine.arguments import Arguments
-from tools.engine.context import Caller, CallRequest, Surface
+from tools.engine.caller import Caller, CallRequest, Surface
+from tools.engine.context import ReadContext
 from tools.purchases.accounts import buyer_of
 from tools.purchases.logic import acting_for
 
@@ -33,7 +33,7 @@ async def unclaimed(say: Script) -> str:
     """Make an account for a new wallet as a purchase does; return its id."""
     market = say.market.market
     caller = Caller(None, None, Env.TEST, (), CallRequest(Surface.REST, "203.0.113.9", "req_test"))
-    place = market.read_ctx(Arguments(), caller)
+    place = ReadContext(market.services, caller, Env.TEST, market.world.clock.now())
     say.market.dice.rolled = 1_000_000  # on some protocols the call before used more random bytes
 
     def make(tx: Tx) -> str:

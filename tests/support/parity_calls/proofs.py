@@ -12,7 +12,7 @@ async def run(say: Script) -> None:
     market = say.market.market
     me = await say("get_me", say.seller)
     proof = [f"service={me['id']}".encode()]
-    market.world = replace(market.world, dns=Zone({f"_service.{DOMAIN}": proof}))
+    market.services.world = replace(market.world, dns=Zone({f"_service.{DOMAIN}": proof}))
     await say("add_domain", say.seller, domain=f"https://{DOMAIN}/")
     await say("add_domain", say.seller, domain="127.0.0.1")
     await say("verify_domain", say.seller, domain=DOMAIN)

@@ -65,7 +65,7 @@ async def change_row(trade: Trade, kind: Any, key: tuple[str, ...], **values: An
 def limited(trade: Trade, **limits: Any) -> Trade:
     """Give the market other limits."""
     house = trade.market.market.config
-    trade.market.market.config = replace(house, limits=replace(house.limits, **limits))
+    trade.market.market.services.config = replace(house, limits=replace(house.limits, **limits))
     return trade
 
 
@@ -98,13 +98,13 @@ async def chain_down(trade: Trade) -> AsyncIterator[None]:
     """Make the market read a port on which no node listens."""
     market = trade.market.market
     kept, down = market.world, JsonRpcChain("http://127.0.0.1:9", 84532)
-    market.world = replace(kept, chains={Env.TEST: down})
+    market.services.world = replace(kept, chains={Env.TEST: down})
     yield
-    market.world = kept
+    market.services.world = kept
     await down.close()
 
 
 def confirmations(trade: Trade, count: int) -> None:
     house = trade.market.market.config
     networks = {**house.networks, Env.TEST: replace(house.networks[Env.TEST], confirmations=count)}
-    trade.market.market.config = replace(house, networks=networks)
+    trade.market.market.services.config = replace(house, networks=networks)

@@ -167,7 +167,7 @@ async def _(trade: Trade) -> Any:
     listing = await trade.market.call("create_listing", by=seller, on="live", **OFFER)
     world = trade.market.market.world
     chains = {Env.LIVE: world.chains[Env.TEST], **world.chains}
-    trade.market.market.world = replace(world, chains=chains, facilitators=dict.fromkeys(Env, shop.relay))
+    trade.market.market.services.world = replace(world, chains=chains, facilitators=dict.fromkeys(Env, shop.relay))
     live = replace(shop, listing=listing, wallet=buyer.wallet, chain_id=8453)
     shop.relay.checks = ["yes"]  # the wallet is empty
     return await paying(live)
@@ -176,7 +176,7 @@ async def _(trade: Trade) -> Any:
 @produces("buy_with_x402", "not_implemented")
 async def _(trade: Trade) -> Any:
     shop = await opened_shop(trade)
-    trade.market.market.world = replace(trade.market.market.world, facilitators={})
+    trade.market.market.services.world = replace(trade.market.market.world, facilitators={})
     return await refused(shop)
 
 

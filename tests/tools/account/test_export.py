@@ -31,7 +31,7 @@ from tools.account import export_operations as exports
 from tools.account import export_writer as machine
 from tools.account.export_sections import SECTIONS
 from tools.catalogue import CATALOGUE
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.kernel.records import stamp
 
 OP = CATALOGUE["export_me"]

@@ -228,7 +228,7 @@ async def test_the_did_document_is_the_one_that_its_own_did_web_resolves_to(
 )
 async def test_a_port_and_a_path_of_the_market_stand_in_the_did(market: TestMarket, base_url: str, did: str) -> None:
     ada = await market.register("Ada")
-    market.market.config = replace(market.market.config, base_url=base_url)
+    market.market.services.config = replace(market.market.config, base_url=base_url)
     assert (await market.call("get_did_document", agent_id=ada.id))["id"] == did.format(id=ada.id)
 
 

@@ -18,7 +18,7 @@ from tests.support.market import Agent, TestMarket
 from tests.support.signed_requests import approach
 from tests.support.trade import PRICE, Trade
 from tools.catalogue import CATALOGUE
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 
 CHANGES: dict[str, dict[str, Any]] = {
     "update_me": {"name": "Eve"},

@@ -305,11 +305,11 @@ async def test_twenty_checks_an_hour_are_counted_in_the_database_for_all_keys_of
     ada = await market.register("Ada")
     await outside.claimed(ada)
     other = await market.call("create_api_key", by=ada, on="live", env="live")
-    market.market.config = replace(market.market.config, limits=Limits())
+    market.market.services.config = replace(market.market.config, limits=Limits())
     for number in range(20):
         key = (ada.keys["live"], other["key"])[number % 2]
         assert (await market.answer("verify_domain", {"domain": DOMAIN}, key=key)).status == 200
-    market.market.windows.counts.clear()  # as in another process
+    market.market.services.rate_limits.windows.counts.clear()  # as in another process
     refused = await market.answer("verify_domain", {"domain": DOMAIN}, key=ada.keys["live"])
     assert refused.error is not None
     assert (refused.status, refused.error["details"]["retry_after_seconds"]) == (429, 3600)

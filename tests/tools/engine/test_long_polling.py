@@ -17,7 +17,7 @@ from tools.engine.idempotency import Response
 @asynccontextmanager
 async def waiting(trade: Trade, operation: str, by: Agent, **given: Any) -> AsyncIterator["asyncio.Task[Response]"]:
     """Start a waiting call; yield its task once it waits."""
-    notifier = trade.market.market.notifier
+    notifier = trade.market.market.services.notifier
     task = asyncio.create_task(trade.market.answer(operation, {"wait_seconds": 55} | given, key=by.keys["test"]))
     while not notifier.ears and not task.done():  # noqa: ASYNC110 - the notifier has no event for it
         await asyncio.sleep(0.001)
@@ -86,7 +86,7 @@ async def test_when_the_time_is_up_the_record_is_answered_as_it_stands(trade: Tr
         trade.market.pass_seconds(2)
         found = await answered(task)
     assert found == await trade.market.call(operation, by=buyer, **given)
-    assert not trade.market.market.notifier.ears, "the place is free again"
+    assert not trade.market.market.services.notifier.ears, "the place is free again"
 
 
 async def test_an_event_is_told_to_who_waits_for_it_and_only_the_kinds_asked_for(trade: Trade) -> None:
@@ -184,7 +184,7 @@ async def test_waiting_takes_one_of_the_keys_places_for_streams(trade: Trade) ->
     most = trade.market.market.config.limits.streams_per_key
     given = {"wait_seconds": 55, "since": await next_since(trade, seller)}
     tasks = [asyncio.create_task(trade.market.answer("get_inbox", given, key=seller.keys["test"])) for _ in range(most)]
-    while len(trade.market.market.notifier.ears[seller.id]) < most:  # noqa: ASYNC110
+    while len(trade.market.market.services.notifier.ears[seller.id]) < most:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     refused = await trade.market.refusal("get_inbox", by=seller, **given)
     assert refused["code"] == "rate_limited"
@@ -203,5 +203,5 @@ async def test_nobody_waits_longer_than_55_seconds(trade: Trade, seconds: Any) -
 async def test_a_process_that_stops_answers_who_waits(trade: Trade) -> None:
     seller = await trade.agent("Sela")
     async with waiting(trade, "get_inbox", seller, since=await next_since(trade, seller)) as task:
-        trade.market.market.notifier.close()
+        trade.market.market.services.notifier.close()
         assert (await answered(task))["unread_total"] == 0

@@ -20,7 +20,7 @@ from tests.support.market import BASE_URL, PEPPER, Agent, TestMarket
 from tests.support.oauth_login import GRANT, TOKEN_URL, TYPE, Asserting, Site, base64url, secret, site
 from tests.support.signed_requests import approach
 from tools.catalogue import CATALOGUE
-from tools.engine.token_claims import Token, read_token, token_key, write_token
+from tools.engine.access_tokens import Token, read_token, token_key, write_token
 from tools.kernel.keys import did_of, public_key_of, rotation_message
 
 INVALID_CLIENT, INVALID_REQUEST = (401, "invalid_client"), (400, "invalid_request")

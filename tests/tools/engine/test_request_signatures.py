@@ -181,7 +181,7 @@ async def test_a_signature_for_another_host_is_refused_with_that_host_and_with_a
 
 async def test_a_signature_for_another_spelling_the_operator_names_is_taken(signed: Signed) -> None:
     door = signed.market.market
-    door.config = replace(door.config, other_urls=("http://localhost:8000", "https://market.test"))
+    door.services.config = replace(door.config, other_urls=("http://localhost:8000", "https://market.test"))
     for url in ("http://localhost:8000", "https://market.test", BASE_URL):
         made = signed.of("get_me", url=f"{url}/v1/agents/me")
         answer = await signed.forward("GET", f"{BASE_URL}/v1/agents/me", b"", made.headers(signed.agent.seed))
@@ -280,12 +280,12 @@ async def test_a_refused_call_has_used_its_signature_and_one_to_be_sent_again_ha
         assert refused(await signed.send(made), "replay")
     door = signed.market.market
     limited = replace(door.config, limits=replace(door.config.limits, enforced=True))
-    usual, door.config = door.config, limited
+    usual, door.services.config = door.config, limited
     for number in range(121):
         made = signed.put(nonce=f"n{number}")
         last = await door.call(CATALOGUE["put_memory"], dict(GIVEN), approach(signed.agent, CATALOGUE["put_memory"], GIVEN, made.created, nonce=made.nonce))  # fmt: skip
     assert last.status == 429
-    door.config = usual
+    door.services.config = usual
     assert (await signed.send(signed.put(nonce="n120"))).status_code == 200
 
 

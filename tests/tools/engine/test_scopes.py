@@ -8,9 +8,8 @@ import pytest
 from tests.support.market import Agent, TestMarket
 from tests.support.trade import Trade
 from tools.catalogue import CATALOGUE
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import EVERYTHING, SCOPES, CallRequest, Surface, beyond, opens
 from tools.engine.idempotency import Response
-from tools.engine.scopes import EVERYTHING, SCOPES, beyond, opens
 
 KEYED = [op for op in CATALOGUE.values() if op.auth == "key"]
 OF_BOTH_SIDES = {"accept_job", "cancel_job", "review_job"}

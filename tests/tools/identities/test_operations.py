@@ -248,7 +248,7 @@ async def test_a_test_key_touches_no_live_link_and_a_live_key_replaces_a_test_li
     market = trade.market
     networks = market.market.config.networks
     same = replace(networks[Env.LIVE], identity_registry=networks[Env.TEST].identity_registry)
-    market.market.config = replace(market.market.config, networks={**networks, Env.LIVE: same})
+    market.market.services.config = replace(market.market.config, networks={**networks, Env.LIVE: same})
     chain = market.market.world.chains[Env.TEST]
     ada = await market.register("Ada")
     ada.wallet = trade.evm.person()

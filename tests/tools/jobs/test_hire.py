@@ -111,7 +111,7 @@ async def test_a_repeated_hire_is_the_same_job_as_it_then_stands(trade: Trade) -
 async def test_where_no_place_to_wait_is_left_the_order_stands_and_is_answered_as_it_was_made(trade: Trade) -> None:
     seller, buyer, order = await hired(trade)
     house = trade.market.market.config
-    trade.market.market.config = replace(house, limits=replace(house.limits, streams_per_key=0))
+    trade.market.market.services.config = replace(house, limits=replace(house.limits, streams_per_key=0))
     made = await trade.market.call("hire", by=buyer, **order, wait_seconds=55)
     assert [one["id"] for one in await jobs_of(trade, seller)] == [made["job"]["id"]]
 
@@ -120,7 +120,7 @@ async def test_a_key_revoked_while_it_waits_hears_what_was_ordered(trade: Trade)
     seller, buyer, order = await hired(trade)
     second = await trade.market.call("create_api_key", by=buyer, env="test", scopes=["buy", "read"])
     buyer.keys["second"] = second["key"]
-    notifier = trade.market.market.notifier
+    notifier = trade.market.market.services.notifier
     waiter = replace(buyer, keys={"test": second["key"]})
     async with waiting(trade, "hire", waiter, **order) as task:
         assert notifier.ears

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-import tools.engine.document_validation
+import tools.engine.documents
 from tests.requirements import covers
 from tests.support.trade import OFFER, Trade
 from tools.kernel.canonical_json import canonical
@@ -116,7 +116,7 @@ async def test_a13_rules_that_are_too_large_are_refused_before_any_schema_is_rea
     trade: Trade, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seller, read = await trade.agent("Sela"), list[Any]()
-    monkeypatch.setattr(tools.engine.document_validation, "validate_schema", read.append)
+    monkeypatch.setattr(tools.engine.documents, "validate_schema", read.append)
     large = [one | {"value": one["value"] | {"description": "x" * 1_024}} for one in of_patterns(16, 1)]
     error = await trade.market.refusal("create_listing", by=seller, **OFFER | {"acceptance": large})
     assert (error["code"], error["param"], read) == ("payload_too_large", "acceptance", [])
@@ -127,7 +127,7 @@ async def test_a13_the_patterns_of_all_rules_are_read_in_the_time_of_one_schema(
 ) -> None:
     seller, read = await trade.agent("Sela"), list[Any]()
     with monkeypatch.context() as patched:
-        patched.setattr(tools.engine.document_validation, "validate_schema", read.append)
+        patched.setattr(tools.engine.documents, "validate_schema", read.append)
         error = await trade.market.refusal("create_listing", by=seller, **OFFER | {"acceptance": of_patterns(16, 70)})
     assert (error["code"], error["param"], read) == ("invalid_request", "acceptance", [])
     assert r"\d{4}, not \d\d\d\d" in error["message"]

@@ -15,7 +15,7 @@ from tests.support.market import OPERATOR_SECRET, TestMarket
 from tests.support.trade import OFFER, PRICE, Trade
 from tools.account.deletion import BATCH
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.rate_limits import ALLOWANCES, Rate
 
 ADMIN = {op.name: op for op in CATALOGUE.values() if op.auth == "admin"}
@@ -47,7 +47,7 @@ async def test_a_market_without_an_operators_secret_has_no_open_route_of_its_ope
     market: TestMarket, name: str
 ) -> None:
     agent = await market.register()
-    market.market.config = replace(market.market.config, operator_secret=None)
+    market.market.services.config = replace(market.market.config, operator_secret=None)
     for token in (None, "", OPERATOR_SECRET):
         answer = await market.answer(name, arguments_of(name, agent.id), admin_token=token)
         assert (answer.status, answer.error and answer.error["code"]) == (403, "forbidden")
@@ -75,7 +75,7 @@ async def test_the_secret_is_read_from_its_header_over_http(market: TestMarket) 
 async def test_who_guesses_the_secret_is_counted_by_address(market: TestMarket) -> None:
     agent = await market.register()
     limits = replace(market.market.config.limits, enforced=True)
-    market.market.config = replace(market.market.config, limits=limits)
+    market.market.services.config = replace(market.market.config, limits=limits)
     given = arguments_of("set_first_party", agent.id)
     codes = {
         (await market.answer("set_first_party", given, admin_token=f"guess {at}")).status

@@ -18,7 +18,7 @@ from tests.support.trade import PRICE, Trade, binding
 from tests.support.x402_client import WORK, Shop, opened_shop
 from tests.tools.purchases.test_hostile_buyers import bought_by
 from tools.catalogue import CATALOGUE
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.purchases.quotes import header
 
 KEY = "ab" * 31 + "cd"
@@ -189,9 +189,9 @@ async def asked_of_chain(shop: Shop, given: Any) -> list[str]:
             asked.append(name)
             return getattr(chain, name)
 
-    market.world, kept = replace(market.world, chains={Env.TEST: Noting()}), market.world  # type: ignore[dict-item]
+    market.services.world, kept = replace(market.world, chains={Env.TEST: Noting()}), market.world  # type: ignore[dict-item]
     assert await refused(shop, given) == "wallet_signature_invalid"
-    market.world = kept
+    market.services.world = kept
     return asked
 
 
@@ -276,7 +276,7 @@ async def test_claims_are_counted_by_address_whatever_key_comes_with_them(trade:
     shop = await opened_shop(trade)
     account, house = (await shop.bought())[1]["account"], trade.market.market.config
     agents = [await trade.market.register(f"Agent {one}") for one in range(2)]
-    trade.market.market.config = replace(house, limits=replace(house.limits, enforced=True))
+    trade.market.market.services.config = replace(house, limits=replace(house.limits, enforced=True))
     given = shop.claim(account, signer=Account.create())
     keys = [None, *(one.keys["test"] for one in agents)]
     codes = [(await claim(shop, given, key=keys[one % 3]))["error"]["code"] for one in range(21)]
@@ -305,7 +305,7 @@ async def test_claims_are_counted_by_address_whatever_key_comes_with_them(trade:
 )
 async def test_a_payment_made_for_another_site_is_refused(shop: Shop, url: str | None, taken: bool) -> None:
     market = shop.trade.market.market
-    market.config = replace(market.config, other_urls=("http://elsewhere.test/v1",))
+    market.services.config = replace(market.config, other_urls=("http://elsewhere.test/v1",))
     payload = shop.payload(await shop.terms())
     payload["resource"] = None if url is None else {"url": url}
     async with shop.open():

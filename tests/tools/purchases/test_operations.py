@@ -288,7 +288,7 @@ async def test_twins_with_one_payment_are_one_purchase(shop: Shop) -> None:
 async def test_quotes_and_paid_calls_are_counted_apart(trade: Trade) -> None:
     shop = await opened_shop(trade)
     house = trade.market.market.config
-    trade.market.market.config = replace(house, limits=replace(house.limits, enforced=True))
+    trade.market.market.services.config = replace(house, limits=replace(house.limits, enforced=True))
     asked, paid = await shop.ask(), await shop.ask(pay="AAAA")
     assert asked.quota is not None
     assert paid.quota is not None

@@ -47,7 +47,7 @@ async def comes(met: Callable[[], bool]) -> None:
 
 
 async def test_deadlines_do_not_wait_for_a_slow_facilitator(trade: Trade) -> None:
-    shop, pulse = await opened_shop(trade), trade.market.market.health
+    shop, pulse = await opened_shop(trade), trade.market.market.services.health
     await left(shop, "forgets", "waits")
     running = asyncio.create_task(trade.market.workers.run())
     await shop.relay.at_it.wait()
@@ -76,7 +76,7 @@ async def test_a_payment_that_goes_wrong_keeps_no_other_waiting(trade: Trade) ->
 
     shop.relay = Broken(trade.evm, shop.relay.gas)
     market = trade.market.market
-    market.world = replace(market.world, facilitators={Env.TEST: shop.relay})
+    market.services.world = replace(market.world, facilitators={Env.TEST: shop.relay})
     fault = (await asyncio.gather(trade.market.workers.follow_up_purchases(), return_exceptions=True))[0]
     assert isinstance(fault, AssertionError)
     assert shop.income == 2 * PRICE
@@ -90,14 +90,14 @@ async def test_where_the_facilitator_was_taken_away_what_it_had_sent_is_found_an
     market = trade.market.market
     sent, unsent = await left(shop, "forgets"), await left(shop, "down")
     await asyncio.to_thread(shop.relay.send, shop.relay.bodies[0])
-    market.world = replace(market.world, facilitators={})
+    market.services.world = replace(market.world, facilitators={})
     await trade.market.workers.follow_up_purchases()
     assert (await shop.ask(pay=sent)).status == 200
     refused = await shop.ask(pay=unsent)
     assert refused.error is not None
     assert (refused.error["code"], refused.error["retryable"]) == ("x402_settle_failed", True)
     assert "nothing was charged, and the payment was not handed over" in refused.error["message"]
-    market.world = replace(market.world, facilitators={Env.TEST: shop.relay})
+    market.services.world = replace(market.world, facilitators={Env.TEST: shop.relay})
     assert (await shop.ask(pay=unsent)).status == 200
     assert shop.income == 2 * PRICE
 
@@ -108,7 +108,7 @@ async def test_who_hears_late_that_it_was_not_sent_takes_back_nothing_that_anoth
     slow = Slow(trade.evm, shop.relay.gas)
     shop.relay = slow
     market = trade.market.market
-    market.world = replace(market.world, facilitators={Env.TEST: slow})
+    market.services.world = replace(market.world, facilitators={Env.TEST: slow})
     paid = shop.sign(await shop.terms())
     async with shop.open():
         call = asyncio.create_task(shop.ask(pay=paid))
@@ -129,7 +129,7 @@ async def test_who_hears_late_that_it_was_not_sent_takes_back_nothing_that_anoth
 
 
 async def test_who_waits_when_the_market_stops_is_told_so_and_charged_nothing(trade: Trade) -> None:
-    shop, notifier = await opened_shop(trade), trade.market.market.notifier
+    shop, notifier = await opened_shop(trade), trade.market.market.services.notifier
     paid = shop.sign(await shop.terms())
     call = asyncio.create_task(shop.ask(pay=paid))
     await comes(lambda: bool(notifier.streams))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.engine.token_claims import Token, write_token
+from tools.engine.access_tokens import Token, write_token
 from tools.kernel.keys import api_key
 from tools.kernel.strict_json import Json
 from tools.screening import rules as content

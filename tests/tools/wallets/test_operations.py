@@ -145,14 +145,14 @@ async def test_a_listed_wallet_is_not_bound_and_named(market: TestMarket) -> Non
 async def test_without_a_list_nobody_is_refused_and_health_says_so(market: TestMarket, tmp_path: Path) -> None:
     await market.workers.check_health()
     world = market.market.world
-    market.market.world = replace(world, sanctions=SanctionsLists((), (), tmp_path))
+    market.market.services.world = replace(world, sanctions=SanctionsLists((), (), tmp_path))
     unscreened = await market.call("get_health")
     assert unscreened["sanctions"] == {"screening": False, "addresses": 0, "updated_at": None}
     ada = await market.register("Ada")
     assert (await bind(market, ada, Account.create()))["wallet_address"]
     listed = tmp_path / "list.txt"
     listed.write_text(LISTED)
-    market.market.world = replace(world, sanctions=SanctionsLists((listed,), (), tmp_path))
+    market.market.services.world = replace(world, sanctions=SanctionsLists((listed,), (), tmp_path))
     screened = (await market.call("get_health"))["sanctions"]
     assert (screened["screening"], screened["addresses"]) == (True, 1)
     assert screened["updated_at"].endswith("Z")

@@ -12,9 +12,9 @@ from storage.tables import AgentRow, ScheduleRow
 from storage.vocabulary import ScheduleStatus
 from tools.engine.arguments import Arguments, Listed, OneLine
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import json_text
+from tools.engine.documents import json_text
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
-from tools.engine.follow_up_steps import after_schedule
+from tools.engine.next_steps import after_schedule
 from tools.engine.paging import page
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of

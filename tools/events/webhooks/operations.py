@@ -13,8 +13,7 @@ from tools.engine.arguments import Arguments, Listed
 from tools.engine.authentication import need_scope
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound
-from tools.engine.follow_up_steps import after_redelivery, after_webhook
-from tools.engine.next_steps import step, steps
+from tools.engine.next_steps import after_redelivery, after_webhook, step, steps
 from tools.engine.outgoing_urls import callable_url
 from tools.engine.paging import page
 from tools.engine.registry import operation

@@ -10,7 +10,7 @@ import orjson
 from storage.disputes import evidence, first_statement, statements, statements_counted
 from storage.tables import AgentRow, JobRow, MessageRow, ThreadRow
 from storage.transaction import Tx
-from tools.engine.stored_documents import text_of
+from tools.engine.documents import text_of
 from tools.jobs.disputes.anonymisation import Redactors, of_delivery, veils_of
 from tools.jobs.disputes.evidence_rules import MAX_MESSAGES, Statement, kept
 from tools.jobs.disputes.records import CaseFile

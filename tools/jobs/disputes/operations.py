@@ -79,7 +79,7 @@ async def get_dispute(read_ctx: ReadContext, ref: DisputeRef) -> Dispute:
     if found.size < LARGE:
         file, reason = case_file(found)
     else:
-        file, reason = await read_ctx.cpu_thread.run(read_ctx.caller.agent, partial(case_file, found))
+        file, reason = await read_ctx.services.cpu_thread.run(read_ctx.caller.agent, partial(case_file, found))
     return replace(record, case=file, reason=reason)
 
 
@@ -116,7 +116,7 @@ def submit_verdict(ctx: TxContext, arguments: SubmitVerdict) -> Dispute | Market
     refused = _refused(seen, seat, arguments, ctx.now)
     if refused is not None:
         return refused
-    if seat.status is SeatStatus.PENDING and not ctx.caller.approach.dry_run:  # the outcome reveals the other votes
+    if seat.status is SeatStatus.PENDING and not ctx.caller.request.dry_run:  # the outcome reveals the other votes
         words = {"outcome": arguments.outcome, "rationale": arguments.rationale}
         seen = vote(ctx, seen, seat, words | {"content_warnings": orjson.dumps(warned).decode()})
     return _record(ctx, seen)

@@ -80,7 +80,7 @@ PAY_ERRORS = (
 
 async def read_proof(read_ctx: ReadContext, claim: PayJob) -> Proof:
     """Make the checks that need no chain, then check the transfer on the chain."""
-    if read_ctx.caller.approach.payment is not None:
+    if read_ctx.caller.request.payment is not None:
         return Proof(None, None)
     seen = await read_ctx.store.read(lambda tx: find_mine(tx, claim.job_id, read_ctx.caller.agent, read_ctx.env))
     if claim.transaction is None or read_ctx.caller.agent != seen.row.buyer_id:
@@ -131,7 +131,7 @@ def pay_job(ctx: TxContext, claim: PayJob, proof: Proof) -> Job | PaymentTerms |
     transaction_not_found, send it again in a few seconds. Unpaid, the job expires at pay_by.
     """
     seen = own_job_locked(ctx, claim.job_id)
-    if ctx.caller.approach.payment is not None:
+    if ctx.caller.request.payment is not None:
         raise gasless_not_supported_error(ctx, seen)
     _check_buyer(ctx, seen)
     if proof.transaction is None:

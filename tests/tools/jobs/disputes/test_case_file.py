@@ -460,7 +460,7 @@ async def test_of_long_talk_the_oldest_and_the_newest_are_shown_and_read_beside_
 
 async def test_an_evaluator_has_one_large_case_made_at_a_time(trade: Trade) -> None:
     court, judge = await long_talk(trade, "很" * 1_000)
-    gate, desk = threading.Event(), trade.market.market.cpu_thread
+    gate, desk = threading.Event(), trade.market.market.services.cpu_thread
     first = asyncio.create_task(desk.run(judge.id, gate.wait))
     await asyncio.sleep(0)
     refused = await trade.market.refusal("get_dispute", by=judge, dispute_id=court.dispute_id)

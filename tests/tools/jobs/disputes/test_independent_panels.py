@@ -258,7 +258,7 @@ async def test_on_live_three_unrelated_evaluators_sit_or_the_operator_decides(
 async def test_on_live_an_evaluators_first_counted_payment_has_an_age(
     trade: Trade, job: dict[str, Any], paid: int, waited: timedelta, reason: str | None
 ) -> None:
-    trade.market.market.config = replace(trade.market.market.config, evaluator_min_age=MONTH)
+    trade.market.market.services.config = replace(trade.market.market.config, evaluator_min_age=MONTH)
     judge = await evaluator(trade, trust_tier=1)
     ended = Ended(f"job_{judge.id}", judge.id, "agt_buyer", paid, columns=job)
     await trade.market.store.write(ended.write)

@@ -28,7 +28,7 @@ async def escalated(market: TestMarket) -> tuple[Agent, Any]:
 
 
 def told_by(scene: Scene, url: str | None) -> None:
-    scene.market.market.config = replace(scene.market.market.config, operator_webhook=url)
+    scene.market.market.services.config = replace(scene.market.market.config, operator_webhook=url)
 
 
 @covers("second.young.evaluators")
@@ -40,7 +40,7 @@ async def test_payments_info_says_how_many_evaluators_can_be_drawn(market: TestM
     await evaluator(trade, trust_tier=1, status="suspended")
     seen = (await market.call("get_payments_info"))["evaluators"]
     assert (seen["live"], seen["test"], seen["panel_on_live"]) == (1, 3, 3)
-    market.market.config = replace(market.market.config, evaluator_min_age=timedelta(days=30))
+    market.market.services.config = replace(market.market.config, evaluator_min_age=timedelta(days=30))
     assert (await market.call("get_payments_info"))["evaluators"]["live"] == 0
 
 
@@ -106,7 +106,7 @@ async def test_the_operators_webhook_reaches_no_private_network_unless_allowed(
     scene: Scene, receiver: Receiver
 ) -> None:
     told_by(scene, receiver.url)
-    scene.market.market.config = replace(scene.market.market.config, allow_private_networks=False)
+    scene.market.market.services.config = replace(scene.market.market.config, allow_private_networks=False)
     await escalated(scene.market)
     await scene.sender.step()
     assert receiver.got == []

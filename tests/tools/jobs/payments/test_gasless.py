@@ -20,7 +20,7 @@ FACILITATOR = "https://facilitator.example"
 def name_facilitator(market: TestMarket, url: str | None = FACILITATOR) -> None:
     house = market.market.config
     networks = {env: replace(network, facilitator_url=url) for env, network in house.networks.items()}
-    market.market.config = replace(house, networks=networks)
+    market.market.services.config = replace(house, networks=networks)
 
 
 async def due(trade: Trade, url: str | None = FACILITATOR) -> tuple[Agent, Agent, Any]:
@@ -156,12 +156,12 @@ async def test_an_authorization_sent_to_the_market_is_refused_with_what_to_send_
 async def test_where_nothing_could_be_verified_there_is_nothing_to_sign_either(trade: Trade) -> None:
     _, buyer, job = await due(trade)
     chains = trade.market.market.world.chains
-    trade.market.market.world = replace(trade.market.market.world, chains={})
+    trade.market.market.services.world = replace(trade.market.market.world, chains={})
     answers = [
         await trade.market.answer("pay_job", {"job_id": job["id"]}, key=buyer.keys["test"], payment=header)
         for header in (None, "AAAA")
     ]
-    trade.market.market.world = replace(trade.market.market.world, chains=chains)
+    trade.market.market.services.world = replace(trade.market.market.world, chains=chains)
     assert [answer.status for answer in answers] == [502, 402]
     assert not any(b"typed_data" in answer.body for answer in answers)
 

@@ -38,7 +38,7 @@ async def refused(trade: Trade, buyer: Agent, job: Any, transaction: str) -> Any
 def confirmations(trade: Trade, count: int) -> None:
     house = trade.market.market.config
     networks = {**house.networks, Env.TEST: replace(house.networks[Env.TEST], confirmations=count)}
-    trade.market.market.config = replace(house, networks=networks)
+    trade.market.market.services.config = replace(house, networks=networks)
 
 
 @covers("settlement.field.*", "id.stl", "state.settlement.settled", "record.money", "record.timestamps")
@@ -178,18 +178,18 @@ async def test_a_chain_that_is_down_refuses_for_now_and_the_payment_stands(trade
     _, buyer, job = await sealed(trade)
     sent = await trade.send(buyer, job)
     kept, down = trade.market.market.world, JsonRpcChain("http://127.0.0.1:9", 84532)
-    trade.market.market.world = replace(kept, chains={Env.TEST: down})
+    trade.market.market.services.world = replace(kept, chains={Env.TEST: down})
     answer = await trade.market.answer("pay_job", {"job_id": job["id"], "transaction": sent}, key=buyer.keys["test"])
     await down.close()
     assert answer.error is not None
     assert (answer.status, answer.error["type"], answer.error["code"]) == (502, "payment_error", "chain_unavailable")
-    trade.market.market.world = kept
+    trade.market.market.services.world = kept
     assert (await prove(trade, buyer, job, sent))["payment"]["status"] == "paid"
 
 
 async def test_where_no_chain_is_configured_nobody_is_told_to_send_anything(trade: Trade) -> None:
     seller, buyer, job = await sealed(trade)
-    trade.market.market.world = replace(trade.market.market.world, chains={})
+    trade.market.market.services.world = replace(trade.market.market.world, chains={})
     unpaid = await trade.market.refusal("pay_job", by=buyer, job_id=job["id"])
     assert (unpaid["code"], "pay_to" in unpaid) == ("chain_unavailable", False)
     assert unpaid["hint"].startswith("Send nothing")

@@ -1,15 +1,21 @@
-"""Validation of schemas and documents before the unit of work opens, because slow work must not hold a lock."""
+"""Documents: their canonical form, their storage under its hash, and their validation against schemas.
+
+They are validated before the unit of work opens, because slow work must not hold a lock.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import orjson
 
+from storage.tables import DocumentRow
+from storage.transaction import Tx
 from tools.engine.context import ReadContext
 from tools.engine.errors import InvalidRequest, OutputSchemaMismatch, PayloadTooLarge, SchemaTooExpensive, TooBusy
 from tools.engine.ports import ChecksBusy, CheckTooLong
-from tools.engine.stored_documents import Document, document
+from tools.kernel.canonical_json import canonical, sha256_hex
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.json_schema import SchemaRefused, Violation, checker_for, validate_schema
 from tools.kernel.schema_cost import is_expensive
@@ -24,6 +30,44 @@ T = TypeVar("T")
 
 class StaleInput(Exception):
     """The data that was validated has changed since: gather and validate again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON value in its RFC 8785 form, with the hash it is stored under."""
+
+    hash: str
+    text: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.text)
+
+
+def document(value: Json, param: str) -> Document:
+    """Return a value's canonical form and its hash; raise InvalidRequest if it has none."""
+    try:
+        text = canonical(value)
+    except ValueError as error:
+        raise InvalidRequest(f"{param}: {error}", param=param) from None
+    return Document(sha256_hex(text), text)
+
+
+def keep_document(tx: Tx, made: Document | None) -> str | None:
+    """Store the document unless it exists; return its hash."""
+    if made is None:
+        return None
+    tx.insert_if_absent(DocumentRow(hash=made.hash, text=made.text.decode()))
+    return made.hash
+
+
+def text_of(tx: Tx, hashed: str | None) -> str | None:
+    """Return the text stored under a hash; None if the hash is None."""
+    if hashed is None:
+        return None
+    row = tx.get(DocumentRow, hashed)
+    assert row is not None, f"document {hashed} is missing"
+    return row.text
 
 
 def judge_schema(schema: Json, param: str) -> Document | None:
@@ -80,7 +124,7 @@ async def violations(read_ctx: ReadContext, schema: str | None, value: Json, siz
         return ()
     if not is_expensive(schema, size):
         return checker_for(schema).violations(value)
-    asked = read_ctx.world.checks.violations(schema, value, by=read_ctx.caller.agent_id or read_ctx.caller.approach.ip)
+    asked = read_ctx.world.checks.violations(schema, value, by=read_ctx.caller.agent_id or read_ctx.caller.request.ip)
     return await in_time(asked, "checking this document against its schema")
 
 
