@@ -8,7 +8,7 @@ from pydantic import Field
 from storage.vocabulary import Env
 from tools.jobs.records import Job
 from tools.kernel.brief_marks import Bulky
-from tools.kernel.records import Json, Minor, Stamp, Step
+from tools.kernel.records import HintedPage, Json, Minor, Stamp, Step
 from tools.kernel.text_authors import Ours, Own, Theirs, written_by
 
 BountyWord = Literal["open", "awarded", "closed", "expired"]
@@ -67,14 +67,10 @@ class Bounty:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BountyPage:
+class BountyPage(HintedPage[Bounty]):
     """One page of bounties."""
 
-    object: Literal["list"] = "list"
     data: list[Bounty]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,14 +123,10 @@ class ProposalMade(Proposal):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalPage:
+class ProposalPage(HintedPage[Proposal]):
     """One page of proposals, the lowest price first."""
 
-    object: Literal["list"] = "list"
     data: list[Proposal]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
     next_steps: list[Step]
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from storage.vocabulary import Env
 from tools.bounties.records import HowToPropose
-from tools.kernel.records import Json, Minor, Priced, Stamp
+from tools.kernel.records import HintedPage, Json, Minor, Priced, Stamp
 from tools.kernel.text_authors import Foreign, Ours, Own, Theirs
 from tools.listings.records import Listing
 
@@ -58,14 +58,10 @@ class FeedItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedPage:
+class FeedPage(HintedPage[FeedItem]):
     """One page of the feed, the newest first."""
 
-    object: Literal["list"] = "list"
     data: list[FeedItem]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ a time is ISO-8601 UTC text with milliseconds.
 
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_type_hints
 
@@ -56,6 +57,23 @@ class Page(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlainPage(Generic[T]):
+    """One page of a list that needs no hint."""
+
+    object: Literal["list"] = "list"
+    data: list[T]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HintedPage(PlainPage[T]):
+    """One page of a list that explains an empty result."""
+
+    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """A call worth making next, with its arguments filled in."""
 
@@ -81,6 +99,28 @@ def and_steps(record: Any, found: list[Step]) -> Any:
     kind: Any = type(record)
     values = {one.name: getattr(record, one.name) for one in fields(record)}
     return with_steps(kind)(**values, next_steps=found)
+
+
+def record_from(kind: type[T], source: Any, **others: Any) -> T:
+    """Make a record from the values of a row that have the record's names, and from `others`.
+
+    Times become stamps and words of an enumeration become text.
+    """
+    for name in _names(kind):
+        if name not in others and hasattr(source, name):
+            others[name] = _shown(getattr(source, name))
+    return kind(**others)
+
+
+def _shown(value: Any) -> Json:
+    if isinstance(value, datetime):
+        return stamp(value)
+    return value.value if isinstance(value, StrEnum) else value
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))
 
 
 @cache
