@@ -1,9 +1,7 @@
 """Queries that read everything, a page of ids at a time, to verify every stored count and sum."""
 
-from collections.abc import Sequence
 from typing import Any
 
-import orjson
 from sqlalchemy import bindparam, func, literal, select
 
 from storage.json_in import in_json_list
@@ -29,11 +27,6 @@ from storage.tables import (
 def _page(id_column: Any) -> Query[str]:
     found = select(id_column).where(id_column > bindparam("after")).order_by(id_column).limit(bindparam("limit"))
     return Query(found)
-
-
-def listed(ids: Sequence[str]) -> str:
-    """Return ids in the form of the parameter `ids` of the queries below."""
-    return orjson.dumps(list(ids)).decode()
 
 
 AGENTS, BOUNTIES, JOBS, LISTINGS, THREADS = (

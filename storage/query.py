@@ -143,9 +143,7 @@ def deleting(kind: type[Row], moment: Any, *answered: Any) -> "Query[Any]":
 def _compile(statement: Any, dialect: Dialect) -> Plan:
     compiled: SQLCompiler = statement.compile(dialect=dialect)
     if "POSTCOMPILE" in compiled.string:
-        raise TypeError(
-            f"in_() is another statement for every length; write or_(), or `in_json_list()` on a JSON array: {statement}"
-        )
+        raise TypeError(f"in_() is another statement for every length; write or_(), or `in_json_list()`: {statement}")
     names = tuple(compiled.positiontup or ())
     types = {name: bind.type.dialect_impl(dialect) for bind, name in compiled.bind_names.items()}
     columns = list(statement.exported_columns)

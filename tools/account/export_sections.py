@@ -90,7 +90,7 @@ def _shown(ctx: TxContext, found: list[ProposalRow]) -> list[Proposal]:
     if not found:
         return []
     sellers = traders(ctx.tx, [row.seller_id for row in found])
-    ids = orjson.dumps(sorted({row.bounty_id for row in found})).decode()
+    ids = {row.bounty_id for row in found}
     bounties: dict[str, BountyRow] = {row.id: row for row in ctx.tx.all(bounties_among, ids=ids)}
     return [Proposal(**proposal_fields(row, sellers[row.seller_id], bounties[row.bounty_id], ctx.now)) for row in found]
 
@@ -99,8 +99,7 @@ def _reviews_written(ctx: TxContext, _: str, before: Json) -> Page:
     """Return the reviews of a page of jobs, which may be none."""
     here = {"agent_id": ctx.agent, "env": ctx.env, "before": before or AFTER_ALL}
     jobs = ctx.tx.all(jobs_of("both", filtered=False), **here, limit=PAGE)
-    ids = orjson.dumps([job.id for job in jobs]).decode()
-    found = ctx.tx.all(reviews_written, agent_id=ctx.agent, job_ids=ids)
+    found = ctx.tx.all(reviews_written, agent_id=ctx.agent, job_ids=[job.id for job in jobs])
     own = handles(ctx.tx, {ctx.agent})[ctx.agent]
     written = [encode(review_record(row, own)) for row in found]
     return Page(written, [row.id for row in found], jobs[-1].id if len(jobs) == PAGE else None)

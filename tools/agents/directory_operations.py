@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
-import orjson
 from pydantic import Field, StringConstraints
 
 from storage.agent_search import AgentSearch, find_agents
@@ -93,5 +92,5 @@ def _search(tx: Tx, asked: SearchAgents, place: Json, now: datetime) -> tuple[Fo
         ),
     )
     ids = [hit.id for hit in found.hits]
-    rows = {row.id: row for row in tx.all(agents_among, ids=orjson.dumps(ids).decode())} if ids else {}
+    rows = {row.id: row for row in tx.all(agents_among, ids=ids)} if ids else {}
     return found, [rows[one] for one in ids]

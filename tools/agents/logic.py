@@ -109,4 +109,4 @@ def handles(tx: Tx, ids: set[str]) -> dict[str, str]:
 
     Only the account of a purchase that was never paid is deleted in this way.
     """
-    return dict.fromkeys(ids, GONE) | dict(tx.all(handles_of, ids=orjson.dumps(sorted(ids)).decode()))
+    return dict.fromkeys(ids, GONE) | dict(tx.all(handles_of, ids=ids))

@@ -27,7 +27,7 @@ def schema_fits(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) ->
     text = text_of(tx, schema)
     if text is None or not sellers:
         return {}
-    ids = orjson.dumps(sorted(set(sellers))).decode()
+    ids = {*sellers}
     found: dict[str, Fit] = dict.fromkeys(sellers, "not_shown")
     for seller, example in tx.all(examples_of_sellers, ids=ids, env=env):
         if found[seller] == "not_shown" and _satisfies(text, example):
@@ -38,8 +38,9 @@ def schema_fits(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) ->
 def comparisons(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) -> dict[str, Comparison]:
     """Return the comparison that a bounty's owner sees beside each proposal, by seller."""
     fits = schema_fits(tx, sellers, env, schema)
-    ids = orjson.dumps(sorted(set(sellers))).decode()
-    known = {row.agent_id: figures_in(row, Actor.SELLER) for row in tx.all(reputations_of, ids=ids) if row.env == env}
+    known = {
+        row.agent_id: figures_in(row, Actor.SELLER) for row in tx.all(reputations_of, ids={*sellers}) if row.env == env
+    }
     return {one: _comparison(known.get(one, EMPTY), fits.get(one)) for one in sellers}
 
 

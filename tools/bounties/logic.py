@@ -134,7 +134,7 @@ def bounty_records(tx: Tx, rows: Sequence[BountyRow], now: datetime, *, brief: b
     if not rows:
         return []
     buyers = traders(tx, (row.buyer_id for row in rows))
-    hashes = _listed(row.input for row in rows if row.input is not None)
+    hashes = {row.input for row in rows if row.input is not None}
     texts = {one.hash: one.text for one in tx.all(documents_among, ids=hashes)}
     records = [_record(row, buyers[row.buyer_id], texts, now) for row in rows]
     return [_brief(record) for record in records] if brief else records
@@ -142,7 +142,7 @@ def bounty_records(tx: Tx, rows: Sequence[BountyRow], now: datetime, *, brief: b
 
 def traders(tx: Tx, ids: Iterable[str]) -> dict[str, Trader]:
     """Return the short records of agents that bounties and proposals show, by agent id."""
-    rows = tx.all(agents_among, ids=_listed(ids))
+    rows = tx.all(agents_among, ids={*ids})
     return {row.id: trader(row) for row in rows}
 
 
@@ -237,7 +237,3 @@ def _tell_rejected(ctx: TxContext, bounty: BountyRow, proposal: ProposalRow) -> 
             ),
         )
     ctx.tx.emit(proposal.seller_id, proposal.env, kind, orjson.dumps(told).decode(), ctx.now)
-
-
-def _listed(ids: Iterable[str]) -> str:
-    return orjson.dumps(sorted(set(ids))).decode()

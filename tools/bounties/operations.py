@@ -296,7 +296,7 @@ def _search(
             limit=asked.limit,
         ),
     )
-    ids = orjson.dumps([hit.id for hit in found.hits]).decode()
+    ids = [hit.id for hit in found.hits]
     rows = {row.id: row for row in tx.all(bounties_among, ids=ids)} if found.hits else {}
     found_rows = [rows[hit.id] for hit in found.hits]
     open_now = [row for row in found_rows if state_now(facts_of(row), read_ctx.now) is BountyStatus.OPEN]

@@ -137,7 +137,7 @@ def _fitting(tx: Tx, read_ctx: ReadContext, terms: Sequence[str]) -> list[Bounty
     if not terms:
         return []
     found = find_bounties(tx, BountySearch(env=read_ctx.env, terms=tuple(terms), any_terms=True, limit=LOOKED_AT))
-    rows = tx.all(bounties_among, ids=orjson.dumps([hit.id for hit in found.hits]).decode()) if found.hits else []
+    rows = tx.all(bounties_among, ids=[hit.id for hit in found.hits]) if found.hits else []
     open_now = [row for row in rows if row.expires_at > read_ctx.now and row.buyer_id != read_ctx.caller.agent_id]
     best = sorted(open_now, key=lambda row: (-row.budget_max, row.id))
     return _leads(tx, read_ctx, of_many(best, _buyer, EACH), terms)

@@ -164,8 +164,7 @@ def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, 
     if kinds is None:
         return Looked(tx.all(events_after, **mine, limit=limit), None)
     until = tx.one(event_at, **mine, place=LOOKED_AT - 1)
-    wanted = orjson.dumps(sorted(kinds)).decode()
-    rows = tx.all(events_of_kinds, **mine, until=LAST if until is None else until, kinds=wanted, limit=limit)
+    rows = tx.all(events_of_kinds, **mine, until=LAST if until is None else until, kinds=kinds, limit=limit)
     return Looked(rows, until if len(rows) < limit else None)
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import orjson
 from pydantic import Field
 
 from storage.bounties import awaiting_decision
@@ -100,8 +99,7 @@ def _see(ctx: TxContext, rows: list[JobRow]) -> dict[str, JobSnapshot]:
     """Read jobs with settlements in one statement; jobs that wait have no reviews yet."""
     if not rows:
         return {}
-    ids = orjson.dumps([row.id for row in rows]).decode()
-    settlements = ctx.tx.all(settlements_of_jobs, job_ids=ids)
+    settlements = ctx.tx.all(settlements_of_jobs, job_ids=[row.id for row in rows])
     return {
         row.id: JobSnapshot(row, tuple(one for one in settlements if one.job_id == row.id), frozenset()) for row in rows
     }

@@ -10,7 +10,7 @@ from storage.tables import JobRow, ListingRow, ListingTermsRow
 from storage.transaction import Tx
 from storage.vocabulary import FINAL, JobStatus
 
-UNFINISHED = orjson.dumps([status.value for status in JobStatus if status not in FINAL]).decode()
+UNFINISHED = [status.value for status in JobStatus if status not in FINAL]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ def find_thread(tx: Tx, thread_id: str, agent_id: str, env: Env, *, lock: bool =
 def thread_records(ctx: TxContext, rows: Sequence[ThreadRow]) -> list[Thread]:
     """Return the records of threads; two statements read their newest messages and the handles."""
     newest = [Prefix.MESSAGE + row.latest for row in rows if row.message_count]
-    found = ctx.tx.all(messages_among, ids=_list(newest)) if newest else []
+    found = ctx.tx.all(messages_among, ids=newest) if newest else []
     last = {message.thread_id: message for message in found}
     named = handles(ctx.tx, {agent for row in rows for agent in (row.a, row.b)}) if rows else {}
     return [_thread(ctx.agent, row, last.get(row.id), named) for row in rows]
@@ -85,7 +85,3 @@ def _cut(agent_id: str, row: MessageRow, named: Mapping[str, str]) -> LastMessag
 
 def _talker(agent_id: str | None, named: Mapping[str, str]) -> Talker:
     return Talker(id=SYSTEM, handle=SYSTEM) if agent_id is None else Talker(id=agent_id, handle=named[agent_id])
-
-
-def _list(ids: list[str]) -> str:
-    return orjson.dumps(ids).decode()

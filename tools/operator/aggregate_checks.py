@@ -15,7 +15,6 @@ from storage.aggregate_checks import (
     THREADS,
     bounties_counting,
     jobs_among,
-    listed,
     mailboxes_of,
     memories_of,
     messages_in,
@@ -101,13 +100,13 @@ def _listings(tx: Tx, ids: Ids) -> list[str]:
 
 
 def _results(tx: Tx, ids: Ids) -> set[str]:
-    kept = {row.job_id: result_in(row) for row in tx.all(results_of_listings, ids=listed(ids))}
+    kept = {row.job_id: result_in(row) for row in tx.all(results_of_listings, ids=ids)}
     made = {job_id: result for one in ids for job_id, result in results_from_jobs(tx, one).items()}
     return unlike(kept, made, Result())
 
 
 def _payers(tx: Tx, ids: Ids) -> set[str]:
-    rows = tx.all(payers_of_listings, ids=listed(ids))
+    rows = tx.all(payers_of_listings, ids=ids)
     made = Counter[str]()
     for one in ids:
         for result in results_from_jobs(tx, one).values():
@@ -121,8 +120,8 @@ def _jobs(tx: Tx, ids: Ids) -> list[str]:
 
     `counted`: the texts and messages count as storage, because the job is not paid.
     """
-    asked = dict(tx.all(revisions_asked, ids=listed(ids)))
-    last = {one.job_id: one for one in tx.all(deliveries_of_jobs, job_ids=listed(ids))}
+    asked = dict(tx.all(revisions_asked, ids=ids))
+    last = {one.job_id: one for one in tx.all(deliveries_of_jobs, job_ids=ids)}
     return [
         job.row.id
         for job in _with_settlements(tx, ids)
@@ -141,10 +140,10 @@ def _deliveries(tx: Tx, ids: Ids) -> set[str]:
 
     Size and commitment cannot be checked if the text was deleted.
     """
-    texts = {(one.job_id, one.part): one.text.encode() for one in tx.all(texts_of_jobs, ids=listed(ids))}
-    forgotten = {row.id for row in tx.all(jobs_among, ids=listed(ids)) if row.forgotten_at is not None}
+    texts = {(one.job_id, one.part): one.text.encode() for one in tx.all(texts_of_jobs, ids=ids)}
+    forgotten = {row.id for row in tx.all(jobs_among, ids=ids) if row.forgotten_at is not None}
     wrong = set[str]()
-    for job_id, rows in groupby(tx.all(deliveries_of_jobs, job_ids=listed(ids)), lambda row: row.job_id):
+    for job_id, rows in groupby(tx.all(deliveries_of_jobs, job_ids=ids), lambda row: row.job_id):
         for place, row in enumerate(rows):
             text = texts.get((job_id, output_part(place)))
             kept = job_id in forgotten if text is None else _is_of(row, text)
@@ -161,31 +160,31 @@ def _rooms(tx: Tx, ids: Ids) -> set[str]:
     """Find agents whose used storage is not the sum of the bytes of their rows."""
     made = Counter[str]()
     for query in COUNTED:
-        for agent_id, env, size in tx.all(query, ids=listed(ids)):
+        for agent_id, env, size in tx.all(query, ids=ids):
             made[f"{agent_id} {env}"] += size
-    kept = {f"{row.agent_id} {row.env}": row.used for row in tx.all(rooms_of, ids=listed(ids))}
+    kept = {f"{row.agent_id} {row.env}": row.used for row in tx.all(rooms_of, ids=ids)}
     return unlike(kept, made, 0)
 
 
 def _open_refunds(tx: Tx, ids: Ids) -> set[str]:
     """Find jobs that the index of refunds due has by mistake or lacks."""
     jobs = _with_settlements(tx, ids)
-    return {job.row.id for job in jobs if refund_expected(job.facts)} ^ set(tx.all(refunds_open, ids=listed(ids)))
+    return {job.row.id for job in jobs if refund_expected(job.facts)} ^ set(tx.all(refunds_open, ids=ids))
 
 
 def _with_settlements(tx: Tx, ids: Ids) -> list[JobSnapshot]:
     """Read jobs with their payments and refunds."""
     settlements = defaultdict[str, list[Any]](list)
-    for row in tx.all(settlements_of_jobs, job_ids=listed(ids)):
+    for row in tx.all(settlements_of_jobs, job_ids=ids):
         settlements[row.job_id].append(row)
-    return [JobSnapshot(row, tuple(settlements[row.id]), frozenset()) for row in tx.all(jobs_among, ids=listed(ids))]
+    return [JobSnapshot(row, tuple(settlements[row.id]), frozenset()) for row in tx.all(jobs_among, ids=ids)]
 
 
 def _too_old(tx: Tx, ids: Ids) -> list[str]:
     """Find payments that are older than their job, and refunds that are older than the payment."""
-    jobs = {row.id: row for row in tx.all(jobs_among, ids=listed(ids))}
+    jobs = {row.id: row for row in tx.all(jobs_among, ids=ids)}
     found, paid_in = list[str](), dict[str, int]()
-    rows = tx.all(settlements_of_jobs, job_ids=listed(ids))
+    rows = tx.all(settlements_of_jobs, job_ids=ids)
     for row in sorted(rows, key=lambda one: (one.block_number, one.kind is SettlementKind.REFUND)):
         if row.kind is SettlementKind.PAYMENT:
             paid_in.setdefault(row.job_id, row.block_number)
@@ -198,9 +197,9 @@ def _too_old(tx: Tx, ids: Ids) -> list[str]:
 
 def _threads(tx: Tx, ids: Ids) -> list[str]:
     said = defaultdict[str, list[Any]](list)
-    for message in tx.all(messages_in, ids=listed(ids)):
+    for message in tx.all(messages_in, ids=ids):
         said[message[0]].append(message)
-    return [row.id for row in tx.all(threads_among, ids=listed(ids)) if not _counts(row, said[row.id])]
+    return [row.id for row in tx.all(threads_among, ids=ids) if not _counts(row, said[row.id])]
 
 
 def _counts(row: ThreadRow, said: Sequence[Any]) -> bool:
@@ -225,9 +224,9 @@ def _unread(said: Sequence[Any], read: int, reader: str) -> int:
 
 def _messages(tx: Tx, ids: Ids) -> list[str]:
     """Find messages with a wrong number (from 1) or wrong counts of each side's messages so far."""
-    threads = {row.id: row for row in tx.all(threads_among, ids=listed(ids))}
+    threads = {row.id: row for row in tx.all(threads_among, ids=ids)}
     wrong, last, senders = list[str](), "", Counter[str]()
-    for thread_id, message_id, number, from_a, from_b, sender, _ in tx.all(messages_in, ids=listed(ids)):
+    for thread_id, message_id, number, from_a, from_b, sender, _ in tx.all(messages_in, ids=ids):
         if thread_id != last:
             last, senders = thread_id, Counter[str]()
         senders[sender] += 1
@@ -240,21 +239,21 @@ def _messages(tx: Tx, ids: Ids) -> list[str]:
 def _mailboxes(tx: Tx, ids: Ids) -> set[str]:
     made = Counter[str]()
     for query in (unread_as_a, unread_as_b):
-        for agent_id, env, unread in tx.all(query, ids=listed(ids)):
+        for agent_id, env, unread in tx.all(query, ids=ids):
             made[f"{agent_id} {env}"] += unread
-    rows = tx.all(mailboxes_of, ids=listed(ids))
+    rows = tx.all(mailboxes_of, ids=ids)
     return unlike({f"{row.agent_id} {row.env}": row.unread for row in rows}, made, 0)
 
 
 def _memories(tx: Tx, ids: Ids) -> list[str]:
-    rows = tx.all(memories_of, ids=listed(ids))
+    rows = tx.all(memories_of, ids=ids)
     return [f"{agent_id} {env} {key}" for agent_id, env, key, size, value in rows if size != len(value.encode())]
 
 
 def _bounties(tx: Tx, ids: Ids) -> set[str]:
     """Find bounties with a wrong count of the proposals that were not withdrawn."""
-    kept = dict(tx.all(bounties_counting, ids=listed(ids)))
-    return unlike(kept, dict(tx.all(proposals_standing, ids=listed(ids))), 0)
+    kept = dict(tx.all(bounties_counting, ids=ids))
+    return unlike(kept, dict(tx.all(proposals_standing, ids=ids)), 0)
 
 
 def _panels(tx: Tx, ids: Ids) -> list[str]:
@@ -264,7 +263,7 @@ def _panels(tx: Tx, ids: Ids) -> list[str]:
 
 def _wallets(tx: Tx, ids: Ids) -> list[str]:
     """Find wallets that are bound but were never proven."""
-    return [f"{agent_id} {env}" for agent_id, env in tx.all(wallets_unproven, ids=listed(ids))]
+    return [f"{agent_id} {env}" for agent_id, env in tx.all(wallets_unproven, ids=ids)]
 
 
 def _payers_of_jobs(tx: Tx, ids: Ids) -> list[str]:
@@ -272,12 +271,12 @@ def _payers_of_jobs(tx: Tx, ids: Ids) -> list[str]:
 
     The payer of the job's purchase and the payer stored in the job are valid too.
     """
-    return tx.all(payers_unproven, ids=listed(ids))
+    return tx.all(payers_unproven, ids=ids)
 
 
 def _accounts(tx: Tx, ids: Ids) -> list[str]:
     """Find accounts of purchases that act although they are unclaimed."""
-    return tx.all(accounts_unproven, ids=listed(ids))
+    return tx.all(accounts_unproven, ids=ids)
 
 
 AGGREGATES: tuple[Aggregate, ...] = (

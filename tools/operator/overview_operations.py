@@ -136,7 +136,7 @@ def _words(promised: Promised) -> dict[str, Json]:
 
 def _refunds(tx: Tx, rows: Sequence[JobRow]) -> list[RefundOwed]:
     settlements = defaultdict[str, list[SettlementRow]](list)
-    for one in tx.all(settlements_of_jobs, job_ids=orjson.dumps([row.id for row in rows]).decode()) if rows else ():
+    for one in tx.all(settlements_of_jobs, job_ids=[row.id for row in rows]) if rows else ():
         settlements[one.job_id].append(one)
     seen = [JobSnapshot(row, tuple(settlements[row.id]), frozenset()) for row in rows]
     return [

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from storage.aggregate_checks import jobs_among, listed
+from storage.aggregate_checks import jobs_among
 from storage.jobs import deliveries_of_jobs, settlements_of_jobs
 from storage.reputation import (
     agents_of,
@@ -70,16 +70,15 @@ class Folded:
 
 def marks(tx: Tx, ids: Ids) -> set[str]:
     """Return the ids of jobs whose stored mark differs from the one computed from their rows."""
-    kept = {row.job_id: row.mark for row in tx.all(marks_of_jobs, ids=listed(ids))}
-    made = {job.id: mark_text(mark) for job, mark in _marked(tx, tx.all(jobs_among, ids=listed(ids)))}
+    kept = {row.job_id: row.mark for row in tx.all(marks_of_jobs, ids=ids)}
+    made = {job.id: mark_text(mark) for job, mark in _marked(tx, tx.all(jobs_among, ids=ids))}
     return unlike(kept, made, NOTHING_YET)
 
 
 def reputations(tx: Tx, ids: Ids) -> set[str]:
     folded = _folded(tx, ids)
     kept = {
-        f"{row.agent_id} {row.env}": [getattr(row, name) for name in COLUMNS]
-        for row in tx.all(reputations_of, ids=listed(ids))
+        f"{row.agent_id} {row.env}": [getattr(row, name) for name in COLUMNS] for row in tx.all(reputations_of, ids=ids)
     }
     made = {f"{one} {env}": _columns(folded, one, env) for one in ids for env in Env}
     return unlike(kept, made, [*columns_of(EMPTY, EMPTY).values()])
@@ -89,7 +88,7 @@ def categories(tx: Tx, ids: Ids) -> set[str]:
     folded = _folded(tx, ids)
     kept = {
         " ".join((row.agent_id, row.env, row.role, row.category)): (row.figures, row.jobs)
-        for row in tx.all(categories_of, ids=listed(ids))
+        for row in tx.all(categories_of, ids=ids)
     }
     made = {}
     for agent_id, env, role, category in folded.tallies:
@@ -103,7 +102,7 @@ def counterparties(tx: Tx, ids: Ids) -> set[str]:
     folded = _folded(tx, ids)
     kept = {
         " ".join((row.agent_id, row.env, row.role, row.category, row.counterparty)): dealings_in(row)
-        for row in tx.all(counterparties_of, ids=listed(ids))
+        for row in tx.all(counterparties_of, ids=ids)
     }
     made = {
         " ".join((*place, counterparty)): dealings
@@ -120,7 +119,7 @@ def tiers(tx: Tx, ids: Ids) -> list[str]:
     """
     folded = _folded(tx, ids)
     wrong = []
-    for row in tx.all(agents_of, ids=listed(ids)):
+    for row in tx.all(agents_of, ids=ids):
         live = folded.tally(row.id, Env.LIVE, Actor.SELLER)
         reached = row.trust_tier >= 1 or earns_tier_one(live.third_party_minor, live.third_party_wallets)
         if row.trust_tier != trust_tier(reached, row.verified_domain):
@@ -142,14 +141,14 @@ def _folded(tx: Tx, ids: Ids) -> Folded:
     """Compute the figures of these agents from all their jobs."""
     folded = Folded()
     for query, role in ((jobs_of_sellers, Actor.SELLER), (jobs_of_buyers, Actor.BUYER)):
-        for job, mark in _marked(tx, tx.all(query, ids=listed(ids))):
+        for job, mark in _marked(tx, tx.all(query, ids=ids)):
             folded.add(job, mark, job.seller_id if role is Actor.SELLER else job.buyer_id, role)
     return folded
 
 
 def _marked(tx: Tx, jobs: Sequence[JobRow]) -> Iterator[tuple[JobRow, JobContribution]]:
     """Yield each job with its mark; each table is read in one statement."""
-    ids = listed([row.id for row in jobs])
+    ids = [row.id for row in jobs]
     settlements = _by_job(tx.all(settlements_of_jobs, job_ids=ids))
     deliveries = _by_job(tx.all(deliveries_of_jobs, job_ids=ids))
     reviews = _by_job(tx.all(reviews_of, ids=ids))

@@ -4,7 +4,6 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import Literal
 
-import orjson
 from pydantic import Field
 
 from storage.agents import agents_among
@@ -126,8 +125,7 @@ def get_leaderboard(ctx: TxContext, asked: AskLeaderboard) -> Leaderboard:
     """
     role = Actor(asked.role)
     rows = ctx.tx.all(leaders(asked.role), env=ctx.env, limit=asked.limit)
-    ids = orjson.dumps([row.agent_id for row in rows]).decode()
-    agents = {agent.id: agent for agent in ctx.tx.all(agents_among, ids=ids)}
+    agents = {agent.id: agent for agent in ctx.tx.all(agents_among, ids=[row.agent_id for row in rows])}
     return Leaderboard(
         env=ctx.env,
         role=asked.role,

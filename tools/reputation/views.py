@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import orjson
-
 from storage.reputation import categories_among, largest_categories
 from storage.tables import AgentRow, CategoryRow, ReputationRow
 from storage.transaction import Tx
@@ -70,8 +68,7 @@ def _cards(
 ) -> Mapping[str, ReputationCard | None]:
     if row is None or not tally.jobs:
         return dict.fromkeys(wanted)
-    named = orjson.dumps(wanted).decode()
-    found = tx.all(categories_among, agent_id=row.agent_id, env=row.env, role=Actor.SELLER.value, categories=named)
+    found = tx.all(categories_among, agent_id=row.agent_id, env=row.env, role=Actor.SELLER.value, categories=wanted)
     inside = {one.category: _in_category(tally_in(one.figures)) for one in found if one.jobs}
     return {
         category: ReputationCard(

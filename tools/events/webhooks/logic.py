@@ -208,7 +208,7 @@ def _audiences(ctx: TxContext, events: list[QueuedEvent]) -> list[tuple[Owner, A
     told = defaultdict[Owner, list[QueuedEvent]](list)
     for one in events:
         told[one.agent_id, one.env].append(one)
-    agent_ids = orjson.dumps(sorted({agent_id for agent_id, _ in told})).decode()
+    agent_ids = {agent_id for agent_id, _ in told}
     rows = defaultdict[Owner, list[WebhookRow]](list)
     for row in ctx.tx.all(webhooks_of_agents, agent_ids=agent_ids):
         rows[row.agent_id, row.env].append(row)
@@ -291,7 +291,7 @@ def _of_tasks(tx: Tx, owner: Owner, events: list[QueuedEvent]) -> Iterator[tuple
         if one.kind in PUSHED_KINDS or one.kind == TEST:
             data = _data_of(tx, one)
             told[data.get("job_id") or data.get("webhook_id") or ""].append(one)
-    rows = {row.id: row for row in tx.all(pushes_of_jobs, agent_id=owner[0], job_ids=orjson.dumps([*told]).decode())}
+    rows = {row.id: row for row in tx.all(pushes_of_jobs, agent_id=owner[0], job_ids=told)}
     tested = [tx.get(WebhookRow, name) for name in told if name.startswith(Prefix.WEBHOOK)]
     rows |= {row.id: row for row in tested if row is not None and row.source is WebhookSource.TASK}
     for row in rows.values():

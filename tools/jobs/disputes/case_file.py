@@ -54,7 +54,6 @@ def evidence_of(tx: Tx, seen: JobSnapshot) -> Evidence:
     assert buyer is not None
     assert seller is not None
     shown = {"buyer": _shown(tx, seen, row.buyer_id, ends), "seller": _shown(tx, seen, row.seller_id, ends)}
-    ids = orjson.dumps(sorted(one for ids, _ in shown.values() for one in ids)).decode()
     return Evidence(
         seen=seen,
         reason=row.dispute_reason or "",
@@ -64,7 +63,7 @@ def evidence_of(tx: Tx, seen: JobSnapshot) -> Evidence:
         promised=promised_to(tx, row),
         documents={"input": input_of(tx, row), "output": output_of(tx, row)}
         | {name: text_of(tx, getattr(row, name)) for name in ("input_schema", "output_schema")},
-        messages=tx.all(evidence, ids=ids),
+        messages=tx.all(evidence, ids=[one for ids, _ in shown.values() for one in ids]),
         left_out={side: count for side, (_, count) in shown.items()},
     )
 
