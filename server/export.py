@@ -22,7 +22,7 @@ from storage.snapshot_store import SnapshotStore, open_moment
 from storage.table_dump import KEPT_BACK, LEFT_OUT, next_page, shown, taken
 from storage.tables import AgentRow, JobDeliveryRow, JobRow, JobTextRow, SettingsRow
 from storage.vocabulary import AgentStatus, Env
-from tools.account.export_operations import document
+from tools.account.operations import document
 from tools.account.export_writer import Reader, gather_pages
 from tools.agents.logic import any_agent
 from tools.engine.context import Caller, CallRequest, ReadContext, Surface

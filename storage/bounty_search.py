@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import orjson
-
 from storage.listing_search_tokens import ENVIRONMENTS, MAX_PRICE, Conjunction, filter_token, price_tokens, up_to
 from storage.recency_index import FoundNewest, RecencyIndex
 from storage.tables.bounties import BountyRow
@@ -56,7 +54,7 @@ def bounty_tokens(bounty: BountyRow, terms: Sequence[str]) -> str:
         "a",
         filter_token("c", bounty.category),
         _first_party(bounty.first_party),
-        *(filter_token("t", tag) for tag in orjson.loads(bounty.tags)),
+        *(filter_token("t", tag) for tag in bounty.tags),
         *("w" + term for term in terms),
         *price_tokens(_below_most(bounty.budget_max)),
     ]

@@ -6,18 +6,15 @@ from tools.engine.registry import CATALOGUE
 
 CONTENTS = (
     "discovery.market_operations",
-    "discovery.tool_search_operations",
     "discovery.stats_operations",
     "discovery.demand_operations",
     "operator.support_operations",
     "agents.operations",
     "account.operations",
-    "account.export_operations",
     "credentials.operations",
     "agents.recovery_operations",
     "agents.directory_operations",
     "reputation.operations",
-    "reputation.review_operations",
     "wallets.operations",
     "domains.operations",
     "identities.operations",
@@ -49,7 +46,6 @@ CONTENTS = (
     "purchases.operations",
     "purchases.account_operations",
     "operator.operations",
-    "operator.overview_operations",
 )
 
 MODULES = tuple(import_module(f"tools.{name}") for name in CONTENTS)

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import JsonText, Row
 
 _ON = text("enabled")
 
@@ -22,7 +22,7 @@ class BountyAlertRow(
     version: Mapped[int] = mapped_column(default=1)
     enabled: Mapped[bool]
     day: Mapped[str] = mapped_column(default="")
-    buyers: Mapped[str] = mapped_column(default="[]")  # JSON list: the buyer of each bounty it was sent on that day
+    buyers: Mapped[list[str]] = mapped_column(JsonText, default=[])  # of each bounty it was sent on that day
     strangers: Mapped[int] = mapped_column(default=0)  # how many of them had never paid
     updated_at: Mapped[datetime]
 

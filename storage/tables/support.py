@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import JsonText, Row
 
 
 class ReportRow(Row, name="support_reports", parts=[Index(None, "agent_id", "env", "id")]):
@@ -14,6 +14,6 @@ class ReportRow(Row, name="support_reports", parts=[Index(None, "agent_id", "env
     env: Mapped[str]
     message: Mapped[str]
     request_id: Mapped[str | None]
-    references_json: Mapped[str]  # JSON list
+    references_json: Mapped[list[str]] = mapped_column(JsonText)
     contact: Mapped[str | None]
     received_at: Mapped[datetime]

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import JsonText, Row
 from storage.vocabulary import ThreadKind
 
 
@@ -65,7 +65,7 @@ class MessageRow(Row, name="messages", parts=[Index(None, "thread_id", "number",
     sender_id: Mapped[str | None]  # None: the platform
     body: Mapped[str]
     data: Mapped[str | None]
-    content_warnings: Mapped[str]
+    content_warnings: Mapped[list[str]] = mapped_column(JsonText)
     created_at: Mapped[datetime]
 
 

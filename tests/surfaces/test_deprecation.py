@@ -17,7 +17,7 @@ from tests.market import TestMarket, house
 from tests.surfaces.mcp_wire import MODERN, connected
 from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
-from tools.discovery.market_records import Changelog
+from tools.discovery.records import Changelog
 from tools.engine.arguments import NoArguments
 from tools.engine.context import ReadContext
 from tools.engine.deprecation import NOTICE, Deprecated

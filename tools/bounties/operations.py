@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from storage.bounties import bounties_among, bounties_of_buyer, open_bounties_of
@@ -133,8 +132,7 @@ def create_bounty(ctx: TxContext, asked: CreateBounty, judged: JudgedBounty) -> 
     compare them with list_proposals, accept one with award_bounty. Only the end is automatic: after expires_in_seconds
     it expires.
     """
-    buyer = ctx.tx.get(AgentRow, ctx.agent, lock=True)  # the lock keeps concurrent calls within the limit
-    assert buyer is not None
+    buyer = ctx.tx.need(AgentRow, ctx.agent, lock=True)  # the lock keeps concurrent calls within the limit
     _check_places(ctx)
     stored = _stored_bytes(asked, judged)
     count_bytes(ctx, stored)
@@ -146,14 +144,14 @@ def create_bounty(ctx: TxContext, asked: CreateBounty, judged: JudgedBounty) -> 
             title=asked.title,
             description=asked.description,
             category=asked.category,
-            tags=orjson.dumps(asked.tags or []).decode(),
+            tags=asked.tags or [],
             budget_max=asked.budget_max,
             input=keep_document(ctx.tx, judged.input),
             job_input=judged.job_input.hash,
             deliverable_schema=keep_document(ctx.tx, judged.deliverable),
             preview_schema=keep_document(ctx.tx, judged.preview),
             acceptance=judged.acceptance,
-            content_warnings=orjson.dumps(judged.warnings).decode(),
+            content_warnings=judged.warnings,
             first_party=buyer.first_party,
             stored_bytes=stored,
             expires_at=in_seconds(ctx, asked.expires_in_seconds),

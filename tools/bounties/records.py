@@ -10,10 +10,10 @@ from tools.jobs.records import Job
 from tools.kernel.brief_marks import Bulky
 from tools.kernel.records import HintedPage, Json, Minor, Stamp, Step
 from tools.kernel.text_authors import Ours, Own, Theirs, written_by
+from tools.listings.records import PaymentTiming
 
 BountyWord = Literal["open", "awarded", "closed", "expired"]
 ProposalWord = Literal["pending", "accepted", "rejected", "withdrawn"]
-Timing = Literal["on_delivery", "upfront"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class Proposal:
     status: ProposalWord
     price: Minor
     display: str
-    payment: Annotated[Timing, Field(description="pay for sealed work, or before it starts")]
+    payment: Annotated[PaymentTiming, Field(description="pay for sealed work, or before it starts")]
     seller: Trader
     comparison: Annotated[Comparison | None, Field(description="in list_proposals")] = None
     thread_id: Annotated[str, Field(description="where buyer and seller can talk before the award")]

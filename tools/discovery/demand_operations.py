@@ -40,8 +40,8 @@ from tools.kernel.ids import Prefix, first_id
 from tools.kernel.money import display
 from tools.kernel.records import spliced, stamp
 from tools.kernel.search_terms import fold
-from tools.listings.cached_listing import shown_listing
-from tools.listings.search_statistics import (
+from tools.listings.logic import shown_listing
+from tools.listings.search_rules import (
     MAX_TERM,
     MIN_CLIENTS,
     SEARCH_DAYS,

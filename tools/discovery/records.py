@@ -1,13 +1,14 @@
 """Records about the whole market: its figures, its feed and its demand."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from storage.vocabulary import Env
 from tools.bounties.records import HowToPropose
-from tools.kernel.records import HintedPage, Json, Minor, Priced, Stamp
+from tools.kernel.brief_marks import Foremost
+from tools.kernel.records import HintedPage, Json, Minor, Page, Priced, Stamp
 from tools.kernel.text_authors import Foreign, Ours, Own, Theirs
 from tools.listings.records import Listing
 
@@ -170,3 +171,71 @@ class Demand:
     how_this_is_made: Ours[str]
     limits: dict[str, int]
     generated_at: Stamp
+
+
+BEST: Final = Foremost(3)  # a model calls one of them and finds the others by name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One operation: an MCP tool, an A2A skill and a route of that name."""
+
+    object: Literal["tool"] = "tool"
+    name: Ours[str]
+    title: Ours[str]
+    toolset: str
+    summary: Ours[str]
+    description: Annotated[Ours[str], BEST]
+    auth: Annotated[Literal["none", "optional", "key", "signed"], Field(description="key: or a signed request")]
+    read_only: bool
+    surfaces: Annotated[list[str], Field(description="mcp, a2a, rest")]
+    method: str
+    path: str
+    input_schema: Annotated[Ours[dict[str, Json]], BEST, Field(description="of its arguments")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolPage(Page[Tool]):
+    """The tools found, best first."""
+
+    data: list[Tool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SanctionsState:
+    screening: Annotated[bool, Field(description="false while no list is loaded: then nothing is refused")]
+    addresses: int
+    updated_at: Stamp | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """The findings of a background probe, at most 5 seconds old."""
+
+    object: Literal["health"] = "health"
+    status: Annotated[Literal["ok", "degraded"], Field(description="degraded: a worker or a configured chain is down")]
+    service: str
+    version: str
+    time: Stamp
+    request_id: str
+    database: bool
+    workers: bool
+    chains: Annotated[dict[str, str], Field(description="per environment: ok, down or not_configured")]
+    probed_at: Stamp | None
+    sanctions: SanctionsState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangelogEntry:
+    version: str
+    date: str
+    changes: Ours[list[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changelog:
+    """The changes to the market, newest first."""
+
+    object: Literal["changelog"] = "changelog"
+    current_version: str
+    entries: list[ChangelogEntry]

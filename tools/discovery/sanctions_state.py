@@ -1,6 +1,6 @@
 """Facts about the market itself that several operations return."""
 
-from tools.discovery.market_records import SanctionsState
+from tools.discovery.records import SanctionsState
 from tools.engine.ports import Sanctions
 from tools.kernel.records import stamp_or_none
 

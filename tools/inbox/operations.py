@@ -7,9 +7,9 @@ from pydantic import Field
 from storage.bounties import awaiting_decision
 from storage.disputes import awaiting_verdict
 from storage.events import newest_event
-from storage.jobs import owing_refunds, settlements_of_jobs, waiting_for
+from storage.jobs import owing_refunds, waiting_for
 from storage.messages import page_of_threads
-from storage.tables import JobRow, UnreadRow
+from storage.tables import UnreadRow
 from tools.agents.logic import handles
 from tools.agents.records import Party
 from tools.engine.arguments import MAX_WAITED, LongPoll
@@ -20,11 +20,11 @@ from tools.events.event_ids import EventId, number_of
 from tools.inbox.records import AwaitedVerdict, Inbox, OwedRefund, WaitingJob, WaitingProposal
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import after_due_move, waiting_on
-from tools.jobs.snapshot import JobSnapshot
+from tools.jobs.snapshot import JobSnapshot, with_settlements
 from tools.jobs.views import refund_step
 from tools.kernel.ids import event_id
 from tools.kernel.money import display
-from tools.kernel.records import Step, stamp, stamp_or_none
+from tools.kernel.records import Step, record_from, stamp, stamp_or_none
 from tools.messages.records import Thread
 from tools.messages.views import thread_records
 
@@ -62,7 +62,7 @@ def get_inbox(ctx: TxContext, asked: GetInbox) -> Inbox:
     unread = page_of_threads(ctx.tx, ctx.agent, ctx.env, AFTER_ALL, SHOWN + 1, unread=True)
     waiting = ctx.tx.all(waiting_for, agent_id=ctx.agent, env=ctx.env, limit=SHOWN + 1)
     owing = ctx.tx.all(owing_refunds, seller_id=ctx.agent, env=ctx.env, limit=SHOWN + 1)
-    seen = _see(ctx, [*waiting[:SHOWN], *owing[:SHOWN]])
+    seen = {job.row.id: job for job in with_settlements(ctx.tx, [*waiting[:SHOWN], *owing[:SHOWN]])}
     threads = thread_records(ctx, unread[:SHOWN])
     proposed = ctx.tx.all(awaiting_decision, buyer_id=ctx.agent, env=ctx.env, now=ctx.now, limit=SHOWN + 1)
     proposals = _proposals(ctx, proposed[:SHOWN])
@@ -95,25 +95,15 @@ def get_inbox(ctx: TxContext, asked: GetInbox) -> Inbox:
     )
 
 
-def _see(ctx: TxContext, rows: list[JobRow]) -> dict[str, JobSnapshot]:
-    """Read jobs with settlements in one statement; jobs that wait have no reviews yet."""
-    if not rows:
-        return {}
-    settlements = ctx.tx.all(settlements_of_jobs, job_ids=[row.id for row in rows])
-    return {
-        row.id: JobSnapshot(row, tuple(one for one in settlements if one.job_id == row.id), frozenset()) for row in rows
-    }
-
-
 def _waiting_job(ctx: TxContext, seen: JobSnapshot) -> WaitingJob | None:
     """Return the job as it waits for the caller now, or None if a deadline has just passed."""
     role, waiting = seen.role_of(ctx.agent), waiting_on(seen.facts, ctx.now)
     if waiting is None or waiting.who != role.value:
         return None
-    return WaitingJob(
-        id=seen.row.id,
+    return record_from(
+        WaitingJob,
+        seen.row,
         status=after_due_move(seen.facts, ctx.now).status.value,
-        title=seen.row.title,
         role="buyer" if seen.row.buyer_id == ctx.agent else "seller",
         counterparty_id=seen.other(ctx.agent),
         action_needed=waiting.action,
@@ -126,13 +116,8 @@ def _owed(seen: JobSnapshot) -> OwedRefund | None:
     owed = refund_expected(seen.facts)
     if not owed:
         return None
-    return OwedRefund(
-        id=seen.row.id,
-        status=seen.facts.status.value,
-        title=seen.row.title,
-        counterparty_id=seen.row.buyer_id,
-        refund_expected=owed,
-        display=display(owed),
+    return record_from(
+        OwedRefund, seen.row, counterparty_id=seen.row.buyer_id, refund_expected=owed, display=display(owed)
     )
 
 

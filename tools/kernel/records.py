@@ -106,7 +106,8 @@ def record_from(kind: type[T], source: Any, **others: Any) -> T:
 
     Times become stamps and words of an enumeration become text.
     """
-    for name in _names(kind):
+    made: Any = kind
+    for name in _names(made):
         if name not in others and hasattr(source, name):
             others[name] = _shown(getattr(source, name))
     return kind(**others)
@@ -133,6 +134,11 @@ def amounts_in_words(kind: Any) -> tuple[tuple[str, str], ...]:
 def with_words(data: dict[str, Json], kind: type) -> dict[str, Json]:
     """Add the display strings of the amounts to the data of an event."""
     return data | {shown: display_or_none(data[name]) for name, shown in amounts_in_words(kind) if name in data}
+
+
+def shortened(text: str, most: int) -> str:
+    """Return the text with at most this many characters; a longer one ends with three dots."""
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def stamp(at: datetime) -> str:

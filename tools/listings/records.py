@@ -12,6 +12,8 @@ from tools.kernel.records import HintedPage, Json, Minor, Priced, Stamp, Step, a
 from tools.kernel.text_authors import Foreign, Own, Theirs, any_of, written_by
 from tools.reputation.records import ReputationCard
 
+PaymentTiming = Literal["on_delivery", "upfront"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pricing:

@@ -1,5 +1,6 @@
 """Finding what is for sale: one listing, or many by words and filters."""
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,7 @@ from storage.listing_search_tokens import ListingSearch, Sort
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.agents.logic import find_agent
-from tools.engine.arguments import Listed, PublicRead, SeenWithin
+from tools.engine.arguments import BIDI, Listed, PublicRead, SeenWithin
 from tools.engine.caches import CachedListing
 from tools.engine.context import ReadContext
 from tools.engine.errors import InvalidCursor, NotFound
@@ -21,12 +22,11 @@ from tools.engine.search_log import Search
 from tools.kernel.money import MAX_PRICE
 from tools.kernel.records import Json, Ready, spliced
 from tools.kernel.search_terms import query_terms
-from tools.listings.cached_listing import shown_listing
-from tools.listings.interleave import interleave
-from tools.listings.logic import Category, PaymentTiming, PricingModelWord, Tag, cache_name
-from tools.listings.records import Listing, ListingPage
-from tools.listings.search_statistics import client_of, term_of
-from tools.listings.suggested_bounty import ready_bounty
+from tools.listings.logic import Category, PricingModelWord, Tag, cache_name, shown_listing
+from tools.listings.records import Listing, ListingPage, PaymentTiming, ReadyBounty
+from tools.listings.search_rules import client_of, interleave, term_of
+from tools.screening.errors import ContentRejected
+from tools.screening.logic import public_words
 
 FIRST = -1  # the key before every hit
 NO_FILTERS = frozenset({"env", "sort", "limit", "cursor"})
@@ -175,3 +175,32 @@ def _note_search(read_ctx: ReadContext, q: str | None, *, found: bool) -> None:
     day = read_ctx.now.date().isoformat()
     client = client_of(read_ctx.config.pepper, agent_id, day)
     read_ctx.searches.note(Search(read_ctx.env.value, day, client, term), found=found)
+
+
+USUAL_BUDGET = 1_000_000  # 1 USDC, if the search named no price
+ANYTHING, ANY_CATEGORY = "a service", "other"
+MAX_TITLE = 120
+
+
+def ready_bounty(q: str | None, category: str | None, tag: str | None, max_price: int | None) -> ReadyBounty | None:
+    """Return a create_bounty body for these words and filters; None if screening refuses it."""
+    for words in (_one_line(q or tag or category or ANYTHING), ANYTHING):
+        body: dict[str, Json] = {
+            "title": f"Wanted: {words}"[:MAX_TITLE].strip(),
+            "description": f"Wanted: {words}. Say in your proposal what you deliver, in which form, and by when.",
+            "budget_max": USUAL_BUDGET if max_price is None else max_price,
+            "category": category or ANY_CATEGORY,
+            "tags": [tag] if tag else [],
+        }
+        try:
+            public_words({name: body[name] for name in ("title", "description", "category", "tags")})
+        except ContentRejected:
+            continue
+        return ReadyBounty(body=body)
+    return None
+
+
+def _one_line(text: str) -> str:
+    """Return the text without the characters that are not allowed in one line."""
+    kept = (" " if unicodedata.category(one) in ("Cc", "Zl", "Zp") else one for one in text if one not in BIDI)
+    return " ".join("".join(kept).split()) or ANYTHING

@@ -17,8 +17,9 @@ from tools.kernel.errors import ErrorCollector
 from tools.kernel.money import MAX_PRICE
 from tools.kernel.records import Json
 from tools.listings.acceptance import AcceptanceRules, judge_rules, unkept
-from tools.listings.logic import Category, PaymentTiming, PricingModelWord, Tag
+from tools.listings.logic import Category, PricingModelWord, Tag
 from tools.listings.pricing import UnitRule, pricing_faults, units_of
+from tools.listings.records import PaymentTiming
 from tools.screening.logic import public_words_beside
 
 PRICE_NOTE = "minor units per job or unit: 1000000 = 1 USDC; 0 is free, 10000 or more is recommended; none for quote"
@@ -276,7 +277,7 @@ def _old(tx: Tx, listing_id: str, read_ctx: ReadContext) -> CurrentListing:
         "title": row.title,
         "description": row.description,
         "category": row.category,
-        "tags": orjson.loads(row.tags),
+        "tags": row.tags,
     }
     said = read | words | {name: getattr(row, name) for name in (*PRICED, "acceptance")}
     return CurrentListing(row.version, said, *sides)

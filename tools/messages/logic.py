@@ -3,24 +3,49 @@
 The counters of a thread change in the same unit of work as the message, so no reader counts messages.
 """
 
+import asyncio
 from dataclasses import dataclass
 from math import ceil
+from typing import Annotated, ClassVar
 
 import orjson
+from pydantic import AfterValidator, Field
 
 from storage.messages import stepped_since
 from storage.tables import JobRow, MessageRow, ThreadRow, UnreadRow
 from storage.transaction import Tx
 from storage.vocabulary import JobStatus, ThreadKind
-from tools.engine.context import TxContext
+from tools.engine.arguments import Arguments
+from tools.engine.context import ReadContext, TxContext
+from tools.engine.document_validation import json_text
 from tools.engine.storage_quotas import size_of
 from tools.events.payloads import MessageReceived
+from tools.kernel.errors import Json
 from tools.kernel.ids import Prefix
 from tools.messages.errors import AwaitingReply
 from tools.messages.rules import MAX_UNANSWERED, Run
+from tools.screening.logic import LONG, private_json, private_text
 from tools.screening.rules import warnings
 
 PREVIEW_CHARACTERS = 200
+MAX_DATA = 32_768
+
+
+def _visible(text: str) -> str:
+    if not text.strip():
+        raise ValueError("needs a character that can be seen")
+    return text
+
+
+class MessageContent(Arguments):
+    """The content of a message."""
+
+    nulls: ClassVar[frozenset[str]] = frozenset({"data"})
+
+    body: Annotated[str, AfterValidator(_visible)] = Field(
+        min_length=1, max_length=20_000, description="what you want to say; the other agent reads it as data"
+    )
+    data: Json = Field(None, description="any JSON with the message, at most 32 KB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +63,18 @@ class Posted:
 
     thread: ThreadRow
     message: MessageRow
+
+
+async def screen(read_ctx: ReadContext, content: MessageContent) -> Words:
+    """Screen a message before the transaction begins; refuse only a leaked credential."""
+    data = None if content.data is None else json_text(content.data, "data", MAX_DATA)
+    if len(content.body) + len(data or "") < LONG:
+        return Words(content.body, data, _warnings(content))
+    return Words(content.body, data, await asyncio.to_thread(_warnings, content))
+
+
+def _warnings(content: MessageContent) -> list[str]:
+    return sorted({*private_text(content.body, "body"), *private_json(content.data, "data")})
 
 
 def new_thread(
@@ -89,8 +126,7 @@ def write(ctx: TxContext, thread: ThreadRow, words: Words, *, refusable: bool = 
 
 def write_note(ctx: TxContext, thread_id: str, body: str, action: str) -> None:
     """Post an action's note as a message of the caller; it is never refused and extends no run."""
-    thread = ctx.tx.get(ThreadRow, thread_id, lock=True)
-    assert thread is not None
+    thread = ctx.tx.need(ThreadRow, thread_id, lock=True)
     data = orjson.dumps({"via": "job_action", "action": action}).decode()
     _post(ctx, thread, Words(body, data, warnings(body)), _run_of(thread).answered_by(ctx.agent), refusable=False)
 
@@ -130,7 +166,7 @@ def _post(ctx: TxContext, thread: ThreadRow, words: Words, run: Run, *, refusabl
             sender_id=ctx.agent,
             body=words.body,
             data=words.data,
-            content_warnings=orjson.dumps(words.warnings).decode(),
+            content_warnings=words.warnings,
             created_at=ctx.now,
         )
     )
@@ -184,10 +220,8 @@ def _count_unread(tx: Tx, agent_id: str, env: str, by: int) -> None:
     if not by:
         return
     row = tx.get(UnreadRow, agent_id, env, lock=True)
-    if row is None:
-        tx.add(UnreadRow(agent_id=agent_id, env=env, unread=by))
-    else:
-        tx.change(row, unread=row.unread + by)
+    unread = by if row is None else row.unread + by
+    tx.add_or_change(UnreadRow, row, {"agent_id": agent_id, "env": env}, unread=unread)
 
 
 def _count_bytes(ctx: TxContext, thread: ThreadRow, words: Words, *, refusable: bool) -> None:

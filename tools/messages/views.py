@@ -1,8 +1,7 @@
 """The records of threads and messages, for one of the thread's two agents."""
 
 from collections.abc import Iterable, Mapping, Sequence
-
-import orjson
+from typing import TypeVar
 
 from storage.messages import messages_among
 from storage.tables import MessageRow, ThreadRow
@@ -12,10 +11,11 @@ from tools.agents.logic import handles
 from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.kernel.ids import Prefix
-from tools.kernel.records import spliced, stamp, stamp_or_none
+from tools.kernel.records import Json, record_from, shortened, spliced
 from tools.messages.logic import sides
 from tools.messages.records import LastMessage, Message, Talker, Thread
 
+T = TypeVar("T")
 LAST_CHARACTERS = 500
 SYSTEM = "system"
 
@@ -39,48 +39,26 @@ def thread_records(ctx: TxContext, rows: Sequence[ThreadRow]) -> list[Thread]:
 
 def message_records(ctx: TxContext, thread: ThreadRow, rows: Iterable[MessageRow]) -> list[Message]:
     named = handles(ctx.tx, {thread.a, thread.b})
-    return [
-        Message(
-            id=row.id,
-            thread_id=row.thread_id,
-            sender=_talker(row.sender_id, named),
-            body=row.body,
-            data=spliced(row.data),
-            content_warnings=orjson.loads(row.content_warnings),
-            mine=row.sender_id == ctx.agent,
-            created_at=stamp(row.created_at),
-        )
-        for row in rows
-    ]
+    return [_shown(Message, row, ctx.agent, named, data=spliced(row.data)) for row in rows]
 
 
 def _thread(agent_id: str, row: ThreadRow, last: MessageRow | None, named: Mapping[str, str]) -> Thread:
     mine, _ = sides(row, agent_id)
-    return Thread(
-        id=row.id,
-        kind=row.kind.value,
+    return record_from(
+        Thread,
+        row,
         participants=[_talker(one, named) for one in (row.a, row.b)],
-        job_id=row.job_id,
-        bounty_id=row.bounty_id,
         unread_count=getattr(row, f"unread_{mine}"),
-        message_count=row.message_count,
         last_message=None if last is None else _cut(agent_id, last, named),
-        last_message_at=stamp_or_none(row.last_message_at),
-        env=Env(row.env).value,
-        created_at=stamp(row.created_at),
     )
 
 
 def _cut(agent_id: str, row: MessageRow, named: Mapping[str, str]) -> LastMessage:
-    whole = len(row.body) <= LAST_CHARACTERS
-    return LastMessage(
-        id=row.id,
-        sender=_talker(row.sender_id, named),
-        body=row.body if whole else row.body[: LAST_CHARACTERS - 3] + "...",
-        content_warnings=orjson.loads(row.content_warnings),
-        mine=row.sender_id == agent_id,
-        created_at=stamp(row.created_at),
-    )
+    return _shown(LastMessage, row, agent_id, named, body=shortened(row.body, LAST_CHARACTERS))
+
+
+def _shown(kind: type[T], row: MessageRow, reader: str, named: Mapping[str, str], **others: Json) -> T:
+    return record_from(kind, row, sender=_talker(row.sender_id, named), mine=row.sender_id == reader, **others)
 
 
 def _talker(agent_id: str | None, named: Mapping[str, str]) -> Talker:
