@@ -102,7 +102,10 @@ def _reviews_written(ctx: TxContext, _: str, before: Json) -> Page:
 
 
 def _rows(query: Query[Any], name: str, kind: type[Any], **others: Callable[[Any], Json]) -> Section:
-    """Make a section of an agent's rows by name; `others` make members of a record that the row has not."""
+    """Make a section of an agent's rows, sorted by name.
+
+    `others` make the members of a record that its row does not have.
+    """
 
     def read(ctx: TxContext, _: str, after: Json) -> Page:
         found = ctx.tx.all(query, agent_id=ctx.agent, after=after or "", limit=PAGE)

@@ -39,10 +39,9 @@ def set_bounty_alerts(ctx: TxContext, arguments: SetBountyAlerts) -> BountyAlert
     """
     agent = acting_agent(ctx)
     row = ctx.tx.get(BountyAlertRow, agent.id, ctx.env, lock=True)
-    if row is None:
-        row = ctx.tx.add(BountyAlertRow(agent_id=agent.id, env=ctx.env, enabled=arguments.enabled, updated_at=ctx.now))
-    elif row.enabled is not arguments.enabled:
-        row = ctx.tx.change(row, enabled=arguments.enabled, updated_at=ctx.now)
+    if row is None or row.enabled is not arguments.enabled:
+        key, enabled = {"agent_id": agent.id, "env": ctx.env}, arguments.enabled
+        row = ctx.tx.add_or_change(BountyAlertRow, row, key, enabled=enabled, updated_at=ctx.now)
     return _record(ctx, agent, row)
 
 

@@ -45,6 +45,9 @@ from tools.kernel.money import MAX_PRICE, display
 from tools.listings.records import PaymentTiming
 from tools.messages.logic import new_thread
 
+MAX_REVISIONS = 2
+KEPT = ("buyer_id", "title", "category", "first_party", "preview_schema", "acceptance")  # of the bounty, in its job
+
 
 class AwardBounty(BountyNamed):
     proposal_id: str = Field(max_length=64, description="prp_…, from list_proposals")
@@ -163,9 +166,6 @@ def _tell_chosen(ctx: TxContext, row: ProposalRow, job_id: str) -> None:
     ctx.tx.emit(row.seller_id, row.env, "bounty.awarded", orjson.dumps(told).decode(), ctx.now)
 
 
-MAX_REVISIONS = 2
-
-
 def begin_job(
     ctx: TxContext,
     bounty: BountyRow,
@@ -210,12 +210,10 @@ def _new_job(
         env=ctx.env,
         listing_id=None,
         bounty_id=bounty.id,
-        buyer_id=bounty.buyer_id,
+        **{name: getattr(bounty, name) for name in KEPT},
         seller_id=proposal.seller_id,
         thread_id=ctx.new_id(Prefix.THREAD),
         status=status.value,
-        title=bounty.title,
-        category=bounty.category,
         pricing_model=PricingModel.FIXED.value,
         payment=proposal.payment,
         units=1,
@@ -223,12 +221,9 @@ def _new_job(
         turnaround_seconds=turnaround_seconds,
         accept_timeout_seconds=ctx.windows.accept_default_seconds,
         max_revisions=MAX_REVISIONS,
-        first_party=bounty.first_party,
         input=bounty.job_input,
         input_schema=None,
         output_schema=bounty.deliverable_schema,
-        preview_schema=bounty.preview_schema,
-        acceptance=bounty.acceptance,
         content_warnings=orjson.dumps(bounty.content_warnings).decode(),
         panel_seed=ctx.world.dice.random_bytes(32),
         head_at_order=newest.number,

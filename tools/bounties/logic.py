@@ -157,7 +157,7 @@ def traders(tx: Tx, ids: Iterable[str]) -> dict[str, Trader]:
 def proposal_record(
     row: ProposalRow, seller: Trader, bounty: BountyRow, now: datetime, comparison: Comparison | None = None
 ) -> Proposal:
-    """Return the record of a proposal; a pending one is shown as rejected if its bounty has ended."""
+    """Return the record of a proposal; a pending one is rejected if its bounty has ended."""
     ended = row.status is ProposalStatus.PENDING and state_now(facts_of(bounty), now) is not BountyStatus.OPEN
     status = ProposalStatus.REJECTED if ended else row.status
     shown = {"status": status.value, "display": display(row.price), "seller": seller, "comparison": comparison}
@@ -210,7 +210,9 @@ def schema_fits(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) ->
     of = {"ids": {*sellers}, "env": env}
     found: dict[str, Fit] = dict.fromkeys(sellers, "not_shown")
     for seller, example in tx.all(examples_of_sellers, **of):
-        if found[seller] == "not_shown" and _satisfies(text, example):
+        if found[seller] == "example_fits" or is_expensive(text, len(example)):
+            continue
+        if not checker_for(text).violations(orjson.loads(example), 1):
             found[seller] = "example_fits"
     return found | dict.fromkeys(tx.all(sellers_of_schema, **of, schema=schema), "same_schema")
 
@@ -229,7 +231,3 @@ def comparisons(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) ->
         )
         for one in sellers
     }
-
-
-def _satisfies(schema: str, example: str) -> bool:
-    return not is_expensive(schema, len(example)) and not checker_for(schema).violations(orjson.loads(example), 1)

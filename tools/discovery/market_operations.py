@@ -1,14 +1,13 @@
-"""Operations about the market itself: health, changelog, payment."""
+"""Operations about the market itself: health, changelog, payment, search of operations by purpose."""
 
 from datetime import timedelta
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from tools.discovery.changelog import CHANGELOG
-from tools.discovery.records import Changelog, Health, Tool, ToolPage
-from tools.discovery.sanctions_state import sanctions_state
+from tools.discovery.records import Changelog, Health, SanctionsState, Tool, ToolPage
 from tools.discovery.tool_search import Told, found, told
 from tools.engine.arguments import Arguments, NoArguments, PublicRead
 from tools.engine.config import Network
@@ -20,8 +19,9 @@ from tools.evaluators.logic import evaluators_drawable
 from tools.jobs.disputes.draw_rules import PANEL_SEATS
 from tools.jobs.payments.gasless import SPECIFICATION, gasless_info, x402_info
 from tools.jobs.payments.records import PaymentsInfo
-from tools.kernel.records import Json, stamp, stamp_or_none
+from tools.kernel.records import Json, record_from, stamp, stamp_or_none
 
+MOST = 20  # operations that a search answers
 STALE = timedelta(seconds=30)  # after a probe this old, the loop that sweeps deadlines counts as stopped
 
 
@@ -47,7 +47,7 @@ async def get_health(read_ctx: ReadContext, _: NoArguments) -> Health:
         workers=workers,
         chains={env.value: state for env, state in pulse.chains.items()},
         probed_at=stamp_or_none(pulse.taken_at),
-        sanctions=sanctions_state(read_ctx.world.sanctions),
+        sanctions=SanctionsState.of(read_ctx.world.sanctions),
     )
 
 
@@ -163,9 +163,6 @@ def _wallet() -> dict[str, Json]:
     }
 
 
-MOST = 20
-
-
 class FindTools(Arguments):
     query: str | None = Field(
         None, min_length=1, max_length=200, description="what you want to do, in a few English words; or a tool's name"
@@ -197,7 +194,10 @@ async def find_tools(_: ReadContext, asked: FindTools) -> ToolPage:
     names = found(asked.query, _told()) if asked.query else list(_offered())
     kept = [op for op in map(_offered().__getitem__, names) if asked.toolset in (None, op.toolset)]
     return ToolPage(
-        data=[_tool(op) for op in kept[: asked.limit]],
+        data=[
+            record_from(Tool, op, read_only=op.safe, surfaces=sorted(op.surfaces), input_schema=input_schema(op))
+            for op in kept[: asked.limit]
+        ],
         has_more=len(kept) > asked.limit,
         next_cursor=None,
         hint=None if kept else f"No tool is for that. Toolsets: {', '.join(TOOLSETS)}.",
@@ -212,20 +212,3 @@ def _offered() -> dict[str, Operation]:
 @cache
 def _told() -> tuple[Told, ...]:
     return tuple(told(op.name, op.toolset, op.summary, op.description) for op in _offered().values())
-
-
-def _tool(op: Operation) -> Tool:
-    auth: Any = op.auth
-    return Tool(
-        name=op.name,
-        title=op.title,
-        toolset=op.toolset,
-        summary=op.summary,
-        description=op.description,
-        auth=auth,
-        read_only=op.safe,
-        surfaces=sorted(op.surfaces),
-        method=op.method,
-        path=op.path,
-        input_schema=input_schema(op),
-    )

@@ -1,4 +1,4 @@
-"""Records about the whole market: its figures, its feed and its demand."""
+"""Records about the whole market: its figures, its feed, its demand, its operations and its health."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
@@ -7,10 +7,13 @@ from pydantic import Field
 
 from storage.vocabulary import Env
 from tools.bounties.records import HowToPropose
+from tools.engine.ports import Sanctions
 from tools.kernel.brief_marks import Foremost
-from tools.kernel.records import HintedPage, Json, Minor, Page, Priced, Stamp
+from tools.kernel.records import HintedPage, Json, Minor, Page, Priced, Stamp, stamp_or_none
 from tools.kernel.text_authors import Foreign, Ours, Own, Theirs
 from tools.listings.records import Listing
+
+BEST: Final = Foremost(3)  # a model calls one of them and finds the others by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,9 +176,6 @@ class Demand:
     generated_at: Stamp
 
 
-BEST: Final = Foremost(3)  # a model calls one of them and finds the others by name
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """One operation: an MCP tool, an A2A skill and a route of that name."""
@@ -206,6 +206,14 @@ class SanctionsState:
     screening: Annotated[bool, Field(description="false while no list is loaded: then nothing is refused")]
     addresses: int
     updated_at: Stamp | None
+
+    @classmethod
+    def of(cls, sanctions: Sanctions) -> "SanctionsState":
+        """Return whether wallets are screened, against how many addresses, and as of when."""
+        found = sanctions.state()
+        if found is None:
+            return cls(screening=False, addresses=0, updated_at=None)
+        return cls(screening=True, addresses=found.addresses, updated_at=stamp_or_none(found.updated_at))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

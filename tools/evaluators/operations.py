@@ -58,9 +58,8 @@ def set_evaluator(ctx: TxContext, arguments: SetEvaluator) -> Evaluator:
     if agent.evaluator is not arguments.enabled:
         agent = change_agent(ctx.tx, agent, evaluator=arguments.enabled)
     row = ctx.tx.get(EvaluatorRow, agent.id, lock=True)
-    chosen = None if arguments.categories is None else list(dict.fromkeys(arguments.categories))
-    if row is None:
-        ctx.tx.add(EvaluatorRow(agent_id=agent.id, categories=chosen or [], updated_at=ctx.now))
-    elif chosen is not None and chosen != row.categories:
-        ctx.tx.change(row, categories=chosen, updated_at=ctx.now)
+    before = row.categories if row else []
+    chosen = before if arguments.categories is None else list(dict.fromkeys(arguments.categories))
+    if row is None or chosen != before:
+        ctx.tx.add_or_change(EvaluatorRow, row, {"agent_id": agent.id}, categories=chosen, updated_at=ctx.now)
     return evaluator_shown(ctx, agent)

@@ -54,10 +54,10 @@ def post_message(ctx: TxContext, arguments: PostMessage, words: Words) -> Messag
     case = _disputed(ctx, arguments.thread_id) if arguments.evidence_done else None
     thread = find_thread(ctx.tx, arguments.thread_id, ctx.agent, ctx.env, lock=True)
     _check_reachable(ctx, thread)
-    posted = write(ctx, thread, words)
+    thread, posted = write(ctx, thread, words)
     if case is not None:
         rest(ctx, case)
-    (record,) = message_records(ctx, posted.thread, [posted.message])
+    (record,) = message_records(ctx, thread, [posted])
     return record
 
 

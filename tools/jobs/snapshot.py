@@ -80,7 +80,7 @@ def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
 
 
 def with_settlements(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
-    """Return jobs with their payments and refunds, which are read in one statement; without reviews or deliveries."""
+    """Return jobs with their payments and refunds, but without reviews and deliveries."""
     found = tx.all(settlements_of_jobs, job_ids=[row.id for row in rows]) if rows else []
     return [JobSnapshot(row, tuple(one for one in found if one.job_id == row.id), frozenset()) for row in rows]
 

@@ -108,7 +108,7 @@ def record_from(kind: type[T], source: Any, **others: Any) -> T:
     """
     made: Any = kind
     for name in _names(made):
-        if name not in others and hasattr(source, name):
+        if name != "object" and name not in others and hasattr(source, name):
             others[name] = _shown(getattr(source, name))
     return kind(**others)
 

@@ -83,14 +83,11 @@ def create_listing(ctx: TxContext, offer: CreateListing, judged: JudgedOffer) ->
 
     Needs a bound wallet (set_wallet_address). Orders are checked against input_schema. They arrive as job.created events; answer each with accept_job.
     """
-    seller = _seller(ctx)
-    payment = offer.payment or "on_delivery"
-    _check_payment(ctx, seller, payment)
-    _check_basis(seller, judged.pricing["unit_basis"] is not None)
-    _check_places(ctx)
-    _check_kept(ctx)
-    stored = size_of(offer.title, offer.description, judged.acceptance, judged.example_input, judged.example_output)
-    stored += sum(one.size for one in (judged.input_schema, judged.output_schema) if one is not None)
+    seller = ctx.tx.need(AgentRow, ctx.agent, lock=True)  # one seller's listings are counted one at a time
+    for check in _hurdles(ctx, offer):
+        check()
+    texts = size_of(offer.title, offer.description, judged.acceptance, judged.input.example, judged.output.example)
+    stored = texts + sum(one.schema.size for one in (judged.input, judged.output) if one.schema is not None)
     count_bytes(ctx, stored)
     row = ctx.tx.add(
         ListingRow(
@@ -103,11 +100,8 @@ def create_listing(ctx: TxContext, offer: CreateListing, judged: JudgedOffer) ->
             tags=offer.tags or [],
             **judged.pricing,
             acceptance=judged.acceptance,
-            payment=payment,
-            input_schema=keep_document(ctx.tx, judged.input_schema),
-            output_schema=keep_document(ctx.tx, judged.output_schema),
-            example_input=judged.example_input,
-            example_output=judged.example_output,
+            payment=offer.payment or "on_delivery",
+            **_documents(ctx, judged),
             turnaround_seconds=offer.turnaround_seconds or 3600,
             accept_timeout_seconds=offer.accept_timeout_seconds or ctx.windows.accept_default_seconds,
             max_open_jobs=offer.max_open_jobs or 10,
@@ -142,7 +136,8 @@ def update_listing(ctx: TxContext, change: UpdateListing, judged: JudgedOffer) -
         raise ListingArchived("this listing is archived")
     if row.version != judged.version:
         raise StaleInput
-    seller = _seller(ctx)
+    seller = ctx.tx.need(AgentRow, ctx.agent, lock=True)
+    _check_wallet(ctx)
     wanted = _wanted(ctx, row, change, judged)
     if wanted.get("status") is ListingStatus.ACTIVE and row.status is not ListingStatus.ACTIVE:
         _check_places(ctx)
@@ -224,12 +219,6 @@ def _mine(ctx: TxContext, listing_id: str) -> ListingRow:
     return row
 
 
-def _seller(ctx: TxContext) -> AgentRow:
-    seller = ctx.tx.need(AgentRow, ctx.agent, lock=True)  # one seller's listings are counted one at a time
-    _check_wallet(ctx)
-    return seller
-
-
 def _check_wallet(ctx: TxContext) -> None:
     if ctx.tx.get(WalletRow, ctx.agent, ctx.env) is None:
         raise WalletAddressRequired("a listing needs a wallet to be paid at")
@@ -264,7 +253,7 @@ def _grown(row: ListingRow, wanted: dict[str, Any], judged: JudgedOffer) -> int:
     """Return the bytes that a change adds; old schemas still count, because jobs use them."""
     words = [name for name in WORDS_STORED if name in wanted]
     grown = sum(size_of(wanted[name]) - size_of(getattr(row, name)) for name in words)
-    for name, made in (("input_schema", judged.input_schema), ("output_schema", judged.output_schema)):
+    for name, made in (("input_schema", judged.input.schema), ("output_schema", judged.output.schema)):
         if made is not None and wanted.get(name, getattr(row, name)) != getattr(row, name):
             grown += made.size
     return grown
@@ -279,10 +268,14 @@ def _wanted(ctx: TxContext, row: ListingRow, change: UpdateListing, judged: Judg
     columns = judged.pricing | {"acceptance": judged.acceptance, "content_warnings": judged.warnings}
     wanted |= {name: value for name, value in columns.items() if value != getattr(row, name)}
     if change.model_fields_set & set(JUDGED):
-        wanted |= {
-            "input_schema": keep_document(ctx.tx, judged.input_schema),
-            "output_schema": keep_document(ctx.tx, judged.output_schema),
-            "example_input": judged.example_input,
-            "example_output": judged.example_output,
-        }
+        wanted |= _documents(ctx, judged)
     return wanted
+
+
+def _documents(ctx: TxContext, judged: JudgedOffer) -> dict[str, Any]:
+    return {
+        "input_schema": keep_document(ctx.tx, judged.input.schema),
+        "output_schema": keep_document(ctx.tx, judged.output.schema),
+        "example_input": judged.input.example,
+        "example_output": judged.output.example,
+    }

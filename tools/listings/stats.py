@@ -19,6 +19,7 @@ from storage.store import Store
 from storage.tables import JobResultRow, JobRow, ListingPayerRow, ListingRow, SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor, Env
+from tools.kernel.records import record_from
 from tools.listings.logic import index
 from tools.listings.records import ListingStats
 from tools.listings.stats_rules import (
@@ -94,17 +95,7 @@ def result_in(row: JobResultRow) -> Result:
 
 def _tally_in(row: ListingRow) -> ListingTotals:
     stats = ListingStats(**orjson.loads(row.stats))
-    return ListingTotals(
-        stats.jobs_completed,
-        stats.jobs_failed,
-        stats.jobs_paid,
-        stats.distinct_buyers,
-        stats.volume_usdc,
-        row.timed_jobs,
-        stats.rating_count,
-        row.rating_sum,
-        stats.unpaid_reviews,
-    )
+    return record_from(ListingTotals, stats, timed_jobs=row.timed_jobs, rating_sum=row.rating_sum)
 
 
 def _move_wallet(tx: Tx, listing_id: str, wallet: str, change_minor: int) -> int:
@@ -117,29 +108,22 @@ def _move_wallet(tx: Tx, listing_id: str, wallet: str, change_minor: int) -> int
 
 
 def _write(tx: Tx, listing: ListingRow, tally: ListingTotals) -> None:
-    median = tx.one(turnaround_at, listing_id=listing.id, place=median_index(tally.timed)) if tally.timed else None
+    median = (
+        tx.one(turnaround_at, listing_id=listing.id, place=median_index(tally.timed_jobs)) if tally.timed_jobs else None
+    )
     index(tx, tx.change(listing, **_columns(tally, median)))
 
 
 def _columns(tally: ListingTotals, median_seconds: int | None) -> dict[str, Any]:
     """Return the columns of a listing that are made from its figures."""
-    stats = ListingStats(
-        jobs_completed=tally.completed,
-        jobs_failed=tally.failed,
-        distinct_buyers=tally.buyers,
+    stats = record_from(
+        ListingStats,
+        tally,
         rating_avg=tally.rating,
-        rating_count=tally.ratings,
         median_turnaround_seconds=median_seconds,
-        volume_usdc=tally.volume_minor,
-        jobs_paid=tally.paid,
-        unpaid_reviews=tally.unpaid_reviews,
     )
-    return {
-        "stats": stats.kept(),
-        "graduated": tally.graduated,
-        "rating_sum": tally.rating_sum,
-        "timed_jobs": tally.timed,
-    }
+    made = {"stats": stats.kept(), "graduated": tally.graduated}
+    return made | {"rating_sum": tally.rating_sum, "timed_jobs": tally.timed_jobs}
 
 
 def _from_rows(tx: Tx, listing_id: str) -> dict[str, Any]:
@@ -147,5 +131,5 @@ def _from_rows(tx: Tx, listing_id: str) -> dict[str, Any]:
     results = results_from_jobs(tx, listing_id).values()
     tally = tallied(results)
     turnarounds = sorted(result.seconds for result in results if result.seconds is not None)
-    median = turnarounds[median_index(tally.timed)] if turnarounds else None
+    median = turnarounds[median_index(tally.timed_jobs)] if turnarounds else None
     return _columns(tally, median)

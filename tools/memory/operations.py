@@ -23,7 +23,6 @@ from tools.memory.records import Memory, MemoryDeleted, MemoryKey, MemoryPage
 MAX_VALUE, MAX_KEYS = 65_536, 1_000
 NONE = 0  # the version of what is not there
 LISTED = ("key", "size", "version", "expires_at", "created_at", "updated_at")
-WRITTEN = ("size", "expires_at", "created_at", "updated_at", "value")
 FIRST, END = "-", "{"  # the least character of a key; the one behind the greatest
 
 Key = Annotated[
@@ -82,11 +81,20 @@ def put_memory(ctx: TxContext, put: PutMemory, text: str) -> Memory:
         )
     if alive is None:
         _check_room(ctx)
-    fresh = _row(ctx, put, text, alive)
-    count_bytes(ctx, fresh.size - (row.size if row else 0))
-    if row is None:
-        return _record(ctx.tx.add(fresh))
-    return _record(ctx.tx.change(row, **{name: getattr(fresh, name) for name in WRITTEN}))
+    size = len(text.encode())
+    count_bytes(ctx, size - (row.size if row else 0))
+    version = (ctx.now - EPOCH) // timedelta(microseconds=1)  # later than that of a deleted value
+    written = ctx.tx.add_or_change(
+        MemoryRow,
+        row,
+        {"agent_id": ctx.agent, "env": ctx.env, "key": put.key, "version": version},
+        size=size,
+        expires_at=None if put.ttl_seconds is None else ctx.now + timedelta(seconds=put.ttl_seconds),
+        created_at=ctx.now if alive is None else alive.created_at,
+        updated_at=ctx.now,
+        value=text,
+    )
+    return _record(written)
 
 
 @operation("GET /v1/memory/{key}", errors=(NotFound,), toolset="memory")
@@ -146,21 +154,6 @@ def _alive(ctx: TxContext, row: MemoryRow | None) -> MemoryRow | None:
     """Return the row, or None if it has expired, even before the sweep deletes it."""
     gone = row is None or (row.expires_at is not None and row.expires_at <= ctx.now)
     return None if gone else row
-
-
-def _row(ctx: TxContext, put: PutMemory, text: str, before: MemoryRow | None) -> MemoryRow:
-    """Return the row to store; its version is later than that of a deleted value."""
-    return MemoryRow(
-        agent_id=ctx.agent,
-        env=ctx.env,
-        key=put.key,
-        version=(ctx.now - EPOCH) // timedelta(microseconds=1),
-        size=len(text.encode()),
-        expires_at=None if put.ttl_seconds is None else ctx.now + timedelta(seconds=put.ttl_seconds),
-        created_at=ctx.now if before is None else before.created_at,
-        updated_at=ctx.now,
-        value=text,
-    )
 
 
 def _check_room(ctx: TxContext) -> None:

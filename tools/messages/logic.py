@@ -57,14 +57,6 @@ class Words:
     warnings: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Posted:
-    """A message, and its thread after it was posted."""
-
-    thread: ThreadRow
-    message: MessageRow
-
-
 async def screen(read_ctx: ReadContext, content: MessageContent) -> Words:
     """Screen a message before the transaction begins; refuse only a leaked credential."""
     data = None if content.data is None else json_text(content.data, "data", MAX_DATA)
@@ -105,8 +97,8 @@ def new_thread(
     )
 
 
-def write(ctx: TxContext, thread: ThreadRow, words: Words, *, refusable: bool = True) -> Posted:
-    """Post the caller's message in a locked thread.
+def write(ctx: TxContext, thread: ThreadRow, words: Words, *, refusable: bool = True) -> tuple[ThreadRow, MessageRow]:
+    """Post the caller's message in a locked thread; return the changed thread and the message.
 
     Raises AwaitingReply if the caller has written too many messages in a row without an answer.
     """
@@ -153,7 +145,9 @@ def other_in(thread: ThreadRow, agent_id: str) -> str:
     return thread.b if agent_id == thread.a else thread.a
 
 
-def _post(ctx: TxContext, thread: ThreadRow, words: Words, run: Run, *, refusable: bool) -> Posted:
+def _post(
+    ctx: TxContext, thread: ThreadRow, words: Words, run: Run, *, refusable: bool
+) -> tuple[ThreadRow, MessageRow]:
     mine, theirs = sides(thread, ctx.agent)
     to = other_in(thread, ctx.agent)
     message = ctx.tx.add(
@@ -170,10 +164,10 @@ def _post(ctx: TxContext, thread: ThreadRow, words: Words, run: Run, *, refusabl
             created_at=ctx.now,
         )
     )
-    counts: dict[str, object] = {f"unread_{theirs}": getattr(thread, f"unread_{theirs}") + 1}
+    unread: dict[str, object] = {f"unread_{theirs}": getattr(thread, f"unread_{theirs}") + 1}
     after = ctx.tx.change(
         thread,
-        **counts,
+        **unread,
         latest=_bare(message.id),
         message_count=message.number,
         from_a=message.from_a,
@@ -187,7 +181,7 @@ def _post(ctx: TxContext, thread: ThreadRow, words: Words, run: Run, *, refusabl
     _count_unread(ctx.tx, to, thread.env, 1)
     _count_bytes(ctx, thread, words, refusable=refusable)
     ctx.tx.emit(to, thread.env, "message.received", orjson.dumps(_told(thread, message, words)).decode(), ctx.now)
-    return Posted(after, message)
+    return after, message
 
 
 def _told(thread: ThreadRow, message: MessageRow, words: Words) -> MessageReceived:

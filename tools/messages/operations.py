@@ -56,9 +56,9 @@ def start_thread(ctx: TxContext, arguments: StartThread, words: Words) -> Thread
         thread = new_thread(ctx, ThreadKind.DIRECT, (ctx.agent, other.id), pair=pair)
     else:
         thread = find_thread(ctx.tx, known.id, ctx.agent, ctx.env, lock=True)
-    posted = write(ctx, thread, words)
-    (record,) = thread_records(ctx, [posted.thread])
-    (message,) = message_records(ctx, posted.thread, [posted.message])
+    thread, posted = write(ctx, thread, words)
+    (record,) = thread_records(ctx, [thread])
+    (message,) = message_records(ctx, thread, [posted])
     return ThreadStarted(thread=record, message=message)
 
 

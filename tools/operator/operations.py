@@ -21,7 +21,7 @@ from tools.account.deletion import close_agent, leave
 from tools.agents.logic import agent_fields, any_agent, change_agent
 from tools.agents.records import AnyStatusAgent
 from tools.credentials.logic import forget_keys
-from tools.discovery.sanctions_state import sanctions_state
+from tools.discovery.records import SanctionsState
 from tools.engine.arguments import Arguments
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import NotFound
@@ -147,7 +147,7 @@ def _overview(tx: Tx, read_ctx: ReadContext, dispute_id: str | None) -> Overview
         failing_webhooks=[record_from(FailingWebhook, row) for row in tx.all(failing_webhooks, limit=SHOWN)],
         agents={AgentStatus(status).value: count for status, count in tx.all(agents_by_status)},
         jobs=[JobCount(env=Env(env), status=status, count=count) for env, status, count in tx.all(jobs_by_status)],
-        sanctions=sanctions_state(read_ctx.world.sanctions),
+        sanctions=SanctionsState.of(read_ctx.world.sanctions),
         generated_at=stamp(read_ctx.now),
     )
 

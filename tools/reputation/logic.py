@@ -55,9 +55,8 @@ def mark_in(text: str) -> JobContribution:
 
 def mark_text(mark: JobContribution) -> str:
     """Return a mark as it is stored: only the values that are not the default."""
-    return orjson.dumps(
-        {name: value for name, value in asdict(mark).items() if value != getattr(NOTHING, name)}
-    ).decode()
+    values = {name: value for name, value in asdict(mark).items() if value != getattr(NOTHING, name)}
+    return orjson.dumps(values).decode()
 
 
 def tally_in(text: str) -> Figures:
