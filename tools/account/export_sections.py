@@ -19,7 +19,7 @@ from tools.engine.context import TxContext
 from tools.kernel.ids import event_id
 from tools.kernel.keys import did_of
 from tools.kernel.records import Json, encode, record_from
-from tools.messages.views import thread_records
+from tools.messages.logic import thread_records
 from tools.reputation.views import review_record
 
 AFTER_ALL = "~"  # sorts after every id

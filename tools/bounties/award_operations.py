@@ -13,7 +13,6 @@ from storage.vocabulary import (
     BountyStatus,
     JobStatus,
     PricingModel,
-    ProposalStatus,
     ThreadKind,
     Timing,
 )
@@ -102,7 +101,8 @@ def award_bounty(ctx: TxContext, asked: AwardBounty, newest: NewestBlock) -> Bou
         raise NotFound("there is no such proposal on this bounty", param="proposal_id")
     if bounty.status is BountyStatus.AWARDED and bounty.awarded_proposal_id == proposal.id:
         _hold_to_offer(asked, proposal)
-        return _awarded(ctx, bounty)
+        job = ctx.tx.need(JobRow, bounty.awarded_job_id)
+        return BountyAwarded(bounty=bounty_record(ctx, bounty), job=job_record(ctx, load(ctx.tx, job)))
     move = bounty_move(facts_of(bounty), "award", ctx.now)
     if move is None:
         raise over(bounty)
@@ -113,7 +113,7 @@ def award_bounty(ctx: TxContext, asked: AwardBounty, newest: NewestBlock) -> Bou
     own = bounty.first_party or any(party.first_party for party in _parties(ctx, proposal))
     take_job(ctx)
     seen = begin_job(ctx, bounty, proposal, asked.turnaround_seconds, newest, own)
-    ctx.tx.change(proposal, status=ProposalStatus(chosen.target.value), updated_at=ctx.now)
+    ctx.tx.change(proposal, status=chosen.target, updated_at=ctx.now)
     after = end(ctx, bounty, move, awarded_proposal_id=proposal.id, awarded_job_id=seen.row.id)
     _tell_chosen(ctx, proposal, seen.row.id)
     return BountyAwarded(bounty=bounty_record(ctx, after), job=job_record(ctx, seen))
@@ -145,12 +145,6 @@ def _parties(ctx: TxContext, proposal: ProposalRow) -> tuple[AgentRow, AgentRow]
         raise SellerUnavailable("the seller has too little room left to accept work")
     check_pair(ctx, buyer, seller, "proposal_id")
     return seller, buyer
-
-
-def _awarded(ctx: TxContext, bounty: BountyRow) -> BountyAwarded:
-    """Return the earlier award, with bounty and job in their present state."""
-    job = ctx.tx.need(JobRow, bounty.awarded_job_id)
-    return BountyAwarded(bounty=bounty_record(ctx, bounty), job=job_record(ctx, load(ctx.tx, job)))
 
 
 def _tell_chosen(ctx: TxContext, row: ProposalRow, job_id: str) -> None:

@@ -107,8 +107,7 @@ def end(
     ctx: TxContext, row: BountyRow, move: BountyMove, *, at: datetime | None = None, **changes: object
 ) -> BountyRow:
     """Make a final move: update the row and the search index, and reject the pending proposals."""
-    status = BountyStatus(move.target.value)
-    after = ctx.tx.change(row, status=status, updated_at=at or ctx.now, **changes)
+    after = ctx.tx.change(row, status=move.target, updated_at=at or ctx.now, **changes)
     index(ctx.tx, after)
     rejected = ctx.tx.all(reject_pending, _bounty_id=row.id, updated_at=ctx.now)
     for proposal in sorted(rejected, key=lambda one: one.id):
@@ -120,7 +119,7 @@ def withdraw(ctx: TxContext, bounty: BountyRow, proposal: ProposalRow) -> Propos
     """Withdraw a pending proposal; the bounty's row must be locked."""
     move = proposal_move(proposal.status, "withdraw", Actor.SELLER)
     assert move is not None
-    after = ctx.tx.change(proposal, status=ProposalStatus(move.target.value), updated_at=ctx.now)
+    after = ctx.tx.change(proposal, status=move.target, updated_at=ctx.now)
     ctx.tx.change(bounty, proposal_count=bounty.proposal_count - 1)
     return after
 

@@ -26,7 +26,7 @@ from tools.jobs.views import refund_step
 from tools.kernel.ids import event_id
 from tools.kernel.money import display
 from tools.kernel.records import Step, record_from, stamp, stamp_or_none
-from tools.messages.views import thread_records
+from tools.messages.logic import thread_records
 
 SHOWN, STEPS_EACH = 50, 5
 WAITED = 20  # seconds that the step to wait proposes

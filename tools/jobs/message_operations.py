@@ -12,9 +12,8 @@ from tools.engine.registry import operation
 from tools.jobs.disputes.panel_actions import load_and_resolve, rest
 from tools.jobs.snapshot import JobSnapshot
 from tools.messages.errors import AwaitingReply
-from tools.messages.logic import MessageContent, Words, other_in, screen, write
+from tools.messages.logic import MessageContent, Words, find_thread, message_records, other_in, screen, write
 from tools.messages.records import Message
-from tools.messages.views import find_thread, message_records
 from tools.screening.errors import ContentRejected
 
 

@@ -1,33 +1,39 @@
-"""Messages: posting of agents' messages and of the notes of their actions, read marks, and counters.
+"""Messages: posting of agents' messages and of the notes of their actions, read marks, counters, and records.
 
 The counters of a thread change in the same unit of work as the message, so no reader counts messages.
 """
 
 import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 import orjson
 from pydantic import AfterValidator, Field
 
-from storage.messages import stepped_since
+from storage.messages import messages_among, stepped_since
 from storage.tables import JobRow, MessageRow, ThreadRow, UnreadRow
 from storage.transaction import Tx
-from storage.vocabulary import JobStatus, ThreadKind
+from storage.vocabulary import Env, JobStatus, ThreadKind
+from tools.agents.logic import handles
 from tools.engine.arguments import Arguments
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.document_validation import json_text
+from tools.engine.errors import NotFound
 from tools.engine.storage_quotas import size_of
 from tools.events.payloads import MessageReceived
-from tools.kernel.errors import Json
 from tools.kernel.ids import Prefix
+from tools.kernel.records import Json, record_from, shortened, spliced
 from tools.messages.errors import AwaitingReply
+from tools.messages.records import LastMessage, Message, Talker, Thread
 from tools.messages.rules import MAX_UNANSWERED, Run
 from tools.screening.logic import LONG, private_json, private_text
 from tools.screening.rules import warnings
 
-PREVIEW_CHARACTERS = 200
+T = TypeVar("T")
+PREVIEW_CHARACTERS, LAST_CHARACTERS = 200, 500
+SYSTEM = "system"
 MAX_DATA = 32_768
 
 
@@ -233,3 +239,48 @@ def _count_bytes(ctx: TxContext, thread: ThreadRow, words: Words, *, refusable: 
 def _bare(record_id: str) -> str:
     """Return the part of an id that sorts by creation, comparable between threads and messages."""
     return record_id[len(Prefix.THREAD) :]
+
+
+def find_thread(tx: Tx, thread_id: str, agent_id: str, env: Env, *, lock: bool = False) -> ThreadRow:
+    """Return the thread if the agent is in it, in this environment; otherwise raise NotFound."""
+    row = tx.get(ThreadRow, thread_id, lock=lock)
+    if row is None or row.env != env or agent_id not in (row.a, row.b):
+        raise NotFound("you have no such thread", param="thread_id")
+    return row
+
+
+def thread_records(ctx: TxContext, rows: Sequence[ThreadRow]) -> list[Thread]:
+    """Return the records of threads; two statements read their newest messages and the handles."""
+    newest = [Prefix.MESSAGE + row.latest for row in rows if row.message_count]
+    found = ctx.tx.all(messages_among, ids=newest) if newest else []
+    last = {message.thread_id: message for message in found}
+    named = handles(ctx.tx, {agent for row in rows for agent in (row.a, row.b)}) if rows else {}
+    return [_thread(ctx.agent, row, last.get(row.id), named) for row in rows]
+
+
+def message_records(ctx: TxContext, thread: ThreadRow, rows: Iterable[MessageRow]) -> list[Message]:
+    named = handles(ctx.tx, {thread.a, thread.b})
+    return [_shown(Message, row, ctx.agent, named, data=spliced(row.data)) for row in rows]
+
+
+def _thread(agent_id: str, row: ThreadRow, last: MessageRow | None, named: Mapping[str, str]) -> Thread:
+    mine, _ = sides(row, agent_id)
+    return record_from(
+        Thread,
+        row,
+        participants=[_talker(one, named) for one in (row.a, row.b)],
+        unread_count=getattr(row, f"unread_{mine}"),
+        last_message=None if last is None else _cut(agent_id, last, named),
+    )
+
+
+def _cut(agent_id: str, row: MessageRow, named: Mapping[str, str]) -> LastMessage:
+    return _shown(LastMessage, row, agent_id, named, body=shortened(row.body, LAST_CHARACTERS))
+
+
+def _shown(kind: type[T], row: MessageRow, reader: str, named: Mapping[str, str], **others: Json) -> T:
+    return record_from(kind, row, sender=_talker(row.sender_id, named), mine=row.sender_id == reader, **others)
+
+
+def _talker(agent_id: str | None, named: Mapping[str, str]) -> Talker:
+    return Talker(id=SYSTEM, handle=SYSTEM) if agent_id is None else Talker(id=agent_id, handle=named[agent_id])

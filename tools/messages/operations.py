@@ -16,9 +16,19 @@ from tools.engine.paging import page
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.messages.errors import AwaitingReply
-from tools.messages.logic import MessageContent, Words, new_thread, read_up_to, screen, sides, write
+from tools.messages.logic import (
+    MessageContent,
+    Words,
+    find_thread,
+    message_records,
+    new_thread,
+    read_up_to,
+    screen,
+    sides,
+    thread_records,
+    write,
+)
 from tools.messages.records import MessagePage, Thread, ThreadPage, ThreadRead, ThreadStarted
-from tools.messages.views import find_thread, message_records, thread_records
 from tools.screening.errors import ContentRejected
 
 AFTER_ALL, BEFORE_ALL = "8", 0  # sort after every thread id, and before the first message

@@ -5,15 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from storage.overview import (
-    agents_by_status,
-    escalated,
-    failing_webhooks,
-    jobs_by_status,
-    newest_reports,
-    orphans,
-    refunds_open,
-)
+from storage import overview as queries
 from storage.tables import AgentRow, DisputeRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env
@@ -136,17 +128,21 @@ async def get_overview(read_ctx: ReadContext, asked: OverviewAsked) -> Overview:
 def _overview(tx: Tx, read_ctx: ReadContext, dispute_id: str | None) -> Overview:
     return Overview(
         reports=[
-            record_from(Report, row, references=row.references_json) for row in tx.all(newest_reports, limit=SHOWN)
+            record_from(Report, row, references=row.references_json)
+            for row in tx.all(queries.newest_reports, limit=SHOWN)
         ],
         case=None if dispute_id is None else _case(tx, dispute_id),
-        disputes=[record_from(EscalatedDispute, row) for row in tx.all(escalated, limit=SHOWN)],
+        disputes=[record_from(EscalatedDispute, row) for row in tx.all(queries.escalated, limit=SHOWN)],
         refunds_due=_refunds(tx),
         orphaned_settlements=[
-            settlement_record(row, read_ctx.config.networks[Env(row.env)], None) for row in tx.all(orphans, limit=SHOWN)
+            settlement_record(row, read_ctx.config.networks[Env(row.env)], None)
+            for row in tx.all(queries.orphans, limit=SHOWN)
         ],
-        failing_webhooks=[record_from(FailingWebhook, row) for row in tx.all(failing_webhooks, limit=SHOWN)],
-        agents={AgentStatus(status).value: count for status, count in tx.all(agents_by_status)},
-        jobs=[JobCount(env=Env(env), status=status, count=count) for env, status, count in tx.all(jobs_by_status)],
+        failing_webhooks=[record_from(FailingWebhook, row) for row in tx.all(queries.failing_webhooks, limit=SHOWN)],
+        agents={AgentStatus(status).value: count for status, count in tx.all(queries.agents_by_status)},
+        jobs=[
+            JobCount(env=Env(env), status=status, count=count) for env, status, count in tx.all(queries.jobs_by_status)
+        ],
         sanctions=SanctionsState.of(read_ctx.world.sanctions),
         generated_at=stamp(read_ctx.now),
     )
@@ -186,6 +182,6 @@ def _words(promised: Promised) -> dict[str, Json]:
 
 
 def _refunds(tx: Tx) -> list[RefundOwed]:
-    jobs = with_settlements(tx, tx.all(refunds_open, limit=SHOWN))
+    jobs = with_settlements(tx, tx.all(queries.refunds_open, limit=SHOWN))
     owed = [(job.row, refund_expected(job.facts)) for job in jobs]
     return [record_from(RefundOwed, row, job_id=row.id, amount=due, display=display(due)) for row, due in owed]
