@@ -22,8 +22,8 @@ from storage.rows import Row
 from storage.table_dump import KEPT_BACK, LEFT_OUT, next_page, shown, taken
 from storage.tables import AgentRow, JobDeliveryRow, JobRow, JobTextRow, SettingsRow
 from storage.vocabulary import AgentStatus, Env
-from tools.account.export_operations import document
 from tools.account.export_writer import Reader, gather_pages
+from tools.account.operations import document
 from tools.agents.logic import any_agent
 from tools.engine.caller import EVERYTHING, Caller, CallRequest, Surface
 from tools.engine.context import ReadContext

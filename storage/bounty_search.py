@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import orjson
-
 from storage.search_index import Found, RecencyIndex, all_or_any
 from storage.search_tokens import (
     ENVIRONMENTS,
@@ -54,7 +52,7 @@ def bounty_tokens(bounty: BountyRow, terms: Sequence[str]) -> str:
         "a",
         filter_token("c", bounty.category),
         filter_token("o", bounty.first_party),
-        *(filter_token("t", tag) for tag in orjson.loads(bounty.tags)),
+        *(filter_token("t", tag) for tag in bounty.tags),
         *("w" + term for term in terms),
         *price_tokens(_below_most(bounty.budget_max)),
     ]

@@ -11,8 +11,6 @@ from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 
-import orjson
-
 from storage.tables.listings import ListingRow
 
 ENVIRONMENTS = {"live": "l", "test": "t"}
@@ -76,7 +74,7 @@ def listing_tokens(listing: ListingRow, terms: Sequence[str]) -> str:
         filter_token("m", listing.pricing_model),
         filter_token("p", listing.payment),
         filter_token("g", listing.graduated),
-        *(filter_token("t", tag) for tag in orjson.loads(listing.tags)),
+        *(filter_token("t", tag) for tag in listing.tags),
         *("w" + term for term in terms),
         *price_tokens(listing.price),
     ]

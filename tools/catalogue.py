@@ -23,18 +23,15 @@ from tools.kernel.errors import MarketError
 
 CONTENTS = (
     "discovery.market_operations",
-    "discovery.tool_search_operations",
     "discovery.stats_operations",
     "discovery.demand_operations",
     "operator.support_operations",
     "agents.operations",
     "account.operations",
-    "account.export_operations",
     "credentials.operations",
     "agents.recovery_operations",
     "agents.directory_operations",
     "reputation.operations",
-    "reputation.review_operations",
     "wallets.operations",
     "domains.operations",
     "identities.operations",
@@ -66,7 +63,6 @@ CONTENTS = (
     "purchases.operations",
     "purchases.account_operations",
     "operator.operations",
-    "operator.overview_operations",
 )
 
 MODULES = tuple(import_module(f"tools.{name}") for name in CONTENTS)

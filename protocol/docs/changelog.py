@@ -3,7 +3,7 @@
 import inspect
 
 from tools.discovery.changelog import CHANGELOG
-from tools.discovery.market_records import Changelog
+from tools.discovery.records import Changelog
 
 
 def changelog_text() -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row, partial_index
+from storage.rows import JsonText, Row, partial_index
 from storage.vocabulary import ThreadKind
 
 THREAD_PARTS = [
@@ -57,7 +57,7 @@ class MessageRow(Row, name="messages", parts=[Index(None, "thread_id", "number",
     sender_id: Mapped[str | None]  # None: the platform
     body: Mapped[str]
     data: Mapped[str | None]
-    content_warnings: Mapped[str]
+    content_warnings: Mapped[list[str]] = mapped_column(JsonText)
     created_at: Mapped[datetime]
 
 
@@ -76,6 +76,6 @@ class ReportRow(Row, name="support_reports", parts=[Index(None, "agent_id", "env
     env: Mapped[str]
     message: Mapped[str]
     request_id: Mapped[str | None]
-    references_json: Mapped[str]  # JSON list
+    references_json: Mapped[list[str]] = mapped_column(JsonText)
     contact: Mapped[str | None]
     received_at: Mapped[datetime]

@@ -17,7 +17,7 @@ from tests.support.market import TestMarket, house
 from tests.support.mcp_client import MODERN, connected
 from tests.support.protocols import served
 from tools.catalogue import CATALOGUE
-from tools.discovery.market_records import Changelog
+from tools.discovery.records import Changelog
 from tools.engine.arguments import NoArguments
 from tools.engine.context import ReadContext
 from tools.engine.errors import NotFound

@@ -1,6 +1,5 @@
 """Search for bounties on both databases: results and order follow from the rules."""
 
-import json
 from datetime import UTC, datetime
 from random import Random  # noqa: TID251 - seeded: the same bounties and searches every time
 
@@ -25,8 +24,8 @@ BUDGETS = [0, 1, 9_999, 10_000, 250_000, 1_000_000, 10**9, 10**12 - 1, 10**12]
 def bounty(number: int, **changed: object) -> BountyRow:
     values: dict[str, object] = {
         "id": f"bty_{number}", "env": "test", "buyer_id": "agt_1", "title": "A need", "description": "Of somebody.",
-        "category": "text", "tags": "[]", "budget_max": 1, "input": None, "job_input": "0", "deliverable_schema": None,
-        "preview_schema": None, "acceptance": None, "content_warnings": "[]", "first_party": False, "expires_at": POSTED,
+        "category": "text", "tags": [], "budget_max": 1, "input": None, "job_input": "0", "deliverable_schema": None,
+        "preview_schema": None, "acceptance": None, "content_warnings": [], "first_party": False, "expires_at": POSTED,
         "created_at": POSTED, "updated_at": POSTED,
     }  # fmt: skip
     return BountyRow(**(values | changed))
@@ -39,7 +38,7 @@ def some_bounty(dice: Random, number: int) -> BountyRow:
         title=" ".join(dice.sample(WORDS, 2)),
         description=" ".join(dice.sample(WORDS, 3)),
         category=dice.choice(LABELS),
-        tags=json.dumps(dice.sample(LABELS, dice.randrange(3))),
+        tags=dice.sample(LABELS, dice.randrange(3)),
         budget_max=dice.choice(BUDGETS),
         first_party=dice.random() < 0.2,
         status=dice.choice([*[BountyStatus.OPEN] * 5, *BountyStatus]),
@@ -62,13 +61,13 @@ def some_search(dice: Random) -> BountySearch:
 
 def fits(search: BountySearch, row: BountyRow) -> bool:
     """Check whether a bounty matches a search by each rule."""
-    words = index_terms(row.title, row.description, json.loads(row.tags), row.category)
+    words = index_terms(row.title, row.description, row.tags, row.category)
     found = [term in words for term in search.terms]
     return (
         (row.status, row.env) == (BountyStatus.OPEN, search.env)
         and (any(found) or not found if search.any_terms else all(found))
         and search.category in (None, row.category)
-        and (search.tag is None or search.tag in json.loads(row.tags))
+        and (search.tag is None or search.tag in row.tags)
         and row.budget_max >= search.min_budget
         and search.first_party in (None, row.first_party)
     )
@@ -112,7 +111,7 @@ async def test_o6_no_search_of_bounties_reads_a_table_whole_or_sorts(sqlite_url:
 
 @pytest.mark.parametrize(("env", "letter"), [("live", "l"), ("test", "t")])
 def test_every_token_names_its_environment_and_its_kind(env: str, letter: str) -> None:
-    row = bounty(1, env=env, tags='["a b"]', category="c", first_party=True, budget_max=10**12)
+    row = bounty(1, env=env, tags=["a b"], category="c", first_party=True, budget_max=10**12)
     tokens = bounty_tokens(row, ("a",)).split(" ")
     assert tokens[:5] == [f"{letter}{kind}" for kind in ("a", "cc", "o1", "ta%20b", "wa")]
     assert all(token.startswith(letter) for token in tokens)

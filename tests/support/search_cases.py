@@ -1,6 +1,5 @@
 """Listings and searches for the tests of search, and the expected results, computed directly from the rules."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,10 +24,10 @@ SELLERS = ["agt_1", "agt_2", "agt_3"]
 def listing(number: int, **changed: object) -> ListingRow:
     values: dict[str, object] = {
         "id": f"lst_{number}", "env": "live", "seller_id": "agt_1", "title": "Translate a text", "description": "Quickly.",
-        "category": "text", "tags": "[]", "pricing_model": "fixed", "price": 250_000, "unit_name": None,
+        "category": "text", "tags": [], "pricing_model": "fixed", "price": 250_000, "unit_name": None,
         "payment": "on_delivery", "input_schema": None, "output_schema": None, "example_input": None,
         "example_output": None, "turnaround_seconds": 3_600, "accept_timeout_seconds": 3_600, "max_open_jobs": 10,
-        "content_warnings": "[]", "first_party": False, "stats": "{}", "created_at": BORN, "updated_at": BORN,
+        "content_warnings": [], "first_party": False, "stats": "{}", "created_at": BORN, "updated_at": BORN,
     }  # fmt: skip
     return ListingRow(**(values | changed))
 
@@ -46,7 +45,7 @@ def some_listing(dice: Random, number: int) -> Indexed:
         title=" ".join(dice.sample(WORDS, 3)),
         description=" ".join(dice.sample(WORDS, 4)),
         category=dice.choice(CATEGORIES),
-        tags=json.dumps(dice.sample(TAGS, dice.randrange(4))),
+        tags=dice.sample(TAGS, dice.randrange(4)),
         pricing_model="quote" if price is None else dice.choice(["fixed", "per_unit"]),
         price=price,
         payment=dice.choice(["on_delivery", "upfront"]),
@@ -57,7 +56,7 @@ def some_listing(dice: Random, number: int) -> Indexed:
 
 
 def indexed(row: ListingRow, rating: float | None = None) -> Indexed:
-    return Indexed(row, index_terms(row.title, row.description, json.loads(row.tags), row.category), rating)
+    return Indexed(row, index_terms(row.title, row.description, row.tags, row.category), rating)
 
 
 def some_search(dice: Random) -> ListingSearch:
@@ -87,7 +86,7 @@ def fits(search: ListingSearch, one: Indexed) -> bool:
         and row.env == search.env
         and (any(found) or not found if search.any_terms else all(found))
         and search.category in (None, row.category)
-        and set(search.tags) <= set(json.loads(row.tags))
+        and set(search.tags) <= set(row.tags)
         and search.seller_id in (None, row.seller_id)
         and (search.max_price is None or row.price is None or row.price <= search.max_price)
         and search.pricing_model in (None, row.pricing_model)

@@ -222,7 +222,7 @@ def _skill(agent: AgentRow, row: ListingRow) -> Card:
         "id": row.id,
         "name": row.title,
         "description": f"{said}\n\nPrice: {price}. Order with the data part {{listing_id, input}}, listing_id {row.id}.",
-        "tags": orjson.loads(row.tags) or [row.category],
+        "tags": row.tags or [row.category],
         "examples": [orjson.dumps(order).decode()],
     }
 

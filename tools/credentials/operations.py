@@ -27,7 +27,7 @@ from tools.engine.errors import Forbidden, InvalidCursor, NotFound
 from tools.engine.next_steps import after_key
 from tools.engine.paging import page
 from tools.engine.registry import operation
-from tools.kernel.records import record_of
+from tools.kernel.records import record_from
 
 Scopes = Annotated[
     list[Scope], Field(min_length=1, max_length=6), AfterValidator(lambda given: list(dict.fromkeys(given)))
@@ -47,7 +47,7 @@ def list_api_keys(ctx: TxContext, asked: Listed) -> ApiKeyPage:
         "list_api_keys",
         asked,
         lambda before, most: ctx.tx.all(query, agent_id=ctx.agent, before=before, limit=most),
-        lambda rows: [record_of(ApiKey, row) for row in rows],
+        lambda rows: [record_from(ApiKey, row) for row in rows],
         lambda row: row.id,
         first="key_~",
         owner=ctx.agent,
@@ -95,7 +95,7 @@ def create_api_key(ctx: TxContext, asked: CreateApiKey) -> ApiKeyCreated:
     check_room(ctx, agent.id, asked.env)
     row, secret = issue_key(ctx, agent.id, asked.env, asked.name, scopes, _end(ctx, asked.expires_in_days))
     forget_oldest(ctx, agent.id, asked.env)
-    return record_of(ApiKeyCreated, row, key=secret)
+    return record_from(ApiKeyCreated, row, key=secret)
 
 
 def _end(ctx: TxContext, days: int | None) -> datetime | None:
@@ -130,8 +130,8 @@ def revoke_api_key(ctx: TxContext, ref: KeyRef) -> ApiKey:
     if row.env == Env.LIVE and holds_test_key(ctx.caller):
         raise need_live_key("revoke a live key")
     if row.status is KeyStatus.REVOKED:
-        return record_of(ApiKey, row)
+        return record_from(ApiKey, row)
     if list(usable(ctx, agent.id)) == [row.id]:
         raise LastKey("this is your only usable key")
     ctx.tx.invalidate(f"key:{row.hash}", f"holder:{agent.id}")
-    return record_of(ApiKey, ctx.tx.change(row, status=KeyStatus.REVOKED))
+    return record_from(ApiKey, ctx.tx.change(row, status=KeyStatus.REVOKED))

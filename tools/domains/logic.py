@@ -18,7 +18,7 @@ from tools.engine.outgoing_urls import own_places
 from tools.engine.ports import Dns, HttpClient, Unreachable, World
 from tools.events.identity_payloads import DomainRevoked, DomainVerified
 from tools.kernel.domain_names import claim_text, dns_name, https_url, in_file, in_records
-from tools.kernel.records import Json, record_of
+from tools.kernel.records import Json, record_from
 from tools.kernel.ssrf_guard import BadTarget, UrlUnreachable, judge_target
 
 DAILY, SOON = timedelta(hours=24), timedelta(hours=1)
@@ -139,7 +139,7 @@ def finish_check(ctx: TxContext, due: Due, proof: Proof | None) -> None:
 
 def domain_record(config: MarketConfig, row: DomainRow, kind: type[D] = Domain, **others: object) -> D:  # type: ignore[assignment]
     """Return the record of a claimed domain, or another record that extends it."""
-    return record_of(kind, row, instructions=_instructions(config, row), **others)
+    return record_from(kind, row, instructions=_instructions(config, row), **others)
 
 
 def _instructions(config: MarketConfig, row: DomainRow) -> Instructions:

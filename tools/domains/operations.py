@@ -22,7 +22,7 @@ from tools.engine.next_steps import after_check, after_claim
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.kernel.domain_names import MAX_CHARACTERS, MAX_DOMAINS, BadDomain, domain_of
-from tools.kernel.records import record_of
+from tools.kernel.records import record_from
 from tools.kernel.ssrf_guard import NotAttempted
 
 CHANGE = "change the domains"
@@ -135,7 +135,7 @@ def verify_domain(ctx: TxContext, ref: DomainRef, proof: Proof) -> DomainChecked
         raise _unclaimed()
     after = _missed(ctx, row, proof) if proof.method is None else hold(ctx, row, proof.method)
     found = proof.method is not None
-    check = None if found else record_of(Check, proof)
+    check = None if found else record_from(Check, proof)
     return domain_record(
         ctx.config,
         after,
@@ -181,7 +181,7 @@ def get_domain_claim(ctx: TxContext, ref: DomainRef) -> DomainClaim:
     if row is None:
         raise NotFound("no agent has proven this domain", param="domain", hint="search_agents finds agents by words.")
     agent = ctx.tx.need(AgentRow, row.agent_id)
-    return record_of(DomainClaim, row, agent=record_of(Claimant, agent, did=proven_did(agent)))
+    return record_from(DomainClaim, row, agent=record_from(Claimant, agent, did=proven_did(agent)))
 
 
 def _may_verify(tx: Tx, caller: Caller, domain: str) -> None:

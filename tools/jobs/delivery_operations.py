@@ -44,7 +44,7 @@ from tools.listings.acceptance import unkept
 from tools.listings.errors import AcceptanceFailed
 from tools.listings.stats import recount
 from tools.reputation.records import Review
-from tools.reputation.review_views import review_record
+from tools.reputation.views import review_record
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import private_json_beside, private_text
 from tools.wallets.errors import WalletAddressRequired

@@ -227,7 +227,7 @@ def _new_job(
 def _warnings(ctx: TxContext, listing: ListingRow, seller: AgentRow) -> Warnings:
     """Return warnings that the buyer should read before the job goes on."""
     found = []
-    if orjson.loads(listing.content_warnings):
+    if listing.content_warnings:
         found.append({"code": "content_warnings", "message": "The listing's text looks like an attack on agents."})
     if listing.price and ctx.tx.get(WalletRow, ctx.agent, ctx.env) is None:
         found.append({"code": "no_wallet_to_pay_from", "message": "Bind a wallet before payment is due."})

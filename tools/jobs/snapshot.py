@@ -79,6 +79,12 @@ def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
     ]
 
 
+def with_settlements(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
+    """Return jobs with their payments and refunds, but without reviews and deliveries."""
+    found = tx.all(settlements_of_jobs, job_ids=[row.id for row in rows]) if rows else []
+    return [JobSnapshot(row, tuple(one for one in found if one.job_id == row.id), frozenset()) for row in rows]
+
+
 def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = False) -> JobSnapshot:
     """Return a job in this environment; raise NotFound if the agent is not a party to it."""
     row = tx.get(JobRow, job_id, lock=lock)

@@ -4,11 +4,11 @@ A record is a frozen dataclass: `object` names its kind, money is an integer in 
 a time is ISO-8601 UTC text with milliseconds.
 """
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache, lru_cache
-from typing import Annotated, Any, Final, Generic, Literal, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_type_hints
 
 import orjson
 from pydantic import Field, TypeAdapter
@@ -82,6 +82,23 @@ class Page(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlainPage(Generic[T]):
+    """One page of a list that needs no hint."""
+
+    object: Literal["list"] = "list"
+    data: list[T]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HintedPage(PlainPage[T]):
+    """One page of a list that explains an empty result."""
+
+    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """A call worth making next, with its arguments filled in."""
 
@@ -109,25 +126,27 @@ def and_steps(record: Any, found: list[Step]) -> Any:
     return with_steps(kind)(**values, next_steps=found)
 
 
-def record_of(kind: type[T], source: object, **others: object) -> T:
-    """Make a record from the equally named attributes of a row, and from `others`.
+def record_from(kind: type[T], source: Any, **others: Any) -> T:
+    """Make a record from the values of a row that have the record's names, and from `others`.
 
-    A time becomes its text and an enum its word. Fields with a default are copied only if they are in `others`.
+    Times become stamps and words of an enumeration become text.
     """
-    copied = {name: _plain(getattr(source, name)) for name in _required(cast(Any, kind)) if name not in others}
-    return kind(**copied, **others)
+    made: Any = kind
+    for name in _names(made):
+        if name != "object" and name not in others and hasattr(source, name):
+            others[name] = _shown(getattr(source, name))
+    return kind(**others)
 
 
-@cache
-def _required(kind: Any) -> tuple[str, ...]:
-    without = [one for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING]
-    return tuple(one.name for one in without if one.init)
-
-
-def _plain(value: object) -> object:
+def _shown(value: Any) -> Json:
     if isinstance(value, datetime):
         return stamp(value)
     return value.value if isinstance(value, StrEnum) else value
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))
 
 
 @cache
@@ -140,6 +159,11 @@ def amounts_in_words(kind: Any) -> tuple[tuple[str, str], ...]:
 def with_words(data: dict[str, Json], kind: type) -> dict[str, Json]:
     """Add the display strings of the amounts to the data of an event."""
     return data | {shown: display_or_none(data[name]) for name, shown in amounts_in_words(kind) if name in data}
+
+
+def shortened(text: str, most: int) -> str:
+    """Return the text with at most this many characters; a longer one ends with three dots."""
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def stamp(at: datetime) -> str:

@@ -5,17 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from storage import reputation as stored
 from storage.agents import agents_among
 from storage.jobs import deliveries_of_jobs, reviews_of_jobs, settlements_of_jobs
 from storage.operator import jobs_among
-from storage.reputation import (
-    categories_of,
-    counterparties_of,
-    jobs_of_buyers,
-    jobs_of_sellers,
-    marks_of_jobs,
-    reputations_of,
-)
 from storage.tables import JobRow
 from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor, Env
@@ -36,7 +29,8 @@ from tools.reputation.rules import (
 )
 
 Ids = Sequence[str]
-Place = tuple[str, str, str, str]  # agent, environment, role, category
+PLACE = ("agent_id", "env", "role", "category")
+Place = tuple[str, str, str, str]  # the values of these
 COLUMNS = tuple(columns_of(EMPTY, EMPTY))
 
 
@@ -69,7 +63,7 @@ class Folded:
 
 def marks(tx: Tx, ids: Ids) -> set[str]:
     """Return the ids of jobs whose stored mark differs from the one computed from their rows."""
-    kept = {row.job_id: row.mark for row in tx.all(marks_of_jobs, ids=ids)}
+    kept = {row.job_id: row.mark for row in tx.all(stored.marks_of_jobs, ids=ids)}
     made = {job.id: mark_text(mark) for job, mark in _marked(tx, tx.all(jobs_among, ids=ids))}
     return unlike(kept, made, NOTHING_YET)
 
@@ -77,18 +71,22 @@ def marks(tx: Tx, ids: Ids) -> set[str]:
 def reputations(tx: Tx, ids: Ids) -> set[str]:
     folded = _folded(tx, ids)
     kept = {
-        f"{row.agent_id} {row.env}": [getattr(row, name) for name in COLUMNS] for row in tx.all(reputations_of, ids=ids)
+        _key(row, "agent_id", "env"): [getattr(row, name) for name in COLUMNS]
+        for row in tx.all(stored.reputations_of, ids=ids)
     }
-    made = {f"{one} {env}": _columns(folded, one, env) for one in ids for env in Env}
+    made = {
+        f"{one} {env}": [
+            *columns_of(folded.tally(one, env, Actor.SELLER), folded.tally(one, env, Actor.BUYER)).values()
+        ]
+        for one in ids
+        for env in Env
+    }
     return unlike(kept, made, [*columns_of(EMPTY, EMPTY).values()])
 
 
 def categories(tx: Tx, ids: Ids) -> set[str]:
     folded = _folded(tx, ids)
-    kept = {
-        " ".join((row.agent_id, row.env, row.role, row.category)): (row.figures, row.jobs)
-        for row in tx.all(categories_of, ids=ids)
-    }
+    kept = {_key(row, *PLACE): (row.figures, row.jobs) for row in tx.all(stored.categories_of, ids=ids)}
     made = {}
     for agent_id, env, role, category in folded.tallies:
         if category != ALL:
@@ -98,14 +96,10 @@ def categories(tx: Tx, ids: Ids) -> set[str]:
 
 
 def counterparties(tx: Tx, ids: Ids) -> set[str]:
-    folded = _folded(tx, ids)
-    kept = {
-        " ".join((row.agent_id, row.env, row.role, row.category, row.counterparty)): dealings_in(row)
-        for row in tx.all(counterparties_of, ids=ids)
-    }
+    kept = {_key(row, *PLACE, "counterparty"): dealings_in(row) for row in tx.all(stored.counterparties_of, ids=ids)}
     made = {
         " ".join((*place, counterparty)): dealings
-        for place, found in folded.dealings.items()
+        for place, found in _folded(tx, ids).dealings.items()
         for counterparty, dealings in found.items()
     }
     return unlike(kept, made, CounterpartyTotals())
@@ -131,15 +125,14 @@ def unlike(kept: Mapping[str, object], made: Mapping[str, object], nothing: obje
     return {key for key in {*kept, *made} if kept.get(key, nothing) != made.get(key, nothing)}
 
 
-def _columns(folded: Folded, agent_id: str, env: Env) -> list[str | int]:
-    seller, buyer = (folded.tally(agent_id, env, role) for role in (Actor.SELLER, Actor.BUYER))
-    return [*columns_of(seller, buyer).values()]
+def _key(row: Any, *names: str) -> str:
+    return " ".join(getattr(row, name) for name in names)
 
 
 def _folded(tx: Tx, ids: Ids) -> Folded:
     """Compute the figures of these agents from all their jobs."""
     folded = Folded()
-    for query, role in ((jobs_of_sellers, Actor.SELLER), (jobs_of_buyers, Actor.BUYER)):
+    for query, role in ((stored.jobs_of_sellers, Actor.SELLER), (stored.jobs_of_buyers, Actor.BUYER)):
         for job, mark in _marked(tx, tx.all(query, ids=ids)):
             folded.add(job, mark, job.seller_id if role is Actor.SELLER else job.buyer_id, role)
     return folded

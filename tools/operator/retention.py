@@ -13,7 +13,7 @@ from tools.engine.rate_limits import ALLOWANCES
 from tools.engine.request_signatures import USES_KEPT
 from tools.jobs.stored_texts import BATCH as TEXTS
 from tools.jobs.stored_texts import forget_unpaid
-from tools.listings.search_statistics import SEARCH_DAYS, first_day
+from tools.listings.search_rules import SEARCH_DAYS, first_day
 
 ANSWERS_KEPT = timedelta(hours=24)
 HOSTS_KEPT = timedelta(hours=2)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.requirements import covers
 from tools.agents.profiles import MAX_METADATA
-from tools.bounties.alert_rules import MAX_A_DAY, MAX_OF_BUYER, MAX_OF_STRANGERS
+from tools.bounties.rules import MAX_A_DAY, MAX_OF_BUYER, MAX_OF_STRANGERS
 from tools.catalogue import CATALOGUE
 from tools.engine.config import Limits
 from tools.engine.documents import MAX_DOCUMENT, MAX_PREVIEW
@@ -21,7 +21,7 @@ from tools.events.webhooks.rules import MAX_FAILURES
 from tools.kernel.domain_names import MAX_DOMAINS
 from tools.kernel.money import DUST_MINOR
 from tools.memory.operations import MAX_KEYS, MAX_VALUE
-from tools.messages.drafts import MAX_DATA
+from tools.messages.logic import MAX_DATA
 from tools.messages.rules import MAX_UNANSWERED
 from tools.operator.retention import DELIVERIES_KEPT, EVENTS_KEPT
 from tools.purchases.account_operations import MAX_AGE_SECONDS

@@ -27,8 +27,8 @@ from storage.vocabulary import Env
 from tests.support.exports import PATH, exported, full, opened
 from tests.support.market import START, Agent, TestMarket
 from tests.support.trade import Trade
-from tools.account import export_operations as exports
 from tools.account import export_writer as machine
+from tools.account import operations as exports
 from tools.account.export_sections import SECTIONS
 from tools.catalogue import CATALOGUE
 from tools.engine.caller import CallRequest, Surface
@@ -468,7 +468,7 @@ async def many_messages(market: TestMarket, ada: Agent, bo: Agent, *, threads: i
                 tx.add(
                     messages(
                         id=f"msg_{next(ids):026d}", thread_id=thread, number=at, from_a=0, from_b=at, sender_id=bo.id,
-                        body=f"{number} {at} " + "x" * 300, data=None, content_warnings="[]", created_at=START,
+                        body=f"{number} {at} " + "x" * 300, data=None, content_warnings=[], created_at=START,
                     )
                 )  # fmt: skip
 

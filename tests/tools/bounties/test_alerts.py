@@ -12,7 +12,7 @@ from tests.support.databases import Opening
 from tests.support.market import Agent, TestMarket
 from tests.support.trade import Trade
 from tools.bounties import alerts
-from tools.bounties.alert_rules import MAX_A_DAY, MAX_OF_BUYER, MAX_OF_STRANGERS, MAX_TOLD_OF
+from tools.bounties.rules import MAX_A_DAY, MAX_OF_BUYER, MAX_OF_STRANGERS, MAX_TOLD_OF
 
 NEED = {"title": "Translate a manual to French", "description": "Twelve pages of plain text.", "category": "text"}
 

@@ -17,15 +17,7 @@ from tests.support.market import PEPPER, START, Agent, TestMarket
 from tests.support.panels import Court
 from tests.support.trade import OFFER, PRICE, Trade, binding
 from tools.engine.search_log import MAX_TERMS_OF_CLIENT
-from tools.listings.search_statistics import (
-    MAX_TERM,
-    capability_terms,
-    client_of,
-    first_day,
-    of_many,
-    rows_for,
-    term_of,
-)
+from tools.listings.search_rules import MAX_TERM, capability_terms, client_of, first_day, of_many, rows_for, term_of
 
 DAY = 86_400
 WANTED = {

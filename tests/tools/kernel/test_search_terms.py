@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.kernel.search_terms import MAX_CHARACTERS, MAX_INDEX_TERMS, MAX_QUERY_TERMS, fold, index_terms, query_terms
-from tools.listings.interleave import interleave
+from tools.listings.search_rules import interleave
 
 
 @pytest.mark.parametrize(

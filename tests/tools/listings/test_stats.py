@@ -249,4 +249,4 @@ def test_a_listing_graduates(paid: int, wallets: int, ratings: list[int], gradua
         for number, rating in zip_longest(range(paid), ratings)
     ]
     assert tallied(results).graduated is graduated
-    assert orjson.loads(orjson.dumps(tallied(results)))["buyers"] == wallets
+    assert orjson.loads(orjson.dumps(tallied(results)))["distinct_buyers"] == wallets

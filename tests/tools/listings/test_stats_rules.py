@@ -115,7 +115,14 @@ def test_a_wallet_begins_and_ceases_to_count_at_ten_thousand() -> None:
 
 def test_the_sums_move_by_what_a_job_was_and_now_is() -> None:
     before = ListingTotals(
-        completed=5, failed=3, paid=4, buyers=2, volume_minor=90_000, timed=4, ratings=2, rating_sum=7
+        jobs_completed=5,
+        jobs_failed=3,
+        jobs_paid=4,
+        distinct_buyers=2,
+        volume_usdc=90_000,
+        timed_jobs=4,
+        rating_count=2,
+        rating_sum=7,
     )
     good, bad = Result(True, False, 30_000, "0xa", 0), Result(False, True)
     assert apply_change(before, Result(), good, 1) == ListingTotals(6, 3, 5, 3, 120_000, 5, 2, 7)
@@ -136,7 +143,7 @@ def test_each_wallet_moves_by_what_it_paid_less_and_more() -> None:
 def test_a_rating_adds_itself_and_the_average_has_two_decimals() -> None:
     assert ListingTotals().rating is None
     two = tallied([Result(True, rating=4), Result(failed=True, rating=5)])
-    assert two == ListingTotals(completed=1, failed=1, ratings=2, rating_sum=9)
+    assert two == ListingTotals(jobs_completed=1, jobs_failed=1, rating_count=2, rating_sum=9)
     assert (two.rating, apply_change(two, Result(), Result(True, rating=1), 0).rating) == (4.5, 3.33)
 
 
@@ -165,14 +172,14 @@ def test_no_refund_buys_back_a_rating_under_the_prior(rating: int, gross: int, c
     job = replace(DONE, live=True, rating=rating)
     transfers = [Transfer("payment", "settled", gross, "0xA"), Transfer("refund", "settled", gross, "0xs")]
     assert result_of(job, transfers) == Result(rating=rating, against=counts)
-    kept = ListingTotals(ratings=1, rating_sum=rating) if counts else ListingTotals(unpaid_reviews=1)
+    kept = ListingTotals(rating_count=1, rating_sum=rating) if counts else ListingTotals(unpaid_reviews=1)
     assert tallied([result_of(job, transfers)]) == kept
 
 
 def test_a_live_job_that_failed_counts_whatever_was_paid() -> None:
     lost = replace(DONE, status="resolved", outcome="buyer", live=True, rating=1)
     assert result_of(lost, []) == Result(failed=True, rating=1)
-    assert tallied([result_of(lost, [])]) == ListingTotals(failed=1, ratings=1, rating_sum=1)
+    assert tallied([result_of(lost, [])]) == ListingTotals(jobs_failed=1, rating_count=1, rating_sum=1)
     assert result_of(replace(lost, status="cancelled", outcome=None), []).rating is None, "no review is of it"
 
 
@@ -192,7 +199,9 @@ def test_a_live_job_that_failed_counts_whatever_was_paid() -> None:
 def test_a_listing_graduates_with_five_paid_jobs_of_three_buyers_and_three_and_a_half_stars(
     paid_jobs: int, buyers: int, ratings: int, rating_sum: int, graduated: bool
 ) -> None:
-    tally = ListingTotals(completed=99, paid=paid_jobs, buyers=buyers, ratings=ratings, rating_sum=rating_sum)
+    tally = ListingTotals(
+        jobs_completed=99, jobs_paid=paid_jobs, distinct_buyers=buyers, rating_count=ratings, rating_sum=rating_sum
+    )
     assert tally.graduated is graduated
 
 

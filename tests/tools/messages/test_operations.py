@@ -14,7 +14,7 @@ from tests.support.trade import Trade
 from tools.events.payloads import PAYLOADS
 from tools.kernel.ids import is_id
 from tools.kernel.records import stamp
-from tools.messages.drafts import MAX_DATA
+from tools.messages.logic import MAX_DATA
 from tools.messages.rules import MAX_UNANSWERED
 
 DAY = 86_400

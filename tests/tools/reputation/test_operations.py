@@ -298,7 +298,7 @@ async def test_what_an_evaluator_did_stands_in_its_reputation(market: TestMarket
 
     def judged(tx: Any) -> None:
         sit(tx, market.clock.at, ada.id)
-        tx.add(EvaluatorRow(agent_id=ada.id, categories='["text"]', updated_at=START))
+        tx.add(EvaluatorRow(agent_id=ada.id, categories=["text"], updated_at=START))
         tx.change(tx.get(AgentRow, ada.id), evaluator=True)
 
     await market.store.write(judged)

@@ -23,7 +23,7 @@ from tools.events.schedules.records import Schedule, ScheduleDeleted, SchedulePa
 from tools.events.schedules.rules import next_due
 from tools.kernel.ids import Prefix
 from tools.kernel.plurals import counted
-from tools.kernel.records import Json, record_of, spliced, stamp_or_none
+from tools.kernel.records import Json, record_from, spliced, stamp_or_none
 
 MAX_PAYLOAD, MAX_ACTIVE = 16_384, 100
 YEAR_SECONDS = 31_536_000
@@ -230,4 +230,4 @@ def _check_room(ctx: TxContext) -> None:
 
 def _record(row: ScheduleRow) -> Schedule:
     named = {"run_at": stamp_or_none(row.next_at), "last_run_at": stamp_or_none(row.last_run_at)}
-    return record_of(Schedule, row, **named, payload=spliced(row.payload))
+    return record_from(Schedule, row, **named, payload=spliced(row.payload))

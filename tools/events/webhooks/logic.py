@@ -32,7 +32,7 @@ from tools.engine.context import TxContext
 from tools.events.types import expand
 from tools.events.webhooks.records import Webhook, WebhookDelivery
 from tools.kernel.ids import Prefix, event_id
-from tools.kernel.records import Json, record_of, stamp_or_none
+from tools.kernel.records import Json, record_from, stamp_or_none
 
 BATCH = 64
 OPERATOR = "operator"  # owns the webhook of EMPORION_OPERATOR_WEBHOOK; no agent has this id
@@ -109,12 +109,12 @@ def secrets_of(row: WebhookRow, now: datetime) -> tuple[bytes, ...]:
 def webhook_record(row: WebhookRow, kind: type[W] = Webhook, **others: object) -> W:  # type: ignore[assignment]
     """Return a webhook's record, which never has the secret, or another record that extends it."""
     named = {"consecutive_failures": row.failures, "previous_secret_until": stamp_or_none(row.previous_until)}
-    return record_of(kind, row, **named, **others)
+    return record_from(kind, row, **named, **others)
 
 
 def delivery_record(row: DeliveryRow) -> WebhookDelivery:
     named = {"event_id": event_id(row.event_number), "event_type": row.kind}
-    return record_of(WebhookDelivery, row, **named, next_attempt_at=stamp_or_none(row.due_at))
+    return record_from(WebhookDelivery, row, **named, next_attempt_at=stamp_or_none(row.due_at))
 
 
 def end_webhooks_of(tx: Tx, agent_id: str) -> int:

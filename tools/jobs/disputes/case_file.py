@@ -19,7 +19,7 @@ from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.money import display
 from tools.kernel.records import Json, stamp, stamp_or_none
-from tools.listings.terms_history import Promised, promised_to
+from tools.listings.logic import Promised, promised_to
 from tools.screening.redaction import Redactor
 
 T = TypeVar("T")
@@ -204,7 +204,7 @@ def _message(counts: Counter[str], found: Evidence, row: MessageRow) -> dict[str
         "from": {job.buyer_id: "buyer", job.seller_id: "seller"}.get(row.sender_id or "", "system"),
         "body": writer.text("messages", row.body),
         "data": writer.redacted("messages", row.data),
-        "content_warnings": orjson.loads(row.content_warnings),
+        "content_warnings": row.content_warnings,
         "created_at": stamp(row.created_at),
     }
 

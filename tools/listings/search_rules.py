@@ -1,14 +1,17 @@
-"""Search statistics that may be published: terms without personal data, searched by at least two clients."""
+"""Rules of search: fair pages, and statistics that may be published.
+
+A published term has no personal data, and at least two clients searched for it.
+"""
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 from hmac import digest
-from itertools import islice
-from typing import TypeVar
+from itertools import islice, pairwise
+from typing import Protocol, TypeVar
 
 from tools.kernel.search_terms import fold, query_terms
 from tools.screening.rules import REFUSED, warnings
@@ -23,7 +26,16 @@ _PERSONAL = re.compile(
     r"|\+?\d[\d ()./-]{6,}\d|\b\w*\d{5,}\w*|\b\w{33,}"  # telephone and other long numbers, very long words
 )
 
+
+class Offered(Protocol):
+    """Anything that has a seller."""
+
+    @property
+    def seller_id(self) -> str: ...
+
+
 T = TypeVar("T")
+Item = TypeVar("Item", bound=Offered)
 
 
 def of_many(found: Iterable[T], owner: Callable[[T], str], limit: int) -> list[T]:
@@ -80,3 +92,18 @@ def capability_terms(labels: Iterable[str]) -> tuple[str, ...]:
 def first_day(today: date, days: int) -> str:
     """Return the first day of a window of `days` that ends today."""
     return (today - timedelta(days=days - 1)).isoformat()
+
+
+def interleave(page: Sequence[Item]) -> list[Item]:
+    """Reorder a page so that neighbours have different sellers, as far as possible.
+
+    Otherwise the order stays. The next page's cursor is still the last item of the page in its given order.
+    """
+    if all(one.seller_id != other.seller_id for one, other in pairwise(page)):
+        return list(page)
+    waiting, fair = list(page), list[Item]()
+    while waiting:
+        last = fair[-1].seller_id if fair else None
+        place = next((n for n, hit in enumerate(waiting) if hit.seller_id != last), 0)
+        fair.append(waiting.pop(place))
+    return fair
