@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-import aiohttp
+import httpx
 import structlog
 
+from server.adapters.http import http_client, read_bounded
 from tools.engine.ports import Screening
 
 log = structlog.get_logger("emporion.sanctions")
@@ -145,25 +146,23 @@ class SanctionsLists:
     async def _refresh(self, source: ListedFile | ListedUrl) -> None:
         try:
             await source.refresh()
-        except (OSError, ValueError, TimeoutError, aiohttp.ClientError) as error:
+        except (OSError, ValueError, httpx.HTTPError, httpx.InvalidURL) as error:
             _told(source.name, error)
 
 
 async def fetched(url: str) -> str:
     """Fetch a URL of the operator; raises BadList unless it is a 200 within size and time."""
-    timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
     async with (
-        aiohttp.ClientSession(timeout=timeout, trust_env=False) as http,
-        http.get(url, max_redirects=5) as answer,
+        asyncio.timeout(TIMEOUT_SECONDS),
+        http_client(follow_redirects=True, max_redirects=5) as http,
+        http.stream("GET", url) as answer,
     ):
-        if answer.status != 200:
-            raise BadList(f"status {answer.status}")
-        body = b""
-        async for part in answer.content.iter_chunked(65_536):
-            body += part
-            if len(body) > MAX_BYTES:
-                raise BadList(f"more than {MAX_BYTES} bytes")
-        return body.decode("utf-8")
+        if answer.status_code != 200:
+            raise BadList(f"status {answer.status_code}")
+        body = await read_bounded(answer.aiter_bytes(), MAX_BYTES)
+    if body is None:
+        raise BadList(f"more than {MAX_BYTES} bytes")
+    return body.decode("utf-8")
 
 
 def keep(path: Path, text: str) -> None:
