@@ -7,6 +7,7 @@ block by when its predecessor was sealed, draw random numbers into headers and s
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 from eth.abc import BlockAPI, BlockHeaderAPI, ComputationAPI, ReceiptAPI, SignedTransactionAPI, StateAPI
@@ -27,7 +28,7 @@ from eth_utils.exceptions import ValidationError
 from rlp.exceptions import RLPException
 
 from server.sandbox import genesis
-from server.sandbox.journal import Sealed
+from server.sandbox.journal import Header, Journal, JournalDamaged, Sealed
 
 PRIORITY_FEE_IN_WEI: Final = 10**9
 GAS_GIFT_IN_WEI: Final = 10**18
@@ -351,3 +352,33 @@ def blocks_between(chain: DevChain, first: int, last: int) -> Iterator[BlockAPI]
         header = chain.header(number)
         if header is not None:
             yield chain.block(header)
+
+
+def open_chain(
+    directory: Path, chain_id: int, now: Callable[[], int], tell: Callable[[int], None] = lambda _: None
+) -> tuple[DevChain, Journal]:
+    """Restore the chain of a directory, or begin a new one; new blocks go to the journal.
+
+    `now` returns Unix seconds; `tell` is called with the number of each restored block. Raises JournalDamaged if a
+    block comes out different, and JournalInUse if another process uses the directory.
+    """
+    journal = Journal(directory, Header(chain_id, now(), genesis.contracts_hash()))
+    try:
+        chain = DevChain(chain_id, now, genesis_time=journal.header.genesis_time)
+        _replay(chain, journal, tell)
+    except BaseException:
+        journal.close()
+        raise
+    chain.on_block = journal.append
+    return chain, journal
+
+
+def _replay(chain: DevChain, journal: Journal, tell: Callable[[int], None]) -> None:
+    for sealed in journal.blocks():
+        try:
+            made = chain.replay(sealed)
+        except Refused as problem:
+            raise JournalDamaged(journal.path, f"block {sealed.number} cannot be replayed ({problem})") from problem
+        if made != sealed.hash:
+            raise JournalDamaged(journal.path, f"block {sealed.number} came out different")
+        tell(sealed.number)

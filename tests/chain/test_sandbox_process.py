@@ -17,8 +17,8 @@ import pytest
 
 from server.sandbox import __main__ as entry
 from server.sandbox import journal as journals
+from server.sandbox.evm import open_chain
 from server.sandbox.process import Sandbox, SandboxRefused, reset_sandbox, start_sandbox
-from server.sandbox.restore import open_chain
 
 SOMEBODY = "0x" + "11" * 20
 Start = Callable[..., Sandbox]
