@@ -1,13 +1,14 @@
 """The composition root: build the store, the world, the market and the surfaces from the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import structlog
+from starlette.types import Receive, Scope, Send
 
 from protocol.a2a.agent_card import card_json
 from protocol.a2a.server import A2aSurface
@@ -19,12 +20,11 @@ from rest.openapi import openapi_json
 from rest.routes import Rest
 from server.adapters.chain import JsonRpcChain
 from server.adapters.checks import CheckPool
-from server.adapters.clock import SystemClock, SystemDice
+from server.adapters.clock import SeedSigner, SystemClock, SystemDice
 from server.adapters.dns import NameServers
 from server.adapters.facilitator import HttpFacilitator
 from server.adapters.faucet import RpcFaucet
 from server.adapters.sanctions import SanctionsLists
-from server.adapters.signer import SeedSigner
 from server.adapters.web import GuardedWeb
 from server.atomic_files import make_data_dir
 from server.docs import JSON, MARKDOWN, book, html_pages, programs_pages
@@ -32,8 +32,7 @@ from server.http_identity import approach_reader
 from server.keys import finish_rotation, until_replaced
 from server.metrics import MeasuredMarket, Metrics, measured_chains, metrics_page
 from server.middleware import Edge, hosts_of
-from server.pages import Page, Pages
-from server.probes import Probe, Probes
+from server.pages import Page, Pages, Probe, Probes
 from server.readiness import Readiness, is_low
 from server.rechecks import DailyRechecks
 from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
@@ -54,9 +53,6 @@ if TYPE_CHECKING:
     from server.traces import Tracing
 
 log = structlog.get_logger("emporion.start")
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Closing = JsonRpcChain | HttpFacilitator | GuardedWeb | RpcFaucet
 
 

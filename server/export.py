@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from server.adapters.signer import SeedSigner
+from server.adapters.clock import SeedSigner
 from server.app import make_world
 from server.atomic_files import make_empty, new_file, sums, sync, write_file
 from server.secrets import known_secrets, read_secrets

@@ -1,9 +1,10 @@
 """Read a request's headers: the client's address, its credential, its request id and its payment."""
 
 import re
-from collections.abc import Callable, Collection, MutableMapping
-from typing import Any
+from collections.abc import Callable, Collection
 from urllib.parse import parse_qs
+
+from starlette.types import Scope
 
 from tools.engine.access_tokens import is_token
 from tools.engine.context import CallRequest, Surface
@@ -11,7 +12,6 @@ from tools.engine.ports import RandomSource
 from tools.engine.rate_limits import bare_address
 from tools.kernel.http_signatures import READ, HttpRequest
 
-Scope = MutableMapping[str, Any]
 REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{8,128}")
 CONTRADICTION = "an empty credential, or more than one"  # not a valid API key, so the call is refused
 

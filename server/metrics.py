@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import Metric
 
 from rest.headers import of_answer
 from server.adapters.observed import WatchedChain
-from server.probes import Found
+from server.pages import Found
 from storage.store import Store
 from storage.vocabulary import Env
 from tools.chain.transfer_verification import ChainDown

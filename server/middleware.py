@@ -1,13 +1,13 @@
 """The outermost ASGI wrapper: request ids, hosts, origins, CORS, size limits of bodies, and internal errors."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable
 from itertools import chain
-from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
 import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.http_identity import request_id
 from server.http_limits import MAX_HEAD, TOO_LARGE
@@ -22,12 +22,7 @@ from tools.engine.errors import (
 from tools.engine.ports import RandomSource
 from tools.kernel.errors import MarketError
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = structlog.get_logger("emporion.edge")
 MAX_BODY = 1_048_576
@@ -61,7 +56,7 @@ class Refused(Exception):
 class Edge:
     """The wrapper around the application; `hosts` are the accepted Host headers."""
 
-    def __init__(self, app: App, hosts: frozenset[str], docs_url: str, dice: RandomSource) -> None:
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], docs_url: str, dice: RandomSource) -> None:
         self.app, self.hosts, self.docs_url, self.dice = app, hosts, docs_url, RandomPool(dice)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from server.probes import Found
+from server.pages import Found
 from storage.requests import forget_mark
 from storage.tables import SettingsRow
 from storage.transaction import Tx
