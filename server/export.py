@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +13,7 @@ import orjson
 
 from server.adapters.clock import SeedSigner
 from server.app import make_world
-from server.atomic_files import make_empty, new_file, sums, sync, write_file
+from server.atomic_files import make_empty, new_file, sums, sync, write_manifest
 from server.secrets import known_secrets, read_secrets
 from server.settings import BadSettings, Settings, config_of
 from storage.migrate import newest
@@ -65,8 +65,7 @@ async def export_market(settings: Settings, folder: Path, now: datetime) -> Mani
             rows[str(kind.__table__.name)] = await _write_table(moment, kind, folder, sealed)
     brand = settings.service_name if name is None else name.value
     made = Manifest(version("emporion"), stamp(now), brand, newest(), rows, sums(folder))
-    write_file(folder / MANIFEST, orjson.dumps(asdict(made), option=orjson.OPT_INDENT_2))
-    sync(folder)
+    write_manifest(folder, MANIFEST, made)
     return made
 
 
