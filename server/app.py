@@ -47,7 +47,7 @@ from tools.engine.config import MarketConfig
 from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.oauth import OPEN_MCP
-from tools.engine.ports import Chain, Facilitator, World
+from tools.engine.ports import World
 
 if TYPE_CHECKING:
     from server.traces import Tracing
@@ -159,12 +159,10 @@ class Service:
 def disk_watch(settings: Settings) -> Callable[[], bool]:
     """Return a check for low disk space at the database file; it is always False without a file."""
     file = settings.database_file
-    if file is None:
-        return lambda: False
 
     def low() -> bool:
         with suppress(OSError):
-            return is_low(file.parent, settings.min_free_disk_mb)
+            return file is not None and is_low(file.parent, settings.min_free_disk_mb)
         return False
 
     return low
@@ -254,24 +252,21 @@ def make_world(settings: Settings, config: MarketConfig, secrets: Secrets) -> tu
     clock = SystemClock()
     urls = {Env.LIVE: settings.live_rpc_url, Env.TEST: settings.test_rpc_url}
     chains = {env: JsonRpcChain(url, config.networks[env].chain_id) for env, url in urls.items() if url}
-    ports: dict[Env, Chain] = dict(chains)
     try:
         sanctions = SanctionsLists(settings.sanctions_files, settings.sanctions_urls, settings.data_dir)
     except ValueError as bad:
         raise BadSettings(f"EMPORION_SANCTIONS_LISTS: {bad}") from None
     web = GuardedWeb(allow_private=settings.allow_private_networks)
-    named = {env: network.facilitator_url for env, network in config.networks.items()}
-    facilitators = {env: HttpFacilitator(url) for env, url in named.items() if url is not None}
+    networks = config.networks.items()
+    facilitators = {
+        env: HttpFacilitator(one.facilitator_url) for env, one in networks if one.facilitator_url is not None
+    }
     signer, dns = SeedSigner(secrets.signing_seed), NameServers()
     faucet = None
     if settings.test_faucet_url is not None:
         faucet = RpcFaucet(settings.test_faucet_url, gives_gas=config.networks[Env.TEST].own_chain)
-    asked: dict[Env, Facilitator] = dict(facilitators)
-    world = World(clock, SystemDice(), ports, signer, sanctions, CheckPool(), web, dns, asked, faucet)
-    closing: list[Closing] = [*chains.values(), *facilitators.values(), web]
-    if faucet is not None:
-        closing.append(faucet)
-    return world, closing
+    world = World(clock, SystemDice(), chains, signer, sanctions, CheckPool(), web, dns, facilitators, faucet)
+    return world, [*chains.values(), *facilitators.values(), web, *filter(None, [faucet])]
 
 
 async def _stop(task: asyncio.Task[None]) -> None:

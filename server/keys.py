@@ -7,7 +7,7 @@ process has it.
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -42,15 +42,13 @@ async def rotate(settings: Settings, now: datetime) -> tuple[str, str]:
     except StorageError as error:
         stop = "; stop the market, rotate, start it again" if settings.database_file else ""
         raise BadSettings(f"database: {error}{stop}") from error
-    try:
+    with closing(store):
         old = await check_secrets(store, secrets)
         if finish_rotation(settings, old):
             return did_of(old.public_key), did_of(secrets.public_key)
         new = replace(old, signing_seed=_next_seed(settings))
         await store.write(lambda tx: switch_keys(tx, old, new, now), "rotate")
         finish_rotation(settings, new)
-    finally:
-        store.close()
     return did_of(new.public_key), did_of(old.public_key)
 
 

@@ -22,7 +22,7 @@ from tools.events.webhooks.rules import Attempted
 from tools.jobs.task_view import task_to_push
 
 T = TypeVar("T")
-Heard = Callable[[Attempted | None], None]  # called after each attempt; None: it was not begun
+OnAttempt = Callable[[Attempted | None], None]  # called after each attempt; None: it was not begun
 
 log = structlog.get_logger("emporion.sender")
 MAX_IN_FLIGHT = 64
@@ -34,10 +34,10 @@ GRACE_SECONDS = 2.0  # for attempts in flight when the process stops; the others
 class Sender:
     """The loop and its steps. Tests call `step`; the server calls `run`."""
 
-    def __init__(self, market: Market, heard: Heard = lambda _: None) -> None:
-        self.market, self.heard = market, heard
+    def __init__(self, market: Market, on_attempt: OnAttempt = lambda _: None) -> None:
+        self.market, self.on_attempt = market, on_attempt
         self.pushes = PushBodies(market.config.brand, CATALOGUE.values())
-        self.flying: set[asyncio.Task[None]] = set()
+        self.in_flight: set[asyncio.Task[None]] = set()
         self.woken = asyncio.Event()
 
     async def run(self) -> None:
@@ -73,7 +73,7 @@ class Sender:
 
     async def claim(self) -> Claimed:
         """Lease the attempts that have been due longest."""
-        now, most = self.market.world.clock.now(), min(BATCH, MAX_IN_FLIGHT - len(self.flying))
+        now, most = self.market.world.clock.now(), min(BATCH, MAX_IN_FLIGHT - len(self.in_flight))
         due_at = await self.market.store.read(lambda tx: tx.one(soonest_webhook))
         if due_at is None or due_at > now or not most:
             return Claimed([], False)
@@ -85,7 +85,7 @@ class Sender:
         if written.task is not None:
             wait = await self._write("count_push", lambda ctx: wait_to_push(ctx, written))
         attempted = None if wait else await post(self.market.world, self.market.config, written)
-        self.heard(attempted)
+        self.on_attempt(attempted)
         await self._write("finish_delivery", lambda ctx: finish(ctx, written, attempted, wait))
 
     async def _write(self, name: str, work: Callable[[TxContext], T]) -> T:
@@ -110,23 +110,23 @@ class Sender:
             for one in claimed.postings:
                 # If the result cannot be stored, the attempt is repeated.
                 flight = asyncio.create_task(self._attempt(one), name=one.delivery_id)
-                self.flying.add(flight)
-                flight.add_done_callback(self._landed)
+                self.in_flight.add(flight)
+                flight.add_done_callback(self._ended)
             more = claimed.more
 
     async def _attempt(self, posting: Posting) -> None:
         await attempt(log, "delivery", lambda: self.deliver(posting), delivery_id=posting.delivery_id)
 
-    def _landed(self, flight: asyncio.Task[None]) -> None:
-        self.flying.discard(flight)
+    def _ended(self, flight: asyncio.Task[None]) -> None:
+        self.in_flight.discard(flight)
         self.woken.set()
 
     def _wake(self, _: frozenset[str]) -> None:
         self.woken.set()
 
     async def _drain(self) -> None:
-        if self.flying:
-            _, late = await asyncio.wait(self.flying, timeout=GRACE_SECONDS)
+        if self.in_flight:
+            _, late = await asyncio.wait(self.in_flight, timeout=GRACE_SECONDS)
             for flight in late:
                 flight.cancel()
 

@@ -60,7 +60,7 @@ class PeriodicJob:
 
     run: Callable[[], Awaitable[object]]
     every_seconds: float
-    apart: bool = False  # it calls external services, which may be slow; deadlines do not wait for it
+    external: bool = False  # it calls external services, which may be slow; deadlines do not wait for it
     next_at: float = 0.0
     failed: bool = False  # at the last run
 
@@ -79,7 +79,7 @@ class Workers:
             PeriodicJob(self.fire_schedules, SWEEP_SECONDS),
             PeriodicJob(self.write_touches, 10.0),
             PeriodicJob(self.write_searches, 10.0),
-            PeriodicJob(self.follow_up_purchases, SWEEP_SECONDS, apart=True),
+            PeriodicJob(self.follow_up_purchases, SWEEP_SECONDS, external=True),
             PeriodicJob(self.close_deleted_accounts, SWEEP_SECONDS),
             PeriodicJob(self.index_agents, SWEEP_SECONDS),
             PeriodicJob(self.index_listings, SWEEP_SECONDS),
@@ -96,23 +96,23 @@ class Workers:
 
     async def run_due(self) -> None:
         """Run the due steps that call no external services."""
-        await self._round(apart=False)
+        await self._round(external=False)
         self.market.health.rounds += 1
         self.market.health.round_ended = self.market.world.clock.monotonic()
 
     async def run_due_external(self) -> None:
         """Run the due steps that call external services."""
-        await self._round(apart=True)
+        await self._round(external=True)
 
     async def _again_and_again(self, turn: Callable[[], Awaitable[None]]) -> None:
         while True:
             await turn()
             await asyncio.sleep(min(step.every_seconds for step in self.steps) / 4)
 
-    async def _round(self, *, apart: bool) -> None:
+    async def _round(self, *, external: bool) -> None:
         now = self.market.world.clock.monotonic()
         for step in self.steps:
-            if step.apart is apart and now >= step.next_at:
+            if step.external is external and now >= step.next_at:
                 step.next_at, step.failed = now + step.every_seconds, True
                 step.failed = not await attempt(log, "step", step.run, step=step.run.__name__)
 

@@ -158,17 +158,14 @@ class JsonRpcChain:
             raise ChainDown(f"{method}: {type(error).__name__}") from None
 
     async def _identify(self) -> None:
-        if not self._identified:
-            async with self._identifying:
-                await self._compare_id()
-
-    async def _compare_id(self) -> None:
         if self._identified:
             return
-        answer = await self._request("eth_chainId", ())
-        if _number("eth_chainId", answer) != self.chain_id:
-            raise ChainDown("eth_chainId: the node serves another chain")
-        self._identified = True
+        async with self._identifying:
+            if not self._identified:
+                answer = await self._request("eth_chainId", ())
+                if _number("eth_chainId", answer) != self.chain_id:
+                    raise ChainDown("eth_chainId: the node serves another chain")
+                self._identified = True
 
     async def _request(self, method: str, params: tuple[object, ...], most: int = MAX_ANSWER_BYTES) -> object:
         number = next(self._numbers)

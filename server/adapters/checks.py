@@ -34,7 +34,7 @@ class CheckPool:
         self.threads = ThreadPoolExecutor(PROCESSES, thread_name_prefix="check")
         self.local = threading.local()  # one process for each thread
         self.children: set[Child] = set()
-        self.turns = FairQueue(PROCESSES, WAITING_EACH, MAX_WAITING)
+        self.queue = FairQueue(PROCESSES, WAITING_EACH, MAX_WAITING)
         self.killed = 0
         self.closed = False
 
@@ -56,9 +56,9 @@ class CheckPool:
         self.threads.shutdown(wait=False, cancel_futures=True)
 
     async def _faults(self, kind: str, held_to: str, value: Json, by: str) -> list[list[str]]:
-        await self.turns.take(by)
+        await self.queue.acquire(by)
         asked = asyncio.get_running_loop().run_in_executor(self.threads, self._ask, kind, held_to, value)
-        asked.add_done_callback(lambda _: self.turns.give_back(by))
+        asked.add_done_callback(lambda _: self.queue.release(by))
         answer = await asyncio.shield(asked)  # a cancelled caller keeps its place until the process is free
         if answer is None:
             raise CheckTooLong

@@ -169,18 +169,15 @@ class DevChain:
         used = self._run(call, header, most).get_gas_used()
         least = self._unsigned(call, 0, most).intrinsic_gas - 1
         guess = min((least + 1 + used + _CALL_STIPEND) * 64 // 63, most)
-        if self._succeeds(call, header, guess):
+        if not self._run(call, header, guess).is_error:
             most = guess
         while most - least > most // 64:
             middle = (most + least) // 2
-            if self._succeeds(call, header, middle):
-                most = middle
-            else:
+            if self._run(call, header, middle).is_error:
                 least = middle
+            else:
+                most = middle
         return most
-
-    def _succeeds(self, call: Call, header: BlockHeaderAPI, gas: int) -> bool:
-        return not self._run(call, header, gas).is_error
 
     def _run(self, call: Call, header: BlockHeaderAPI, gas: int) -> ComputationAPI:
         # An idle chain's last block is old. A contract that compares times must see the current time, as on a live net.
@@ -194,12 +191,12 @@ class DevChain:
         except ValidationError as problem:
             raise Refused(str(problem)) from problem
 
-    def _unsigned(self, call: Call, nonce: int, gas: int) -> Any:
+    def _unsigned(self, call: Call, nonce: int, gas: int, *, tip: int = 0, max_fee: int = 0) -> Any:
         return PragueVM.get_transaction_builder().new_unsigned_dynamic_fee_transaction(  # type: ignore[attr-defined]
             chain_id=self.chain_id,
             nonce=nonce,
-            max_priority_fee_per_gas=0,
-            max_fee_per_gas=0,
+            max_priority_fee_per_gas=tip,
+            max_fee_per_gas=max_fee,
             gas=gas,
             to=call.to or b"",
             value=call.value,
@@ -308,18 +305,10 @@ class DevChain:
     def _pay_out(self, to: bytes, value: int, data: bytes) -> bytes:
         key = genesis.bank()
         sender = key.public_key.to_canonical_address()
-        self.call(Call(data, to, sender, value, _PAY_OUT_GAS), self.head)
-        unsigned = PragueVM.get_transaction_builder().new_unsigned_dynamic_fee_transaction(  # type: ignore[attr-defined]
-            chain_id=self.chain_id,
-            nonce=self.state(self.pending).get_nonce(Address(sender)),
-            max_priority_fee_per_gas=PRIORITY_FEE_IN_WEI,
-            max_fee_per_gas=_MAX_FEE_IN_WEI,
-            gas=_PAY_OUT_GAS,
-            to=to,
-            value=value,
-            data=data,
-            access_list=[],
-        )
+        call = Call(data, to, sender, value, _PAY_OUT_GAS)
+        self.call(call, self.head)
+        nonce = self.state(self.pending).get_nonce(Address(sender))
+        unsigned = self._unsigned(call, nonce, _PAY_OUT_GAS, tip=PRIORITY_FEE_IN_WEI, max_fee=_MAX_FEE_IN_WEI)
         return self.send_raw(unsigned.as_signed_transaction(key).encode())
 
 
@@ -348,10 +337,8 @@ def _chain(chain_id: int, genesis_time: int) -> MiningChain:
 
 def blocks_between(chain: DevChain, first: int, last: int) -> Iterator[BlockAPI]:
     """Yield the blocks of a range of heights, both ends included, as far as they exist."""
-    for number in range(max(first, 0), min(last, chain.number) + 1):
-        header = chain.header(number)
-        if header is not None:
-            yield chain.block(header)
+    headers = map(chain.header, range(max(first, 0), min(last, chain.number) + 1))
+    return (chain.block(header) for header in headers if header is not None)
 
 
 def open_chain(

@@ -3,8 +3,8 @@
 It imports nothing of the chain, so the market's process can use it too.
 """
 
+import fcntl
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -152,7 +152,7 @@ def delete_journal(directory: Path) -> None:
 
 def _opened(path: Path) -> FileIO:
     # Unbuffered: after a failed write, nothing may remain that a later flush would write after the repaired end.
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     return os.fdopen(descriptor, "r+b", buffering=0)
 
 
@@ -177,8 +177,6 @@ def _sealed(line: bytes) -> Sealed | None:
 
 
 def _sync_directory(directory: Path) -> None:
-    if sys.platform == "win32":  # a directory cannot be opened there
-        return
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -193,24 +191,14 @@ def _locked(path: Path) -> BinaryIO:
     """
     file = path.open("ab")
     deadline = time.monotonic() + _LOCK_WAIT_IN_SECONDS
-    while not _try_lock(file):
-        if time.monotonic() > deadline:
-            file.close()
-            raise JournalInUse(f"another sandbox is running on {path.parent}; stop it, or use another DATA_DIR")
-        time.sleep(_LOCK_POLL_IN_SECONDS)
-    return file
-
-
-def _try_lock(file: BinaryIO) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
+    while True:
+        try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+            return file
+        except OSError:
+            if time.monotonic() > deadline:
+                file.close()
+                raise JournalInUse(
+                    f"another sandbox is running on {path.parent}; stop it, or use another DATA_DIR"
+                ) from None
+            time.sleep(_LOCK_POLL_IN_SECONDS)
