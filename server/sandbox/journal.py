@@ -103,7 +103,10 @@ class Journal:
         try:
             self._write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         except OSError as problem:
-            self._repair()
+            try:
+                self._cut()
+            except OSError:
+                self._usable = False
             raise JournalUnwritable(f"{self.path} could not be written: {problem.strerror}") from problem
 
     def _write(self, line: bytes) -> None:
@@ -112,12 +115,6 @@ class Journal:
             written += self._file.write(line[written:])
         os.fsync(self._file.fileno())
         self._size += len(line)
-
-    def _repair(self) -> None:
-        try:
-            self._cut()
-        except OSError:
-            self._usable = False
 
     def _cut(self) -> None:
         os.ftruncate(self._file.fileno(), self._size)

@@ -1,6 +1,7 @@
 """The JSON-RPC methods of the sandbox, their parameters and results, without HTTP."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from eth.abc import BlockHeaderAPI, StateAPI
@@ -65,12 +66,10 @@ def answer(chain: DevChain, method: str, params: Params) -> Any:
 
 
 def _revert_text(returned: bytes) -> str:
-    if returned[:4] != _ERROR_OF_STRING:
-        return "execution reverted"
-    try:
-        return f"execution reverted: {decode(['string'], returned[4:])[0]}"
-    except (DecodingError, UnicodeDecodeError):
-        return "execution reverted"
+    with suppress(DecodingError, UnicodeDecodeError):
+        if returned[:4] == _ERROR_OF_STRING:
+            return f"execution reverted: {decode(['string'], returned[4:])[0]}"
+    return "execution reverted"
 
 
 # -- the chain as a whole ------------------------------------------------------------------------------------------
