@@ -207,7 +207,7 @@ class Workers:
         return await self.market.store.write(lambda tx: work(context_of(self.market, tx)), name)
 
     async def _in_batches(self, name: str, work: Callable[[TxContext, P], tuple[int, P | None]], after: P) -> int:
-        """Do a work in batches, each from the place where the last one ended; return how much was done."""
+        """Do a work batch by batch, each from where the last ended; return how much was done."""
         done, rest = 0, after
         while True:
             count, place = await self._write(name, lambda ctx: work(ctx, rest))  # noqa: B023
@@ -252,7 +252,7 @@ def _expire(move: JobMove, ctx: TxContext, after: str) -> tuple[int, str | None]
 
 
 async def attempt(log: BoundLogger, event: str, work: Callable[[], Awaitable[object]], **fields: str) -> bool:
-    """Await a work of a loop; log its failure, so that the loop goes on, and return True if it had none."""
+    """Do one step of a loop and log its failure; return True if it did not fail."""
     try:
         await work()
     except StorageError as error:

@@ -14,7 +14,7 @@ JSON_HEADERS = {"Content-Type": "application/json", "Accept": "application/json"
 
 @cache
 def tls_context() -> SSLContext:
-    """Return the TLS settings of all clients, with the system's certificates; loading them takes a while."""
+    """Return the TLS settings of all clients; loading the system's certificates takes a while."""
     return create_default_context()
 
 
@@ -35,9 +35,10 @@ async def read_bounded(pieces: AsyncIterator[bytes], max_bytes: int) -> bytes | 
 
 
 class ServiceClient:
-    """Requests with JSON to one service, in one event loop. Errors never contain the URL: it may contain a key.
+    """Requests with JSON to one service, in one event loop.
 
-    It raises `not_sent` if the service certainly did not receive the request, and `unknown` if that is unknown.
+    It raises `not_sent` if the service certainly did not receive the request, and `unknown` if that is unknown. Errors
+    never contain the URL, because it may contain a key.
     """
 
     def __init__(

@@ -28,7 +28,10 @@ class BadList(ValueError):
 
 
 class Source:
-    """A list in a file of the operator, or of a URL with a copy on disk, so that a restart without network screens."""
+    """A list in a file of the operator, or at a URL.
+
+    A URL's list has a copy on disk, so that a restart without network still screens.
+    """
 
     def __init__(self, name: str, path: Path, url: str | None, monotonic: Callable[[], float]) -> None:
         self.name, self.path, self.url, self.monotonic = name, path, url, monotonic

@@ -198,7 +198,7 @@ class GuardedWeb:
             await response.aclose()
 
     async def _send(self, request: httpcore.Request) -> httpcore.Response:
-        """Send a request, and once more if the server had just closed the idle connection it went over."""
+        """Send a request; send it again if the server had just closed the idle connection."""
         is_new = False
 
         async def note(event: str, _: object) -> None:

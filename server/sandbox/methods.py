@@ -97,7 +97,7 @@ def _fee_history(chain: DevChain, params: Params) -> Any:
 
 
 def _state(chain: DevChain, params: Params, position: int) -> tuple[StateAPI, Address]:
-    """Return the state after the block that is named at a position, and the account of the first parameter."""
+    """Return the state after the block named at a position, and the account named first."""
     return chain.state(_header(chain, params, position)), Address(address(required(params, 0)))
 
 
