@@ -112,6 +112,13 @@ async def test_a16_a_name_that_changes_is_asked_again_for_each_connection(receiv
     assert asked == ["localhost"] * 2
 
 
+async def test_the_next_address_is_dialled_if_one_does_not_answer(receiver: Receiver) -> None:
+    resolve, _ = answering(["127.0.0.2", "127.0.0.1"])
+    async with web(allow_private=True, resolve=resolve) as one:
+        assert await one.post(receiver.url.replace("127.0.0.1", "localhost"), b"{}", {}) == Reply(200)
+        assert one.dialled == [("127.0.0.2", receiver.port), ("127.0.0.1", receiver.port)]
+
+
 async def test_a16_the_socket_itself_refuses_what_no_resolver_saw() -> None:
     async with web() as one:
         for place in (("127.0.0.1", 443), (PUBLIC, 80), ("::1", 443)):
