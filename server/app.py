@@ -1,13 +1,14 @@
 """The composition root: build the store, the world, the market and the surfaces from the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import structlog
+from starlette.types import Receive, Scope, Send
 
 from protocol.a2a.agent_card import card_json
 from protocol.a2a.server import A2aSurface
@@ -19,13 +20,12 @@ from rest.openapi import openapi_json
 from rest.routes import Rest
 from server.adapters.chain import JsonRpcChain
 from server.adapters.checks import CheckPool
-from server.adapters.clock import SystemClock, SystemDice
+from server.adapters.clock import SeedSigner, SystemClock, SystemDice
 from server.adapters.dns import NameServers
 from server.adapters.facilitator import HttpFacilitator
 from server.adapters.faucet import RpcFaucet
 from server.adapters.observed import watched_chains
 from server.adapters.sanctions import SanctionsLists
-from server.adapters.signer import SeedSigner
 from server.adapters.web import GuardedWeb
 from server.atomic_files import make_data_dir
 from server.docs import JSON, MARKDOWN, book, html_pages, programs_pages
@@ -33,8 +33,7 @@ from server.http_identity import request_reader
 from server.keys import finish_rotation, until_replaced
 from server.metrics import Metrics, Now, metrics_page
 from server.middleware import Edge, hosts_of
-from server.pages import Page, Pages
-from server.probes import Probe, Probes
+from server.pages import Page, Pages, Probe, Probes
 from server.readiness import Readiness, is_low
 from server.rechecks import DailyRechecks
 from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
@@ -49,16 +48,13 @@ from tools.engine.caller import CallRequest, Surface
 from tools.engine.config import MarketConfig
 from tools.engine.dispatch import Market
 from tools.engine.oauth import OPEN_MCP
-from tools.engine.ports import Chain, Facilitator, World
+from tools.engine.ports import World
 from tools.engine.protocol_requests import count_document
 
 if TYPE_CHECKING:
     from server.traces import Tracing
 
 log = structlog.get_logger("emporion.start")
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Closing = JsonRpcChain | HttpFacilitator | GuardedWeb | RpcFaucet
 
 
@@ -166,12 +162,10 @@ class Service:
 def disk_watch(settings: Settings) -> Callable[[], bool]:
     """Return a check for low disk space at the database file; it is always False without a file."""
     file = settings.database_file
-    if file is None:
-        return lambda: False
 
     def low() -> bool:
         with suppress(OSError):
-            return is_low(file.parent, settings.min_free_disk_mb)
+            return file is not None and is_low(file.parent, settings.min_free_disk_mb)
         return False
 
     return low
@@ -267,24 +261,21 @@ def make_world(settings: Settings, config: MarketConfig, secrets: Secrets) -> tu
     clock = SystemClock()
     urls = {Env.LIVE: settings.live_rpc_url, Env.TEST: settings.test_rpc_url}
     chains = {env: JsonRpcChain(url, config.networks[env].chain_id) for env, url in urls.items() if url}
-    ports: dict[Env, Chain] = dict(chains)
     try:
         sanctions = SanctionsLists(settings.sanctions_files, settings.sanctions_urls, settings.data_dir)
     except ValueError as bad:
         raise BadSettings(f"EMPORION_SANCTIONS_LISTS: {bad}") from None
     web = GuardedWeb(allow_private=settings.allow_private_networks)
-    named = {env: network.facilitator_url for env, network in config.networks.items()}
-    facilitators = {env: HttpFacilitator(url) for env, url in named.items() if url is not None}
+    networks = config.networks.items()
+    facilitators = {
+        env: HttpFacilitator(one.facilitator_url) for env, one in networks if one.facilitator_url is not None
+    }
     signer, dns = SeedSigner(secrets.signing_seed), NameServers()
     faucet = None
     if settings.test_faucet_url is not None:
         faucet = RpcFaucet(settings.test_faucet_url, gives_gas=config.networks[Env.TEST].own_chain)
-    asked: dict[Env, Facilitator] = dict(facilitators)
-    world = World(clock, SystemDice(), ports, signer, sanctions, CheckPool(), web, dns, asked, faucet)
-    closing: list[Closing] = [*chains.values(), *facilitators.values(), web]
-    if faucet is not None:
-        closing.append(faucet)
-    return world, closing
+    world = World(clock, SystemDice(), chains, signer, sanctions, CheckPool(), web, dns, facilitators, faucet)
+    return world, [*chains.values(), *facilitators.values(), web, *filter(None, [faucet])]
 
 
 async def _stop(task: asyncio.Task[None]) -> None:

@@ -16,7 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import Metric
 
 from rest.headers import of_answer
-from server.probes import Found
+from server.pages import Found
 from storage.vocabulary import Env
 from tools.chain.transfer_verification import ChainDown
 from tools.engine.authentication import need_operator

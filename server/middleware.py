@@ -1,13 +1,13 @@
 """The outermost ASGI wrapper: request ids, hosts, origins, CORS, size limits of bodies, and internal errors."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable
 from itertools import chain
-from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
 import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.http_identity import request_id
 from server.http_limits import MAX_HEAD, TOO_LARGE
@@ -22,15 +22,11 @@ from tools.engine.errors import (
 from tools.engine.ports import RandomSource
 from tools.kernel.errors import MarketError
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = structlog.get_logger("emporion.edge")
 MAX_BODY = 1_048_576
+TOO_LARGE_BODY = f"the body is larger than {MAX_BODY} bytes"
 STOCKED = 64  # requests for which random bytes are fetched at once
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 EXPOSED = (
@@ -61,7 +57,7 @@ class Refused(Exception):
 class Edge:
     """The wrapper around the application; `hosts` are the accepted Host headers."""
 
-    def __init__(self, app: App, hosts: frozenset[str], docs_url: str, dice: RandomSource) -> None:
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], docs_url: str, dice: RandomSource) -> None:
         self.app, self.hosts, self.docs_url, self.dice = app, hosts, docs_url, RandomPool(dice)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,7 +88,7 @@ class Edge:
         host = told.get(b"host", b"").decode("latin-1").lower()
         if names.count(b"host") != 1 or host not in self.hosts:
             raise HostNotAllowed("this service is not published under that host")
-        if b"origin" in told and LOOPBACK.fullmatch(host) and not all(map(_is_loopback, _origins(headers))):
+        if b"origin" in told and LOOPBACK.fullmatch(host) and not _all_origins_loopback(headers):
             raise OriginNotAllowed("a page of another site may not reach a service on this machine")
         if sum(map(len, chain.from_iterable(headers))) > MAX_HEAD:
             raise HeadersTooLarge(TOO_LARGE)
@@ -138,11 +134,11 @@ def bounded(receive: Receive, stated: bytes) -> Receive:
     async def read() -> Message:
         nonlocal seen
         if stated.isdigit() and int(stated[:12]) > MAX_BODY:
-            raise Refused(_too_large())
+            raise Refused(PayloadTooLarge(TOO_LARGE_BODY))
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > MAX_BODY:
-            raise Refused(_too_large())
+            raise Refused(PayloadTooLarge(TOO_LARGE_BODY))
         return message
 
     return read
@@ -180,13 +176,6 @@ class _Reply:
         await self({"type": "http.response.body", "body": body})
 
 
-def _origins(headers: Headers) -> list[str]:
-    return [value.decode("latin-1").lower() for name, value in headers if name == b"origin"]
-
-
-def _is_loopback(origin: str) -> bool:
-    return LOOPBACK.fullmatch(origin.partition("://")[2]) is not None
-
-
-def _too_large() -> MarketError:
-    return PayloadTooLarge(f"the body is larger than {MAX_BODY} bytes")
+def _all_origins_loopback(headers: Headers) -> bool:
+    origins = [value.decode("latin-1").lower() for name, value in headers if name == b"origin"]
+    return all(LOOPBACK.fullmatch(origin.partition("://")[2]) for origin in origins)

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from server.adapters.signer import SeedSigner
+from server.adapters.clock import SeedSigner
 from server.keys import switch_keys
 from server.secrets import Secrets, check_secrets
 from server.verify import Unreadable, verify

@@ -18,7 +18,7 @@ ALLOWED = {
     "server/adapters/facilitator.py": SETTLE,
     "server/sandbox/facilitator.py": SETTLE,
     "tools/engine/ports.py": SETTLE,
-    "server/adapters/fair_queue.py": {"take": "takes a place in the queue"},
+    "server/adapters/fair_queue.py": {"release": "gives a place back, as the standard library's locks do"},
     "storage/tables/listings.py": {"until": "a column of the table"},
     "storage/tables/messages.py": {"unread": "a column of the table"},
     "tools/account/export_writer.py": {"beside": "arguments of a section, beside its id"},

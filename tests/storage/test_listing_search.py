@@ -13,13 +13,12 @@ from storage.listing_search import (
     CHEAPEST_HOLDER,
     FTS,
     ORDERS,
-    Found,
-    Hit,
     Indexed,
     find,
     index_listing,
     index_listings,
 )
+from storage.search_index import Found, Hit
 from storage.search_tokens import (
     LAST_SLOT,
     MAX_PRICE,

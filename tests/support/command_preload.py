@@ -6,8 +6,8 @@ from eth_utils.crypto import keccak
 
 import server.app
 import server.cli
+import server.sandbox.evm
 import server.sandbox.facilitator
-import server.sandbox.restore
 import server.sandbox.rpc
 import server.serve  # noqa: F401 - the command line imports it late
 from protocol.mcp.tools import tool_of

@@ -10,7 +10,7 @@ import orjson
 import structlog
 
 from server.adapters.checks import CheckPool
-from server.adapters.signer import SeedSigner
+from server.adapters.clock import SeedSigner
 from server.workers import Workers
 from storage.store import Store
 from storage.vocabulary import Env

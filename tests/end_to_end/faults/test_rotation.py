@@ -58,7 +58,7 @@ async def test_the_file_of_the_seed_is_replaced_and_logins_stay(filed: Settings,
     assert await in_force(read_settings(_env_file=None, data_dir=tmp_path / "new")) == (second, [first])
 
 
-KILLS = [("make_secret", 1), ("_sync_folder", 1), ("finish_rotation", 2), ("_sync_folder", 2)]
+KILLS = [("make_secret", 1), ("sync", 1), ("finish_rotation", 2), ("sync", 2)]
 
 
 def killed(real: Callable[..., Any], when: str, count: int) -> Callable[..., Any]:

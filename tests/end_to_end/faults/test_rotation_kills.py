@@ -137,13 +137,13 @@ async def begun(folder: Path, given: dict[str, str], receiver: Receiver) -> Scen
     return made
 
 
-REPLACED = ("_sync_folder", 2)
+REPLACED = ("sync", 2)
 FILES = {  # fault points if the seeds are files, and whether the database has the new key by then
     ("after", "make_secret", 1): False,  # the new seed is in a file that is not read
-    ("before", "_sync_folder", 1): False,  # it is beside the old one
+    ("before", "sync", 1): False,  # it is beside the old one
     ("before", "commit", 1): False,  # the transaction is written and not committed
     ("after", "commit", 1): True,
-    ("before", "_sync_folder", 2): True,  # the file of the old seed is replaced
+    ("before", "sync", 2): True,  # the file of the old seed is replaced
 }
 
 

@@ -17,9 +17,10 @@ from joserfc import jws
 from joserfc.errors import BadSignatureError, SecurityWarning
 from joserfc.jwk import OKPKey
 
-from protocol.a2a.agent_card import WORKFLOWS, card_json, example_of, extended_card, public_card, signed
+from protocol.a2a.agent_card import WORKFLOWS, card_json, example_of, extended_card, public_card
 from tests.support.a2a_requests import offered
 from tests.support.echo_operations import echoing
+from tools.agents.agent_cards import signed
 from tools.engine.arguments import read_arguments
 from tools.engine.caller import Surface
 from tools.engine.dispatch import Market

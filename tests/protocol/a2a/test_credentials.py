@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from protocol.a2a.message_replies import KEY_ADVICE
 from protocol.a2a.sdk_bodies import CallState, for_sdk
-from protocol.a2a.server import KEY_ADVICE
 from tests.support.a2a_requests import (
     FORMS,
     HTTP_1,

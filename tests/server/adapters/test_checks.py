@@ -131,21 +131,21 @@ async def test_a_check_in_process_waits_for_one_of_the_same_agent_only() -> None
 
 
 async def test_agents_take_turns_and_where_all_queues_are_full_the_longest_gives_way() -> None:
-    turns, had = FairQueue(places=1, each=3, most=4), []
+    fair, had = FairQueue(places=1, each=3, most=4), []
 
     async def wait(by: str) -> None:
-        await turns.take(by)
+        await fair.acquire(by)
         had.append(by)
-        turns.give_back(by)
+        fair.release(by)
 
-    await turns.take("a")
+    await fair.acquire("a")
     ended = asyncio.gather(*(wait(by) for by in ("b", "b", "b", "b", "c", "d", "c", "d")), return_exceptions=True)
     await asyncio.sleep(0)
-    assert {by: len(queue) for by, queue in turns.queues.items()} == {"b": 2, "c": 1, "d": 1}
-    turns.give_back("a")
+    assert {by: len(queue) for by, queue in fair.queues.items()} == {"b": 2, "c": 1, "d": 1}
+    fair.release("a")
     refused = [isinstance(one, ChecksBusy) for one in await ended]
     assert refused == [False, False, True, True, False, False, True, True]
-    assert (had, turns.free, turns.running, turns.queues) == (["b", "c", "d", "b"], 1, set(), {})
+    assert (had, fair.free, fair.running, fair.queues) == (["b", "c", "d", "b"], 1, set(), {})
 
 
 async def test_the_process_that_stands_in_for_a_killed_one_is_warm() -> None:
@@ -181,9 +181,9 @@ async def test_one_who_leaves_gives_the_turn_back_when_the_process_is_free() -> 
         one.cancel()
     ended = await asyncio.gather(*asked, return_exceptions=True)
     assert [type(one) for one in ended] == [asyncio.CancelledError] * 3
-    assert (pool.turns.running, pool.turns.queues) == ({"evil"}, {}), "one is in its process still"
+    assert (pool.queue.running, pool.queue.queues) == ({"evil"}, {}), "one is in its process still"
     assert list(await pool.violations(ROWS, {"a": []}, by="evil")) == []
-    assert (pool.killed, pool.turns.free) == (1, PROCESSES)
+    assert (pool.killed, pool.queue.free) == (1, PROCESSES)
     pool.close()
 
 

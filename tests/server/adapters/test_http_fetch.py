@@ -18,11 +18,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from httpcore import AsyncNetworkStream
 
-from server.adapters.web import LOOK_UPS, LOOK_UPS_OF_ONE, MAX_READ_BYTES, AddrInfo, GuardedWeb
+from server.adapters.web import LOOK_UPS, LOOK_UPS_OF_ONE, MAX_READ_BYTES, GuardedWeb
 from tests.support.http_receiver import Receiver, hang, hang_up, huge, nonsense, slow_headers, status
 from tools.engine.ports import Reply
-from tools.kernel.ssrf_guard import NotAttempted, UrlUnreachable
+from tools.kernel.ssrf_guard import NotAttempted, UrlUnreachable, is_allowed_address
 
 PUBLIC = "93.184.216.34"
 NAMED = "https://hook.example/in"
@@ -35,13 +36,12 @@ class Watched(GuardedWeb):
         super().__init__(**given)
         self.dialled: list[tuple[str, int]] = []
 
-    def open_socket(self, info: AddrInfo) -> socket.socket:
-        made = super().open_socket(info)
-        self.dialled.append(info[4][:2])
-        if info[4][0] == PUBLIC:
-            made.close()
-            raise ConnectionRefusedError("no test goes there")
-        return made
+    async def dial(self, address: str, port: int) -> AsyncNetworkStream:
+        if is_allowed_address(address, port, self.allow_private):
+            self.dialled.append((address, port))
+            if address == PUBLIC:
+                raise ConnectionRefusedError("no test goes there")
+        return await super().dial(address, port)
 
 
 def answering(*answers: list[str]) -> tuple[Callable[[str, int], Any], list[str]]:
@@ -112,11 +112,18 @@ async def test_a16_a_name_that_changes_is_asked_again_for_each_connection(receiv
     assert asked == ["localhost"] * 2
 
 
+async def test_the_next_address_is_dialled_if_one_does_not_answer(receiver: Receiver) -> None:
+    resolve, _ = answering(["127.0.0.2", "127.0.0.1"])
+    async with web(allow_private=True, resolve=resolve) as one:
+        assert await one.post(receiver.url.replace("127.0.0.1", "localhost"), b"{}", {}) == Reply(200)
+        assert one.dialled == [("127.0.0.2", receiver.port), ("127.0.0.1", receiver.port)]
+
+
 async def test_a16_the_socket_itself_refuses_what_no_resolver_saw() -> None:
     async with web() as one:
-        for place in (("127.0.0.1", 443), (PUBLIC, 80), ("::1", 443, 0, 0)):
-            with pytest.raises(OSError, match="the socket"):
-                one.open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", place))
+        for place in (("127.0.0.1", 443), (PUBLIC, 80), ("::1", 443)):
+            with pytest.raises(UrlUnreachable, match="blocked_address"):
+                await one.dial(*place)
         assert one.dialled == []
 
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from server.sandbox import journal as journals
-from server.sandbox.evm import DevChain
+from server.sandbox.evm import DevChain, open_chain
 from server.sandbox.genesis import contracts_hash
 from server.sandbox.journal import (
     Header,
@@ -21,7 +21,6 @@ from server.sandbox.journal import (
     delete_journal,
 )
 from server.sandbox.methods import RpcError, answer
-from server.sandbox.restore import open_chain
 
 SOMEBODY = "0x" + "11" * 20
 BEGINNING = 1_800_000_000

@@ -17,8 +17,8 @@ import pytest
 
 from server.sandbox import __main__ as entry
 from server.sandbox import journal as journals
+from server.sandbox.evm import open_chain
 from server.sandbox.process import Sandbox, SandboxRefused, reset_sandbox, start_sandbox
-from server.sandbox.restore import open_chain
 
 SOMEBODY = "0x" + "11" * 20
 Start = Callable[..., Sandbox]
@@ -77,13 +77,13 @@ def test_it_is_ready_soon_gets_none_of_the_markets_secrets_and_stops(
     assert work.user + work.system < 3
     assert sandbox.url == f"http://127.0.0.1:{sandbox.port}"
     assert sandbox.facilitator_url == f"{sandbox.url}/facilitator"
-    assert (rpc(sandbox.url, "eth_chainId"), sandbox.exit_code()) == (hex(84532), None)
+    assert (rpc(sandbox.url, "eth_chainId"), sandbox.process.poll()) == (hex(84532), None)
     found = child.environ()
     assert "PATH" in found
     assert [name for name in found if name.startswith("EMPORION_")] == []
     sandbox.stop()
     sandbox.stop()
-    assert sandbox.exit_code() is not None
+    assert sandbox.process.poll() is not None
     with pytest.raises(httpx.ConnectError):
         rpc(sandbox.url, "eth_chainId")
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tools.kernel import json_schema as rules
 from tools.kernel import schema_cost
-from tools.kernel.json_schema import KEPT_CHECKERS, SchemaRefused, Validator, Violation, checker_for, validate_schema
-from tools.kernel.schema_cost import MAX_READING, TOO_LONG, is_expensive
+from tools.kernel.json_schema import SchemaRefused, Validator, Violation, checker_for, validate_schema
+from tools.kernel.schema_cost import KEPT_CHECKERS, MAX_READING, TOO_LONG, is_expensive
 
 SUITE = sorted((Path(__file__).parents[2] / "vectors" / "jsonschema").glob("*.json"))
 # Tests whose verdict differs from the suite's although the schema is admitted, each with its reason. There are none.

@@ -273,7 +273,7 @@ async def test_the_doctor_asks_the_facilitators_that_are_named(
     assert (
         await examine(read_settings(_env_file=None, **named, test_facilitator_url="http://127.0.0.1:9", **SECRETS)) == 1
     )
-    assert "WRONG facilitator test: does not answer GET /supported (ClientConnectorError)" in capsys.readouterr().out
+    assert "WRONG facilitator test: does not answer GET /supported (ConnectError)" in capsys.readouterr().out
 
 
 @covers("second.old_transfer.proven")

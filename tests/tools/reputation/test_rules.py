@@ -14,9 +14,9 @@ from tests.requirements import covers
 from tools.agents.trust_tiers import earns_tier_one, trust_tier
 from tools.jobs.contribution_rules import ContributionInputs, mark_of
 from tools.jobs.facts import JobFacts
+from tools.kernel.money import DUST_MINOR
 from tools.reputation.counterparty import check
 from tools.reputation.rules import (
-    DUST_MINOR,
     EMPTY,
     CounterpartyTotals,
     Figures,
