@@ -13,15 +13,15 @@ from eth_utils import to_checksum_address
 
 from benchmarks.search_scale import listings as generated
 from server.adapters.clock import SystemClock
+from storage.events import newest_of_all
 from storage.listing_search import Indexed, index_listings
 from storage.migrate import upgrade
 from storage.open import open_database
 from storage.tables import AgentRow, DocumentRow, FanoutRow, KeyRow, ListingRow, SettlementRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import Env, SettlementKind, SettlementStatus
-from storage.webhooks import newest_of_all
 from tools.agents.logic import index_waiting
-from tools.engine.stored_documents import document
+from tools.engine.documents import document
 from tools.kernel.ids import new_id
 from tools.kernel.keys import api_key, key_hash, key_prefix
 from tools.listings.records import ListingStats
@@ -116,10 +116,10 @@ def _write_trader(tx: Tx, number: int, trader: Trader, hashed: str) -> None:
             handle=f"trader-{number}",
             name=f"Trader {number}",
             description=None,
-            capabilities="[]",
-            tags="[]",
+            capabilities=[],
+            tags=[],
             public_key=sha256(trader.id.encode()).hexdigest(),
-            endpoints="{}",
+            endpoints={},
             framework=None,
             metadata_json=None,
             referred_by=None,
@@ -134,7 +134,7 @@ def _write_trader(tx: Tx, number: int, trader: Trader, hashed: str) -> None:
             hash=hashed,
             prefix=key_prefix(trader.key),
             name=None,
-            scopes='["*"]',
+            scopes=["*"],
             created_at=BORN,
         )
     )

@@ -13,17 +13,16 @@ import orjson
 import structlog
 
 from server.adapters.checks import CheckPool
-from server.adapters.clock import SystemClock, SystemDice
+from server.adapters.clock import SeedSigner, SystemClock, SystemDice
 from server.adapters.dns import NameServers
 from server.adapters.sanctions import SanctionsLists
-from server.adapters.signer import SeedSigner
 from server.adapters.web import GuardedWeb
 from server.settings import config_of, read_settings
 from storage.open import serve
 from storage.sqlite import READER, WRITER, SQLite
 from storage.transaction import Cursor
 from tools.catalogue import CATALOGUE
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.ports import World
 

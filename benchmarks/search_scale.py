@@ -8,7 +8,6 @@ prices.
 """
 
 import argparse
-import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -21,9 +20,9 @@ from typing import NamedTuple
 
 from storage.database import Database
 from storage.listing_search import Indexed, find, index_listings
-from storage.listing_search_tokens import ListingSearch, Sort
 from storage.migrate import upgrade
 from storage.open import open_database
+from storage.search_tokens import ListingSearch, Sort
 from storage.tables.listings import ListingRow
 from storage.transaction import Tx
 from tools.kernel.search_terms import index_terms, query_terms
@@ -82,7 +81,7 @@ def listing(dice: Random, number: int, sellers: int) -> Indexed:
         title=" ".join(words[:6]),
         description=" ".join(words[6:]),
         category=f"trade {trade}",
-        tags=json.dumps(tags),
+        tags=tags,
         pricing_model=model,
         price=None if model == "quote" else price,
         unit_name="page" if model == "per_unit" else None,
@@ -94,7 +93,7 @@ def listing(dice: Random, number: int, sellers: int) -> Indexed:
         turnaround_seconds=3600,
         accept_timeout_seconds=3600,
         max_open_jobs=10,
-        content_warnings="[]",
+        content_warnings=[],
         first_party=False,
         graduated=dice.random() < 0.1,
         stats="{}",

@@ -14,8 +14,7 @@ import orjson
 from protocol.untrusted_text import held_in, marks_of, members_of, record_type
 from tools.engine.json_schemas import Schema, output_schema
 from tools.engine.registry import Operation
-from tools.kernel.brief_marks import ONE_ALONE, Bulk, Foremost
-from tools.kernel.errors import Json
+from tools.kernel.records import ONE_ALONE, Bulk, Foremost, Json
 
 DETAIL, BRIEF, FULL = "detail", "brief", "full"
 LIMIT = "limit"

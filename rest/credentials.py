@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from tools.engine.access_tokens import LIFE_SECONDS
+from tools.engine.caller import SCOPES
 from tools.engine.client_assertions import TYPE
 from tools.engine.config import MarketConfig
 from tools.engine.oauth import ENV_SCOPES, SCOPES_ARE, TOKEN_PATH
 from tools.engine.registry import Auth
-from tools.engine.scopes import SCOPES
-from tools.engine.token_claims import LIFE_SECONDS
 
 Schema = dict[str, Any]
 LOGIN = "oauth"

@@ -15,10 +15,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
 from rest.headers import Headers, of_quota
-from rest.routes import ApproachOf, reply
+from rest.routes import RequestOf, reply
 from tools.engine import oauth
+from tools.engine.caller import Surface
 from tools.engine.client_assertions import TYPE
-from tools.engine.context import Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import Unauthenticated
 from tools.engine.oauth import OAuthRefusal
@@ -46,7 +46,7 @@ class OAuth:
     It runs behind the edge, which limits the size of bodies.
     """
 
-    def __init__(self, market: Market, request_of: ApproachOf) -> None:
+    def __init__(self, market: Market, request_of: RequestOf) -> None:
         self.market, self.request_of = market, request_of
         self.documents = _documents(market)
 

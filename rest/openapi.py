@@ -10,8 +10,8 @@ from rest.arguments import DRY_RUN
 from rest.credentials import LOGIN, SECURITY, login_path, security_schemes
 from rest.headers import documented
 from rest.openapi_responses import JSON, TEXT, Components, refusals, relinked, successes
+from tools.engine.caller import Surface
 from tools.engine.config import MarketConfig
-from tools.engine.context import Surface
 from tools.engine.json_schemas import Schema, input_schema
 from tools.engine.registry import Operation
 from tools.events.payloads import PAYLOADS

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import orjson
 
 from rest.headers import QUOTA, headers_named
-from tools import error_catalogue as catalogue
+from tools.catalogue import every_error
 from tools.engine import errors as common
 from tools.engine.json_schemas import Schema
 from tools.engine.registry import Operation
@@ -126,7 +126,7 @@ def _coded(errors: list[Refusal]) -> Schema:
 
 
 def _error_schema() -> Schema:
-    known = [error for name in catalogue.__all__ if hasattr(error := getattr(catalogue, name), "code")]
+    known = every_error()
     fields: Schema = {
         "type": {"enum": sorted({error.type for error in known})},
         "code": {"type": "string", "description": "names the error; each is described at docs"},
@@ -146,7 +146,7 @@ def _error_schema() -> Schema:
 
 def _asks(kind: type) -> Refusal | None:
     """Return the error that is sent with a record of terms; None for other records."""
-    asks: Refusal | None = getattr(kind, "asks", None)
+    asks: Refusal | None = kind.asks if issubclass(kind, common.AsksPayment) else None
     return asks
 
 

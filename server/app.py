@@ -20,21 +20,20 @@ from rest.openapi import openapi_json
 from rest.routes import Rest
 from server.adapters.chain import JsonRpcChain
 from server.adapters.checks import CheckPool
-from server.adapters.clock import SystemClock, SystemDice
+from server.adapters.clock import SeedSigner, SystemClock, SystemDice
 from server.adapters.dns import NameServers
 from server.adapters.facilitator import HttpFacilitator
 from server.adapters.faucet import RpcFaucet
+from server.adapters.observed import watched_chains
 from server.adapters.sanctions import SanctionsLists
-from server.adapters.signer import SeedSigner
 from server.adapters.web import GuardedWeb
 from server.atomic_files import make_data_dir
 from server.docs import JSON, MARKDOWN, book, html_pages, programs_pages
 from server.http_identity import request_reader
 from server.keys import finish_rotation, until_replaced
-from server.metrics import MeasuredMarket, Metrics, measured_chains, metrics_page
+from server.metrics import Metrics, Now, metrics_page
 from server.middleware import Edge, hosts_of
-from server.pages import Page, Pages
-from server.probes import Probe, Probes
+from server.pages import Page, Pages, Probe, Probes
 from server.readiness import Readiness, is_low
 from server.rechecks import DailyRechecks
 from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
@@ -45,11 +44,12 @@ from storage.open import open_store
 from storage.store import Store
 from storage.vocabulary import Env
 from tools.catalogue import CATALOGUE
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.config import MarketConfig
-from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.oauth import OPEN_MCP
-from tools.engine.ports import Chain, Facilitator, World
+from tools.engine.ports import World
+from tools.engine.protocol_requests import count_document
 
 if TYPE_CHECKING:
     from server.traces import Tracing
@@ -80,7 +80,7 @@ class Served:
         elif path in self.oauth:
             await self.oauth(scope, receive, send)
         elif path in self.pages:
-            refused = self.market.read_document(self.request_of(scope, Surface.REST))
+            refused = count_document(self.market, self.request_of(scope, Surface.REST))
             if refused is None:
                 await self.pages(scope, send)
             else:
@@ -147,12 +147,13 @@ class Service:
                 stack.push_async_callback(_stop, asyncio.create_task(self.world.sanctions.run(), name="sanctions"))
             if self.tracing is not None:
                 stack.push_async_callback(asyncio.to_thread, self.tracing.provider.shutdown)
-            market = make_market(store, self.world, self.config, self.settings, self.tracing)
-            self.served = assemble(market, self.settings, self.hosts, self.extra)
+            metrics = Metrics(self.world.clock) if self.settings.metrics else None
+            market = make_market(store, self.world, self.config, metrics, self.tracing)
+            self.served = assemble(market, self.settings, self.hosts, self.extra, metrics)
             await stack.enter_async_context(self.served.mcp.running())
             workers = Workers(market, disk_watch(self.settings))
             await workers.check_health()
-            loops = make_loops(market, workers) | {"key": until_replaced(market, self.replaced)}
+            loops = make_loops(market, workers, metrics) | {"key": until_replaced(market, self.replaced)}
             for name, loop in loops.items():
                 stack.push_async_callback(_stop, asyncio.create_task(loop, name=name))
             yield self.served
@@ -161,12 +162,10 @@ class Service:
 def disk_watch(settings: Settings) -> Callable[[], bool]:
     """Return a check for low disk space at the database file; it is always False without a file."""
     file = settings.database_file
-    if file is None:
-        return lambda: False
 
     def low() -> bool:
         with suppress(OSError):
-            return is_low(file.parent, settings.min_free_disk_mb)
+            return file is not None and is_low(file.parent, settings.min_free_disk_mb)
         return False
 
     return low
@@ -184,27 +183,31 @@ def make_tracing(settings: Settings, config: MarketConfig) -> "Tracing | None":
 
 
 def make_market(
-    store: Store, world: World, config: MarketConfig, settings: Settings, tracing: "Tracing | None" = None
+    store: Store, world: World, config: MarketConfig, metrics: Metrics | None = None, tracing: "Tracing | None" = None
 ) -> Market:
-    """Return the market: with counters if METRICS is set, with traces if OTEL_ENDPOINT is set."""
-    metrics = Metrics(world.clock) if settings.metrics else None
-    if metrics is not None:
-        world = replace(world, chains=measured_chains(world.chains, metrics))
+    """Return the market; metrics and traces observe its calls, transactions and chains."""
+    observers = [one for one in (metrics, tracing) if one is not None]
+    for observer in observers:
+        world = replace(world, chains=watched_chains(world.chains, observer.chain_call))
     if tracing is not None:
-        return tracing.market(store, world, config, metrics)
-    return Market(store, world, config) if metrics is None else MeasuredMarket(store, world, config, metrics)
+        store.around_write = tracing.unit
+    market = Market(store, world, config, observers)
+    if metrics is not None:
+        metrics.registry.register(Now(market))
+    return market
 
 
-def make_loops(market: Market, workers: Workers) -> dict[str, Coroutine[Any, Any, None]]:
+def make_loops(market: Market, workers: Workers, metrics: Metrics | None) -> dict[str, Coroutine[Any, Any, None]]:
     """Return the background loops that run as long as the surfaces are served."""
     loops = {"workers": workers.run(), "looks": DailyRechecks(market).run()}
-    if isinstance(market, MeasuredMarket):
-        metrics = market.metrics
-        return loops | {"sender": Sender(market, metrics.attempted).run(), "lag": metrics.watch_loop()}
-    return loops | {"sender": Sender(market).run()}
+    if metrics is None:
+        return loops | {"sender": Sender(market).run()}
+    return loops | {"sender": Sender(market, metrics.attempted).run(), "lag": metrics.watch_loop()}
 
 
-def assemble(market: Market, settings: Settings, hosts: frozenset[str], extra: Any = None) -> Served:
+def assemble(
+    market: Market, settings: Settings, hosts: frozenset[str], extra: Any = None, metrics: Metrics | None = None
+) -> Served:
     """Build the surfaces of a market."""
     request_of = request_reader(frozenset(settings.trusted_proxies))
     texts = Texts(CATALOGUE.values(), market.config)
@@ -216,17 +219,19 @@ def assemble(market: Market, settings: Settings, hosts: frozenset[str], extra: A
         a2a=A2aSurface(market, request_of),
         oauth=OAuth(market, request_of),
         pages=make_pages(market, texts, card),
-        probes=make_probes(market, settings, request_of),
+        probes=make_probes(market, settings, request_of, metrics),
         request_of=request_of,
     )
 
 
-def make_probes(market: Market, settings: Settings, request_of: Callable[[Scope, Surface], CallRequest]) -> Probes:
+def make_probes(
+    market: Market, settings: Settings, request_of: Callable[[Scope, Surface], CallRequest], metrics: Metrics | None
+) -> Probes:
     """Return the pages for the operator's monitoring: /ready and, if METRICS is set, /metrics."""
     file = settings.database_file
     probes: dict[str, Probe] = {"/ready": Readiness(market, file and file.parent, settings.min_free_disk_mb)}
-    if isinstance(market, MeasuredMarket):
-        probes["/metrics"] = metrics_page(market, market.metrics, request_of)
+    if metrics is not None:
+        probes["/metrics"] = metrics_page(market, metrics, request_of)
     return Probes(probes)
 
 
@@ -256,24 +261,21 @@ def make_world(settings: Settings, config: MarketConfig, secrets: Secrets) -> tu
     clock = SystemClock()
     urls = {Env.LIVE: settings.live_rpc_url, Env.TEST: settings.test_rpc_url}
     chains = {env: JsonRpcChain(url, config.networks[env].chain_id) for env, url in urls.items() if url}
-    ports: dict[Env, Chain] = dict(chains)
     try:
         sanctions = SanctionsLists(settings.sanctions_files, settings.sanctions_urls, settings.data_dir)
     except ValueError as bad:
         raise BadSettings(f"EMPORION_SANCTIONS_LISTS: {bad}") from None
     web = GuardedWeb(allow_private=settings.allow_private_networks)
-    named = {env: network.facilitator_url for env, network in config.networks.items()}
-    facilitators = {env: HttpFacilitator(url) for env, url in named.items() if url is not None}
+    networks = config.networks.items()
+    facilitators = {
+        env: HttpFacilitator(one.facilitator_url) for env, one in networks if one.facilitator_url is not None
+    }
     signer, dns = SeedSigner(secrets.signing_seed), NameServers()
     faucet = None
     if settings.test_faucet_url is not None:
         faucet = RpcFaucet(settings.test_faucet_url, gives_gas=config.networks[Env.TEST].own_chain)
-    asked: dict[Env, Facilitator] = dict(facilitators)
-    world = World(clock, SystemDice(), ports, signer, sanctions, CheckPool(), web, dns, asked, faucet)
-    closing: list[Closing] = [*chains.values(), *facilitators.values(), web]
-    if faucet is not None:
-        closing.append(faucet)
-    return world, closing
+    world = World(clock, SystemDice(), chains, signer, sanctions, CheckPool(), web, dns, facilitators, faucet)
+    return world, [*chains.values(), *facilitators.values(), web, *filter(None, [faucet])]
 
 
 async def _stop(task: asyncio.Task[None]) -> None:

@@ -2,9 +2,10 @@
 
 import os
 import shutil
-from collections.abc import Iterable
 from hashlib import file_digest
 from pathlib import Path
+
+import orjson
 
 from server.settings import BadSettings, Settings
 
@@ -54,10 +55,15 @@ def sync(path: Path) -> None:
         os.close(opened)
 
 
+def write_manifest(folder: Path, name: str, manifest: object) -> None:
+    """Write a dataclass as JSON, last of all files of a folder: it tells that they are complete."""
+    write_file(folder / name, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+    sync(folder)
+
+
 def sums(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of each file in a folder."""
-    paths: Iterable[Path] = sorted(folder.iterdir())
-    return {path.name: sum_of(path) for path in paths}
+    return {path.name: sum_of(path) for path in sorted(folder.iterdir())}
 
 
 def sum_of(path: Path) -> str:

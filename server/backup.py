@@ -1,7 +1,7 @@
 """Back up and restore a SQLite market: a folder with the database, its secrets, a desk's keys and a manifest."""
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -9,13 +9,13 @@ from typing import Any
 
 import orjson
 
-from server.atomic_files import copy_file, make_empty, new_file, sum_of, sums, sync, write_file
+from server.atomic_files import copy_file, make_empty, new_file, sum_of, sums, sync, write_file, write_manifest
 from server.desk.keys import FILE as DESK_KEYS
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import read_secrets
 from server.settings import BadSettings, Settings
 from storage.migrate import knows
-from storage.sqlite_backup import copy_online, said_of
+from storage.sqlite import copy_online, said_of
 from tools.kernel.records import stamp
 
 MANIFEST, DATABASE, KIND, FORMAT = "manifest.json", "market.db", "emporion_backup", 1
@@ -73,8 +73,7 @@ def make_backup(settings: Settings, folder: Path, now: datetime) -> Manifest:
         said.revision,
         sums(folder),
     )
-    write_file(folder / MANIFEST, orjson.dumps(asdict(made), option=orjson.OPT_INDENT_2))
-    sync(folder)
+    write_manifest(folder, MANIFEST, made)
     return made
 
 

@@ -5,7 +5,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -125,9 +125,8 @@ def migrate(data_dir: DataDir = None) -> None:
     found = settings(data_dir=data_dir)
     with sentences():
         make_data_dir(found)
-        database = open_database(found.database)
-        upgrade(database)
-        database.close()
+        with closing(open_database(found.database)) as database:
+            upgrade(database)
     print("The database is up to date.")
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache, partial
-from typing import Any
 
 import orjson
 
@@ -32,9 +31,7 @@ def programs_pages(texts: Texts, openapi: bytes) -> dict[str, tuple[str | bytes,
 def book(texts: Texts, openapi: bytes, config: MarketConfig) -> Book:
     """Return all pages in reading order; those made from openapi.json are made on demand."""
 
-    def document() -> dict[str, Any]:
-        read: dict[str, Any] = orjson.loads(openapi)
-        return read
+    document = partial(orjson.loads, openapi)
 
     def doc(path: str, name: str, text: str) -> Doc:
         return Doc(path, name, lambda: text, f"{path}.md", "text/markdown")

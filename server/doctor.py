@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import closing
 
 from server.adapters.clock import SystemClock
 from server.adapters.facilitator import HttpFacilitator
@@ -11,9 +12,8 @@ from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import check_brand, check_secrets, known_secrets, read_secrets
 from server.settings import BadSettings, Settings, check_named, config_of
 from storage.listing_search import stale_listings_counted
-from storage.listing_search_tokens import TOKENS_VERSION
-from storage.open import open_store
-from storage.snapshot_store import open_moment
+from storage.open import open_moment, open_store
+from storage.search_tokens import TOKENS_VERSION
 from storage.store import Store
 from storage.transaction import ServedElsewhere, StorageError
 from storage.vocabulary import Env
@@ -58,7 +58,7 @@ async def _findings(settings: Settings, recomputing: bool) -> AsyncIterator[tupl
     except StorageError as error:
         yield False, f"database: {error}"
         return
-    try:
+    with closing(store):
         beside = "a market serves it; it is only read" if served else "it is up to date"
         yield True, f"database: {settings.database_shown} opens, {beside}"
         async for finding in _modes(settings):
@@ -79,8 +79,6 @@ async def _findings(settings: Settings, recomputing: bool) -> AsyncIterator[tupl
         yield True, f"search: {stale or 0} listings wait to be indexed again, which the market does as it runs"
         async for finding in _recomputed(store) if recomputing else _figures(store):
             yield finding
-    finally:
-        store.close()
     async for finding in _chains(settings, secrets.pepper):
         yield finding
 
@@ -127,13 +125,11 @@ async def _facilitators(world: World, config: MarketConfig) -> AsyncIterator[tup
         try:
             known = await named.networks()
         except (SettleNotSent, SettleUnknown) as down:
-            yield (
-                False,
-                f"facilitator {env}: does not answer GET /supported ({down}); nothing is paid gas-free meanwhile",
-            )
-            continue
-        says = "settles" if wanted in known else "does not say that it settles"
-        yield wanted in known, f"facilitator {env}: {says} on {wanted}"
+            silent = f"does not answer GET /supported ({down}); nothing is paid gas-free meanwhile"
+            yield False, f"facilitator {env}: {silent}"
+        else:
+            says = "settles" if wanted in known else "does not say that it settles"
+            yield wanted in known, f"facilitator {env}: {says} on {wanted}"
 
 
 def drifted(env: Env, seconds: float | None) -> tuple[bool, str]:
@@ -167,13 +163,11 @@ async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool
     for env in Env:
         chain = world.chains.get(env)
         if chain is None:
-            sandbox = env is Env.TEST and (settings.data_dir / JOURNAL_NAME).exists()
+            kept = env is Env.TEST and (settings.data_dir / JOURNAL_NAME).exists()
             without = (
-                "; `emporion serve --sandbox` brings its own, which is kept here"
-                if sandbox
-                else "; payments there answer 502"
+                "`emporion serve --sandbox` brings its own, which is kept here" if kept else "payments there answer 502"
             )
-            yield True, f"chain {env}: not set{without}"
+            yield True, f"chain {env}: not set; {without}"
             continue
         try:
             yield True, f"chain {env}: head {await chain.head()}"

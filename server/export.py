@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import aclosing, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -11,23 +11,23 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from server.adapters.signer import SeedSigner
+from server.adapters.clock import SeedSigner
 from server.app import make_world
-from server.atomic_files import make_empty, new_file, sums, sync, write_file
+from server.atomic_files import make_empty, new_file, sums, sync, write_manifest
 from server.secrets import known_secrets, read_secrets
 from server.settings import BadSettings, Settings, config_of
 from storage.migrate import newest
+from storage.open import SnapshotStore, open_moment
 from storage.rows import Row
-from storage.snapshot_store import SnapshotStore, open_moment
 from storage.table_dump import KEPT_BACK, LEFT_OUT, next_page, shown, taken
 from storage.tables import AgentRow, JobDeliveryRow, JobRow, JobTextRow, SettingsRow
 from storage.vocabulary import AgentStatus, Env
-from tools.account.export_operations import document
 from tools.account.export_writer import Reader, gather_pages
+from tools.account.operations import document
 from tools.agents.logic import any_agent
-from tools.engine.context import Caller, CallRequest, ReadContext, Surface
+from tools.engine.caller import EVERYTHING, Caller, CallRequest, Surface
+from tools.engine.context import ReadContext
 from tools.engine.dispatch import Market
-from tools.engine.scopes import EVERYTHING
 from tools.jobs.sealing import marks_of
 from tools.jobs.snapshot import load_all
 from tools.jobs.stored_texts import INPUT
@@ -57,7 +57,7 @@ class Manifest:
 
 async def export_market(settings: Settings, folder: Path, now: datetime) -> Manifest:
     """Write each table as JSON Lines into an empty folder, then the manifest."""
-    async with _read(settings) as moment:
+    with closing(await _open(settings)) as moment:
         name = await moment.read(lambda tx: tx.get(SettingsRow, "service_name"))
         make_empty(folder)
         sealed, rows = await _sealed(moment), {}
@@ -65,14 +65,13 @@ async def export_market(settings: Settings, folder: Path, now: datetime) -> Mani
             rows[str(kind.__table__.name)] = await _write_table(moment, kind, folder, sealed)
     brand = settings.service_name if name is None else name.value
     made = Manifest(version("emporion"), stamp(now), brand, newest(), rows, sums(folder))
-    write_file(folder / MANIFEST, orjson.dumps(asdict(made), option=orjson.OPT_INDENT_2))
-    sync(folder)
+    write_manifest(folder, MANIFEST, made)
     return made
 
 
 async def export_agent(settings: Settings, who: str, env: Env, path: Path, now: datetime) -> str:
     """Write the document that export_me gives this agent in `env`, as of `now`; return its id."""
-    async with _read(settings) as moment:
+    with closing(await _open(settings)) as moment:
         secrets = await known_secrets(moment, read_secrets(settings), settings.service_name)
         config = config_of(settings, secrets.pepper)
         world, opened = make_world(settings, config, secrets)
@@ -109,10 +108,7 @@ class OperatorsReader(Reader):
 def agent_document(market: Market, agent_id: str, env: Env) -> AsyncGenerator[bytes, None]:
     """Yield the export_me document of an agent; it contains only what the agent may see."""
     caller = Caller(agent_id, None, env, (EVERYTHING,), HERE)
-    read_ctx = ReadContext(
-        market.store, market.caches, market.health, market.notifier, market.shared_results, market.cpu_thread, market.searches,
-        market.world, market.config, caller, env, market.world.clock.now(), market.operations,
-    )  # fmt: skip
+    read_ctx = ReadContext(market.services, caller, env, market.world.clock.now())
     return gather_pages(document(OperatorsReader(read_ctx)))
 
 
@@ -125,15 +121,11 @@ async def find(moment: SnapshotStore, who: str) -> AgentRow:
     return row
 
 
-@asynccontextmanager
-async def _read(settings: Settings) -> AsyncIterator[SnapshotStore]:
+async def _open(settings: Settings) -> SnapshotStore:
+    """Open the database as of this moment; raises BadSettings if it is missing."""
     if settings.database_file is not None and not settings.database_file.exists():
         raise BadSettings(f"{settings.database_file} is not there: there is nothing to export")
-    moment = await open_moment(settings.database)
-    try:
-        yield moment
-    finally:
-        moment.close()
+    return await open_moment(settings.database)
 
 
 async def _sealed(moment: SnapshotStore) -> set[str]:

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 from starlette.types import Scope
 
 from tools.engine.access_tokens import is_token
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.ports import RandomSource
 from tools.engine.rate_limits import bare_address
 from tools.kernel.http_signatures import READ, HttpRequest
@@ -20,15 +20,15 @@ def request_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface]
     """Return a reader of requests; it believes forwarded addresses only from `trusted_proxies`."""
 
     def read(scope: Scope, surface: Surface) -> CallRequest:
-        headers = scope["headers"]
-        names = dict(headers).keys()
+        headers = dict(scope["headers"])
+        names = headers.keys()
         return CallRequest(
             surface=surface,
             ip=client_ip(scope, trusted_proxies),
             request_id=scope["state"]["request_id"],
             credential=_credential(scope, surface, names),
-            admin_token=_admin_token(headers) if surface is Surface.REST and b"x-admin-token" in names else None,
-            payment=_payment(dict(headers)),
+            admin_token=_admin_token(scope) if surface is Surface.REST and b"x-admin-token" in names else None,
+            payment=_payment(headers),
             http=None if READ.isdisjoint(names) else _request(scope),
         )
 
@@ -63,9 +63,9 @@ def client_ip(scope: Scope, trusted_proxies: frozenset[str]) -> str:
 def _credential(scope: Scope, surface: Surface, names: Collection[bytes]) -> str | None:
     found = set[str]()
     if b"authorization" in names:
-        found |= {_bearer(value) for name, value in scope["headers"] if name == b"authorization"}
+        found |= {_bearer(value) for value in _values(scope, b"authorization")}
     if b"x-api-key" in names:
-        found |= {value.decode("latin-1").strip() for name, value in scope["headers"] if name == b"x-api-key"}
+        found |= set(_values(scope, b"x-api-key"))
     if surface is Surface.MCP and scope["query_string"]:
         keys = parse_qs(scope["query_string"].decode("latin-1")).get("api_key", ())
         found |= {CONTRADICTION if is_token(key) else key for key in keys}  # tokens belong in headers (RFC 6750, 2.3)
@@ -74,10 +74,14 @@ def _credential(scope: Scope, surface: Surface, names: Collection[bytes]) -> str
     return next(iter(found), None)
 
 
-def _admin_token(headers: list[tuple[bytes, bytes]]) -> str | None:
+def _admin_token(scope: Scope) -> str | None:
     """Return the operator's secret from the headers; None if there is more than one."""
-    found = [value.decode("latin-1").strip() for name, value in headers if name == b"x-admin-token"]
+    found = _values(scope, b"x-admin-token")
     return found[0] if len(found) == 1 else None
+
+
+def _values(scope: Scope, header: bytes) -> list[str]:
+    return [value.decode("latin-1").strip() for name, value in scope["headers"] if name == header]
 
 
 def _payment(headers: dict[bytes, bytes]) -> str | None:
@@ -86,7 +90,6 @@ def _payment(headers: dict[bytes, bytes]) -> str | None:
     return None if found is None else found.decode("latin-1")
 
 
-def _bearer(value: bytes) -> str:
+def _bearer(text: str) -> str:
     """Return the token of `Bearer <token>`, in any case; a bare key is accepted too."""
-    text = value.decode("latin-1").strip()
     return text[7:].strip() if text[:7].lower() == "bearer " else text

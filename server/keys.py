@@ -6,18 +6,18 @@ process has it.
 """
 
 import asyncio
-import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime
 
 import structlog
 
+from server.atomic_files import sync
 from server.secrets import NEXT, Secrets, check_secrets, make_secret, read_secrets
 from server.settings import BadSettings, Settings
 from storage.open import open_store
-from storage.platform_keys import remember, retired_keys
+from storage.requests import remember, retired_keys
 from storage.store import Store
 from storage.tables import RetiredKeyRow, SettingsRow
 from storage.transaction import StorageError, Tx
@@ -42,15 +42,13 @@ async def rotate(settings: Settings, now: datetime) -> tuple[str, str]:
     except StorageError as error:
         stop = "; stop the market, rotate, start it again" if settings.database_file else ""
         raise BadSettings(f"database: {error}{stop}") from error
-    try:
+    with closing(store):
         old = await check_secrets(store, secrets)
         if finish_rotation(settings, old):
             return did_of(old.public_key), did_of(secrets.public_key)
         new = replace(old, signing_seed=_next_seed(settings))
         await store.write(lambda tx: switch_keys(tx, old, new, now), "rotate")
         finish_rotation(settings, new)
-    finally:
-        store.close()
     return did_of(new.public_key), did_of(old.public_key)
 
 
@@ -62,7 +60,7 @@ def finish_rotation(settings: Settings, in_force: Secrets) -> bool:
     if read_secrets(settings).next_seed != in_force.signing_seed:
         return False
     path.replace(settings.data_dir / "signing_seed")
-    _sync_folder(settings)
+    sync(settings.data_dir)
     return True
 
 
@@ -99,7 +97,7 @@ def _next_seed(settings: Settings) -> bytes:
         begun.unlink(missing_ok=True)
         make_secret(begun)
         begun.replace(path)  # so that the file is complete or missing
-        _sync_folder(settings)
+        sync(settings.data_dir)
     seed = read_secrets(settings).next_seed
     assert seed is not None
     return seed
@@ -121,11 +119,3 @@ def switch_keys(tx: Tx, old: Secrets, new: Secrets, now: datetime) -> None:
 
 def _kid(public: bytes) -> str:
     return jwk_of(public)["kid"]
-
-
-def _sync_folder(settings: Settings) -> None:
-    opened = os.open(settings.data_dir, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

@@ -5,7 +5,9 @@ content.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, disable_created_metrics
@@ -14,19 +16,18 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import Metric
 
 from rest.headers import of_answer
-from server.adapters.observed import WatchedChain
-from server.probes import Found
-from storage.store import Store
+from server.pages import Found
 from storage.vocabulary import Env
 from tools.chain.transfer_verification import ChainDown
 from tools.engine.authentication import need_operator
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.config import MarketConfig
-from tools.engine.context import CallRequest, Surface
-from tools.engine.dispatch import Given, Market
+from tools.engine.dispatch import Market
 from tools.engine.errors import RateLimited
 from tools.engine.idempotency import Response
 from tools.engine.oauth import challenge
-from tools.engine.ports import Chain, Clock, World
+from tools.engine.observers import Observer
+from tools.engine.ports import Chain, Clock
 from tools.engine.registry import Operation
 from tools.events.webhooks.rules import Attempted
 from tools.kernel.errors import MarketError
@@ -37,8 +38,8 @@ LAG_EVERY_SECONDS = 1.0
 NAME = "emporion"
 
 
-class Metrics:
-    """The counters of one process."""
+class Metrics(Observer):
+    """The counters of one process, which observe its calls; without METRICS there are none."""
 
     def __init__(self, clock: Clock) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -62,23 +63,32 @@ class Metrics:
             tuple[str, str, int], tuple[Any, Any]
         ] = {}  # finding a label's counter costs more than counting
 
-    def answered(self, op: Operation, surface: str, answer: Response, seconds: float) -> None:
-        """Count one call of an operation."""
-        known = self.known.get((op.name, surface, answer.status))
-        if known is None:
-            known = self.calls.labels(op.name, surface, str(answer.status)), self.seconds.labels(op.name)
-            self.known[op.name, surface, answer.status] = known
-        known[0].inc()
-        known[1].observe(seconds)
-        self.refused(surface, answer)
+    def call(self, op: Operation, request: CallRequest) -> AbstractContextManager[Callable[[Response], None]]:
+        return nullcontext(partial(self._answered, op, request, self.clock.monotonic()))
 
-    def refused(self, surface: str, answer: Response | None) -> None:
-        """Count a refusal; do nothing for None or a success."""
-        if answer is None or answer.error is None:
-            return
-        self.refusals.labels(answer.error["code"], surface).inc()
-        if isinstance(answer.refusal, RateLimited):
-            self.limited.labels(surface).inc()
+    def stream(self, op: Operation, request: CallRequest, refused: Response | None) -> None:
+        self.calls.labels(op.name, request.surface.value, str(refused.status if refused else op.status)).inc()
+        if refused is not None:
+            self.refusal(request, refused)
+
+    def refusal(self, request: CallRequest, refused: Response) -> None:
+        if refused.error is not None:
+            self.refusals.labels(refused.error["code"], request.surface.value).inc()
+        if isinstance(refused.refusal, RateLimited):
+            self.limited.labels(request.surface.value).inc()
+
+    async def chain_call(self, env: Env, method: str, asked: Awaitable[T]) -> T:
+        """Count a call of a chain by its outcome."""
+        outcome = "cancelled"
+        try:
+            answer = await asked
+            outcome = "answered"
+            return answer
+        except ChainDown:
+            outcome = "down"
+            raise
+        finally:
+            self.chain.labels(env.value, method, outcome).inc()
 
     def attempted(self, attempt: Attempted | None) -> None:
         """Count an attempt to deliver a webhook; None means that it was not begun."""
@@ -91,71 +101,19 @@ class Metrics:
             await asyncio.sleep(LAG_EVERY_SECONDS)
             self.lag.observe(max(0.0, self.clock.monotonic() - began - LAG_EVERY_SECONDS))
 
+    def _answered(self, op: Operation, request: CallRequest, began: float, response: Response) -> None:
+        """Count one call of an operation."""
+        key = op.name, request.surface.value, response.status
+        known = self.known.get(key)
+        if known is None:
+            known = self.calls.labels(op.name, key[1], str(response.status)), self.seconds.labels(op.name)
+            self.known[key] = known
+        known[0].inc()
+        known[1].observe(self.clock.monotonic() - began)
+        self.refusal(request, response)
+
     def _counter(self, name: str, what: str, *labels: str) -> Counter:
         return Counter(f"{NAME}_{name}", what, labels, registry=self.registry)
-
-
-class MeasuredMarket(Market):
-    """A market that counts its calls. Without METRICS the plain market is used, at no cost."""
-
-    def __init__(self, store: Store, world: World, config: MarketConfig, metrics: Metrics) -> None:
-        super().__init__(store, world, config)
-        self.metrics = metrics
-        metrics.registry.register(Now(self))
-
-    async def call(
-        self, op: Operation, raw_arguments: Given, request: CallRequest, key: str | None = None
-    ) -> Response:
-        began = self.metrics.clock.monotonic()
-        answer = await super().call(op, raw_arguments, request, key)
-        self.metrics.answered(op, request.surface.value, answer, self.metrics.clock.monotonic() - began)
-        return answer
-
-    async def stream(
-        self, op: Operation, raw_arguments: Given, request: CallRequest, *, head_only: bool = False
-    ) -> AsyncGenerator[Any, None] | Response:
-        opened = await super().stream(op, raw_arguments, request, head_only=head_only)
-        surface = request.surface.value
-        refused = opened if isinstance(opened, Response) else None
-        self.metrics.calls.labels(op.name, surface, str(refused.status if refused else op.status)).inc()
-        self.metrics.refused(surface, refused)
-        return opened
-
-    async def count_protocol_request(self, request: CallRequest) -> Response | None:
-        return self._counted(request, await super().count_protocol_request(request))
-
-    async def refuse_unread_body(self, request: CallRequest, body_bytes: int) -> Response | None:
-        return self._counted(request, await super().refuse_unread_body(request, body_bytes))
-
-    async def require_credential(self, request: CallRequest) -> Response | None:
-        return self._counted(request, await super().require_credential(request))
-
-    def _counted(self, request: CallRequest, refused: Response | None) -> Response | None:
-        self.metrics.refused(request.surface.value, refused)
-        return refused
-
-
-class Counted:
-    """An observer of one chain that counts the outcomes of calls."""
-
-    def __init__(self, env: Env, metrics: Metrics) -> None:
-        self.env, self.metrics = env, metrics
-
-    async def __call__(self, method: str, asked: Awaitable[T]) -> T:
-        outcome = "cancelled"
-        try:
-            answer = await asked
-            outcome = "answered"
-            return answer
-        except ChainDown:
-            outcome = "down"
-            raise
-        finally:
-            self.metrics.chain.labels(self.env.value, method, outcome).inc()
-
-
-def measured_chains(chains: Mapping[Env, Chain], metrics: Metrics) -> dict[Env, Chain]:
-    return {env: WatchedChain(chain, Counted(env, metrics)) for env, chain in chains.items()}
 
 
 class Now:
@@ -165,7 +123,7 @@ class Now:
         self.market = market
 
     def collect(self) -> Iterator[Metric]:
-        market, counters, pulse = self.market, self.market.store.counters, self.market.health
+        market, counters, pulse = self.market, self.market.store.counters, self.market.services.health
         now = market.world.clock.monotonic()
         yield _total("worker_rounds", "Rounds of the workers that ended.", pulse.rounds)
         if pulse.round_ended is not None:
@@ -175,7 +133,7 @@ class Now:
         yield _total("store_units", "Units of work; with commits, how many share one.", counters.units)
         yield _total("store_reads", "Reads, quick and long.", counters.looks + counters.scans)
         yield _gauge("store_longest_unit_seconds", "The longest unit since the start.", counters.longest_unit_seconds)
-        yield _gauge("open_streams", "Streams of events that are open.", sum(market.notifier.streams.values()))
+        yield _gauge("open_streams", "Streams of events that are open.", sum(market.services.notifier.streams.values()))
         yield _heads(market.world.chains, now)
 
 

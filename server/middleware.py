@@ -26,6 +26,7 @@ Headers = list[tuple[bytes, bytes]]
 
 log = structlog.get_logger("emporion.edge")
 MAX_BODY = 1_048_576
+TOO_LARGE_BODY = f"the body is larger than {MAX_BODY} bytes"
 STOCKED = 64  # requests for which random bytes are fetched at once
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 EXPOSED = (
@@ -87,7 +88,7 @@ class Edge:
         host = told.get(b"host", b"").decode("latin-1").lower()
         if names.count(b"host") != 1 or host not in self.hosts:
             raise HostNotAllowed("this service is not published under that host")
-        if b"origin" in told and LOOPBACK.fullmatch(host) and not all(map(_is_loopback, _origins(headers))):
+        if b"origin" in told and LOOPBACK.fullmatch(host) and not _all_origins_loopback(headers):
             raise OriginNotAllowed("a page of another site may not reach a service on this machine")
         if sum(map(len, chain.from_iterable(headers))) > MAX_HEAD:
             raise HeadersTooLarge(TOO_LARGE)
@@ -133,11 +134,11 @@ def bounded(receive: Receive, stated: bytes) -> Receive:
     async def read() -> Message:
         nonlocal seen
         if stated.isdigit() and int(stated[:12]) > MAX_BODY:
-            raise Refused(_too_large())
+            raise Refused(PayloadTooLarge(TOO_LARGE_BODY))
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > MAX_BODY:
-            raise Refused(_too_large())
+            raise Refused(PayloadTooLarge(TOO_LARGE_BODY))
         return message
 
     return read
@@ -175,13 +176,6 @@ class _Reply:
         await self({"type": "http.response.body", "body": body})
 
 
-def _origins(headers: Headers) -> list[str]:
-    return [value.decode("latin-1").lower() for name, value in headers if name == b"origin"]
-
-
-def _is_loopback(origin: str) -> bool:
-    return LOOPBACK.fullmatch(origin.partition("://")[2]) is not None
-
-
-def _too_large() -> MarketError:
-    return PayloadTooLarge(f"the body is larger than {MAX_BODY} bytes")
+def _all_origins_loopback(headers: Headers) -> bool:
+    origins = [value.decode("latin-1").lower() for name, value in headers if name == b"origin"]
+    return all(LOOPBACK.fullmatch(origin.partition("://")[2]) for origin in origins)

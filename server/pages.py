@@ -1,8 +1,9 @@
-"""Static documents over HTTP: texts, cards and web pages, with ETag, gzip and a choice by Accept."""
+"""Documents over HTTP: pages with ETag, gzip and a choice by Accept, and probes such as /ready and /metrics."""
 
 import asyncio
 import gzip
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
@@ -12,10 +13,14 @@ from hashlib import blake2b
 from starlette.types import Scope, Send
 
 from rest.headers import matches
-from server.content_negotiation import prefers_html, takes_gzip
 from tools.engine.errors import MethodNotAllowed
 
 Headers = list[tuple[bytes, bytes]]
+
+HTML = "text/html"
+PROGRAMS = ("text/markdown", "application/json")  # HTML must weigh more than each of these
+MAX_RANGES = 64  # further ranges are ignored: no browser sends this many
+WEIGHT = re.compile(rb"q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
 
 
 @dataclass(frozen=True)
@@ -62,20 +67,16 @@ class Pages:
         return path in self.pages
 
     async def __call__(self, scope: Scope, send: Send) -> None:
-        if scope["method"] not in ("GET", "HEAD"):
-            raise MethodNotAllowed("this document is only read", allowed=["GET", "HEAD"])
-        headers = dict(scope["headers"])
-        page = await self._chosen(
-            scope["path"], b",".join(value for name, value in scope["headers"] if name == b"accept")
-        )
-        if takes_gzip(b",".join(value for name, value in scope["headers"] if name == b"accept-encoding")):
+        _require_read(scope)
+        page = await self._chosen(scope["path"], _all_of(scope, b"accept"))
+        if takes_gzip(_all_of(scope, b"accept-encoding")):
             page = page.compressed if "compressed" in page.__dict__ else await asyncio.to_thread(_compressed, page)
-        said = page.headers
-        if b"if-none-match" in headers and matches(headers[b"if-none-match"], dict(said)[b"etag"]):
-            kept = [(name, value) for name, value in said if name not in (b"content-length", b"content-type")]
-            await _send(send, 304, kept, b"")
-            return
-        await _send(send, 200, said, b"" if scope["method"] == "HEAD" else page.body)
+        known = dict(scope["headers"]).get(b"if-none-match")
+        if known is not None and matches(known, dict(page.headers)[b"etag"]):
+            kept = [(name, value) for name, value in page.headers if name not in (b"content-length", b"content-type")]
+            await _send(scope, send, 304, kept, b"")
+        else:
+            await _send(scope, send, 200, page.headers, page.body)
 
     async def _chosen(self, path: str, accept: bytes) -> Page:
         page = self.pages[path]
@@ -92,10 +93,86 @@ class Pages:
         return self.made[path]
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The response of a probe."""
+
+    status: int
+    kind: str
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+Probe = Callable[[Scope], Awaitable[Found]]
+
+
+class Probes:
+    """The operator's monitoring pages by path: computed for each request, never cached."""
+
+    def __init__(self, probes: Mapping[str, Probe]) -> None:
+        self.probes = probes
+
+    def __contains__(self, path: str) -> bool:
+        return path in self.probes
+
+    async def __call__(self, scope: Scope, send: Send) -> None:
+        _require_read(scope)
+        found = await self.probes[scope["path"]](scope)
+        headers = [
+            (b"content-type", found.kind.encode()),
+            (b"content-length", b"%d" % len(found.body)),
+            (b"cache-control", b"no-store"),
+            *found.headers,
+        ]
+        await _send(scope, send, found.status, headers, found.body)
+
+
+def prefers_html(accept: bytes, other: str) -> bool:
+    """Return True if the client prefers HTML over `other` and over every type for programs.
+
+    HTML must be named in the header (wildcards do not count) with a weight above that of each type in PROGRAMS. If
+    `other` is not named, its weight is that of the wildcard that covers it, and HTML must weigh at least as much.
+    """
+    weights = _weights(accept)
+    html = weights.get(HTML, 0.0)
+    wild = weights.get(f"{other.partition('/')[0]}/*", weights.get("*/*", 0.0))
+    return html > max(weights.get(kind, 0.0) for kind in PROGRAMS) and (other in weights or html >= wild)
+
+
+def takes_gzip(accept_encoding: bytes) -> bool:
+    """Return True if Accept-Encoding allows gzip (RFC 9110, 12.5.3); False without the header."""
+    weights = _weights(accept_encoding)
+    return weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0))) > 0
+
+
+def _weights(accept: bytes) -> dict[str, float]:
+    """Return the weight of each media range; the first of two equal ranges counts.
+
+    A range whose weight is not a valid q-value is left out.
+    """
+    found: dict[str, float] = {}
+    for part in accept.split(b",", MAX_RANGES)[:MAX_RANGES]:
+        name, *parameters = (one.strip().lower() for one in part.split(b";", 8))
+        weight = next((one for one in parameters if one.startswith(b"q=")), b"q=1")
+        read = WEIGHT.fullmatch(weight)
+        if read:
+            found.setdefault(name.decode("latin-1"), float(read[1]))
+    return found
+
+
+def _require_read(scope: Scope) -> None:
+    if scope["method"] not in ("GET", "HEAD"):
+        raise MethodNotAllowed("this document is only read", allowed=["GET", "HEAD"])
+
+
+def _all_of(scope: Scope, header: bytes) -> bytes:
+    return b",".join(value for name, value in scope["headers"] if name == header)
+
+
 def _compressed(page: Page) -> Page:
     return page.compressed
 
 
-async def _send(send: Send, status: int, headers: Headers, body: bytes) -> None:
+async def _send(scope: Scope, send: Send, status: int, headers: Headers, body: bytes) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from server.probes import Found
+from server.pages import Found
 from storage.requests import forget_mark
 from storage.tables import SettingsRow
 from storage.transaction import Tx
@@ -65,10 +65,13 @@ class Readiness:
             return self.checks
 
     def _others(self) -> Iterator[tuple[str, str]]:
-        yield "workers", self._workers()
-        for env in Env:
-            if env in self.market.world.chains:
-                yield f"chain_{env}", self._chain(env)
+        ended = self.market.services.health.round_ended
+        yield "workers", self._is_recent(ended, "their last round ended", never="they have made no round yet")
+        chains = self.market.world.chains
+        for env in (one for one in Env if one in chains):
+            head = chains[env].last_head
+            read_at = None if head is None else head[1]
+            yield f"chain_{env}", self._is_recent(read_at, "its head was read", never="its head was never read")
         if self.disk is not None:
             yield "disk", self._free(self.disk)
 
@@ -78,7 +81,8 @@ class Readiness:
             return "a thread that serves it has ended"
         if self.writing is None or self.writing.done():
             self.writing = asyncio.ensure_future(self._write())
-            self.writing.add_done_callback(_noticed)
+            # Read the error of an abandoned write, so that asyncio does not report it as unretrieved.
+            self.writing.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.wait({self.writing}, timeout=PATIENCE_SECONDS)
         if not self.writing.done():
             return "it did not write in time"
@@ -88,19 +92,11 @@ class Readiness:
         name = f"ready:{self.market.world.dice.random_bytes(8).hex()}"  # random: processes never use the same row
         await self.market.store.write(lambda tx: write_and_forget(tx, name), "ready")
 
-    def _workers(self) -> str:
-        ended = self.market.health.round_ended
-        if ended is None:
-            return "they have made no round yet"
-        age = self.market.world.clock.monotonic() - ended
-        return OK if age <= STALE_SECONDS else f"their last round ended {age:.0f} s ago"
-
-    def _chain(self, env: Env) -> str:
-        head = self.market.world.chains[env].last_head
-        if head is None:
-            return "its head was never read"
-        age = self.market.world.clock.monotonic() - head[1]
-        return OK if age <= STALE_SECONDS else f"its head was read {age:.0f} s ago"
+    def _is_recent(self, at: float | None, what: str, *, never: str) -> str:
+        if at is None:
+            return never
+        age = self.market.world.clock.monotonic() - at
+        return OK if age <= STALE_SECONDS else f"{what} {age:.0f} s ago"
 
     def _free(self, folder: Path) -> str:
         try:
@@ -119,9 +115,3 @@ def write_and_forget(tx: Tx, name: str) -> None:
     """Write a row and delete it in one transaction: pages are written, and no row is left."""
     tx.add(SettingsRow(name=name, value=""))
     tx.run(forget_mark, name=name)
-
-
-def _noticed(written: asyncio.Future[None]) -> None:
-    """Read the error of an abandoned write, so that asyncio does not report it as unretrieved."""
-    if not written.cancelled():
-        written.exception()

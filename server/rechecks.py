@@ -9,8 +9,7 @@ from typing import TypeVar
 
 import structlog
 
-from server.workers import context_of
-from storage.transaction import StorageError
+from server.workers import attempt, context_of
 from tools.domains import logic as domains
 from tools.engine.context import TxContext
 from tools.engine.dispatch import Market
@@ -33,12 +32,7 @@ class DailyRechecks:
     async def run(self) -> None:
         """Run until cancelled. A failed check is logged and tried again once its lease has ended."""
         while True:
-            try:
-                await self.step()
-            except StorageError as error:
-                log.warning("looks", error=str(error))
-            except Exception:
-                log.exception("looks")
+            await attempt(log, "looks", self.step)
             await asyncio.sleep(EVERY_SECONDS)
 
     async def step(self) -> int:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from nacl.signing import SigningKey
 
-from server.atomic_files import make_data_dir
+from server.atomic_files import make_data_dir, write_file
 from server.sandbox.journal import JOURNAL_NAME
 from server.settings import BadSettings, Settings
-from storage.platform_keys import remember
+from storage.requests import remember
 from storage.store import Store
 from storage.tables import SettingsRow
 from storage.transaction import Tx
@@ -54,11 +54,9 @@ def read_secrets(settings: Settings) -> Secrets:
     """
     following = settings.data_dir / NEXT
     beside = _hex(following) if settings.signing_seed is None and following.exists() else None
-    return Secrets(
-        _given(settings.signing_seed) or _kept(settings, "signing_seed"),
-        _given(settings.key_pepper) or _kept(settings, "key_pepper"),
-        _given(settings.next_signing_seed) or beside,
-    )
+    given = settings.next_signing_seed
+    next_seed = beside if given is None else bytes.fromhex(given)
+    return Secrets(_secret(settings, "signing_seed"), _secret(settings, "key_pepper"), next_seed)
 
 
 async def check_secrets(store: Store, secrets: Secrets) -> Secrets:
@@ -129,11 +127,11 @@ def _remembered(tx: Tx, name: str, value: str) -> str:
     return row.value
 
 
-def _given(text: str | None) -> bytes | None:
-    return None if text is None else bytes.fromhex(text)
-
-
-def _kept(settings: Settings, name: str) -> bytes:
+def _secret(settings: Settings, name: str) -> bytes:
+    """Return a secret from the settings, or from its file, which is made at the first start."""
+    given = getattr(settings, name)
+    if given is not None:
+        return bytes.fromhex(given)
     path, database = settings.data_dir / name, settings.database_file
     if not path.exists():
         if database is not None and database.exists():
@@ -145,11 +143,7 @@ def _kept(settings: Settings, name: str) -> bytes:
 
 def make_secret(path: Path) -> None:
     """Make a new secret that only its owner can read; it is on the disk when this returns."""
-    made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(made, "w") as file:
-        file.write(os.urandom(32).hex())
-        file.flush()
-        os.fsync(file.fileno())
+    write_file(path, os.urandom(32).hex().encode())
 
 
 def _hex(path: Path) -> bytes:

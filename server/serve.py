@@ -3,7 +3,7 @@
 import gc
 import sys
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from socket import IPPROTO_TCP, socket
 from types import FrameType
@@ -59,11 +59,11 @@ class Server(uvicorn.Server):
         """Finish the open requests and end, because new signatures with this key would be invalid."""
         self.key_replaced = self.should_exit = True
         if self.service.served is not None:
-            self.service.served.market.notifier.close()
+            self.service.served.market.services.notifier.close()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.service.served is not None:
-            self.service.served.market.notifier.close()
+            self.service.served.market.services.notifier.close()
         super().handle_exit(sig, frame)
 
 
@@ -72,35 +72,33 @@ def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False, chang
     logs.set_up()
     chain: Sandbox | None = None
     desk: Desk | None = None
-    try:
-        if warning := check_named(settings):
-            print(warning, file=sys.stderr)
-        if with_sandbox:
-            chain, settings = start_chain(settings)
-        if with_desk:
-            settings = with_operator_secret(settings)
-            desk = Desk(settings)
-        service = Service(
-            settings, chain.url if chain else None, chain.genesis() if chain else "", change_brand=change_brand
-        )
-        ready = partial(settle_and_say, greeting(service, chain), desk)
-        server = Server(uvicorn_config(service, settings), service, ready)
-        server.run()
-        if server.key_replaced:
-            raise BadSettings(
-                "the signing key was replaced (`emporion keys rotate`): start again to sign with the new one"
-            )
-    except (BadSettings, SandboxRefused, Unavailable, OSError) as refused:
-        print(str(refused), file=sys.stderr)
-        raise SystemExit(2) from None
-    except SystemExit:  # uvicorn has logged why it cannot listen
-        print(f"EMPORION_HOST, EMPORION_PORT: {settings.host}:{settings.port} cannot be listened on", file=sys.stderr)
-        raise SystemExit(2) from None
-    finally:
-        if desk is not None:
-            desk.stop()
-        if chain is not None:
-            chain.stop()
+    with ExitStack() as started:
+        try:
+            if warning := check_named(settings):
+                print(warning, file=sys.stderr)
+            if with_sandbox:
+                chain, settings = start_chain(settings)
+                started.callback(chain.stop)
+            if with_desk:
+                settings = with_operator_secret(settings)
+                desk = Desk(settings)
+                started.callback(desk.stop)
+            chain_url, genesis = (chain.url, chain.genesis()) if chain else (None, "")
+            service = Service(settings, chain_url, genesis, change_brand=change_brand)
+            ready = partial(settle_and_say, greeting(service, chain), desk)
+            server = Server(uvicorn_config(service, settings), service, ready)
+            server.run()
+            if server.key_replaced:
+                raise BadSettings(
+                    "the signing key was replaced (`emporion keys rotate`): start again to sign with the new one"
+                )
+        except (BadSettings, SandboxRefused, Unavailable, OSError) as refused:
+            print(str(refused), file=sys.stderr)
+            raise SystemExit(2) from None
+        except SystemExit:  # uvicorn has logged why it cannot listen
+            place = f"{settings.host}:{settings.port}"
+            print(f"EMPORION_HOST, EMPORION_PORT: {place} cannot be listened on", file=sys.stderr)
+            raise SystemExit(2) from None
 
 
 def settle_and_say(greeting: str, desk: Desk | None) -> None:

@@ -32,7 +32,7 @@ FAUCET = "/v1/sandbox/faucet"
 CLAIMS_PER_ADDRESS, MANY = 3, 1000  # all agents of a sandbox share one address
 PLAIN_WORDS = {"int_parsing": "must be a whole number", "bool_parsing": "must be true or false"}
 UNSHOWN = frozenset(  # secrets, and URLs that may contain a key
-    {
+    [
         "signing_seed",
         "key_pepper",
         "next_signing_seed",
@@ -40,9 +40,15 @@ UNSHOWN = frozenset(  # secrets, and URLs that may contain a key
         "desk_llm_key",
         "database_url",
         "sanctions_lists",
-    }
-    | {f"{env}_{url}_url" for env in ("live", "test") for url in ("rpc", "facilitator")}
-    | {"desk_llm_url", "otel_endpoint", "base_url", "extra_base_urls"}
+        "live_rpc_url",
+        "test_rpc_url",
+        "live_facilitator_url",
+        "test_facilitator_url",
+        "desk_llm_url",
+        "otel_endpoint",
+        "base_url",
+        "extra_base_urls",
+    ]
 )
 EVERYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 - refused, not bound
 
@@ -58,22 +64,15 @@ def _url(text: str) -> str:
     return text.rstrip("/")
 
 
-def _database(text: str) -> str:
-    if not re.fullmatch(r"sqlite:///.+|postgresql://.+", text):
-        raise ValueError("must be sqlite:///PATH or postgresql://…")
-    return text
+def _matching(pattern: str, rule: str) -> AfterValidator:
+    """Return a validator for texts of one form; `rule` tells the operator what the form is."""
 
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(rule)
+        return text
 
-def _hex32(text: str) -> str:
-    if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
-        raise ValueError("must be 64 hex characters")
-    return text.lower()
-
-
-def _brand(text: str) -> str:
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{1,30}[a-z0-9]", text):
-        raise ValueError("must be 3-32 characters of a-z, 0-9 and -")
-    return text
+    return AfterValidator(check)
 
 
 def _ip(text: str) -> str:
@@ -94,7 +93,9 @@ def _split(value: object) -> object:
 
 
 Url = Annotated[str, AfterValidator(_url)]
-Hex32 = Annotated[str, AfterValidator(_hex32)]
+Hex32 = Annotated[str, _matching("[0-9a-fA-F]{64}", "must be 64 hex characters"), AfterValidator(str.lower)]
+Database = Annotated[str, _matching("sqlite:///.+|postgresql://.+", "must be sqlite:///PATH or postgresql://…")]
+Brand = Annotated[str, _matching("[a-z0-9][a-z0-9-]{1,30}[a-z0-9]", "must be 3-32 characters of a-z, 0-9 and -")]
 Address = Annotated[str, AfterValidator(address_of)]
 Addresses = Annotated[list[Annotated[str, AfterValidator(_ip)]], NoDecode, BeforeValidator(_split)]
 Urls = Annotated[list[Url], NoDecode, BeforeValidator(_split)]
@@ -110,8 +111,8 @@ class Settings(BaseSettings):
     base_url: Url | None = None
     extra_base_urls: Urls = []
     data_dir: Path = Path("data")
-    database_url: Annotated[str, AfterValidator(_database)] | None = None
-    service_name: Annotated[str, AfterValidator(_brand)] = "service"
+    database_url: Database | None = None
+    service_name: Brand = "service"
     signing_seed: Hex32 | None = None
     key_pepper: Hex32 | None = None
     next_signing_seed: Hex32 | None = None
@@ -153,30 +154,18 @@ class Settings(BaseSettings):
     accept_timeout_seconds_test: int = Field(600, ge=60, le=604_800)
 
     @model_validator(mode="after")
-    def _secrets_for_many(self) -> "Settings":
+    def _check_together(self) -> "Settings":
         shared = not self.database.startswith(SQLITE)
         if shared and not (self.signing_seed and self.key_pepper):
             raise ValueError(
                 "DATABASE_URL is not SQLite: set EMPORION_SIGNING_SEED and EMPORION_KEY_PEPPER too, alike in every process"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _next_beside_the_first(self) -> "Settings":
         if self.next_signing_seed and not self.signing_seed:
             raise ValueError(
                 "NEXT_SIGNING_SEED goes with EMPORION_SIGNING_SEED; `emporion keys rotate` makes one for a file"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _model_of_the_desk_is_named(self) -> "Settings":
         if self.desk_llm_url is not None and self.desk_llm_model is None:
             raise ValueError("DESK_LLM_URL: set EMPORION_DESK_LLM_MODEL to the model it is asked for")
-        return self
-
-    @model_validator(mode="after")
-    def _named_where_it_listens_everywhere(self) -> "Settings":
         if self.host in EVERYWHERE and self.base_url is None:
             raise ValueError("HOST is every address of this machine: set EMPORION_BASE_URL to the one that agents use")
         return self
@@ -284,20 +273,7 @@ def config_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = N
         version=version("emporion"),
         pepper=pepper,
         networks={Env.LIVE: _live(settings), Env.TEST: _test(settings, sandbox_rpc_url)},
-        windows={
-            Env.LIVE: Deadlines(
-                settings.review_window_seconds_live,
-                settings.payment_window_seconds_live,
-                settings.accept_timeout_seconds_live,
-                settings.verdict_window_seconds_live,
-            ),
-            Env.TEST: Deadlines(
-                settings.review_window_seconds_test,
-                settings.payment_window_seconds_test,
-                settings.accept_timeout_seconds_test,
-                settings.verdict_window_seconds_test,
-            ),
-        },
+        windows={env: _deadlines(settings, env) for env in Env},
         limits=Limits(
             registrations_per_hour=settings.registrations_per_hour,
             faucet_claims_per_address=CLAIMS_PER_ADDRESS if sandbox_rpc_url is None else MANY,
@@ -310,6 +286,11 @@ def config_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = N
         evaluator_min_age=timedelta(days=settings.evaluator_min_age_days_live),
         allow_private_networks=settings.allow_private_networks,
     )
+
+
+def _deadlines(settings: Settings, env: Env) -> Deadlines:
+    names = ("review_window", "payment_window", "accept_timeout", "verdict_window")
+    return Deadlines(*(getattr(settings, f"{name}_seconds_{env.value}") for name in names))
 
 
 def _live(settings: Settings) -> Network:

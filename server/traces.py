@@ -7,10 +7,10 @@ libraries are not exported.
 """
 
 import os
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, TypeVar, cast
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import Any, TypeVar
 
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -19,27 +19,25 @@ from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from starlette.types import ASGIApp, Message, Receive, Send
 
-from server.adapters.observed import WatchedChain
-from server.metrics import MeasuredMarket, Metrics
-from storage.store import Store
-from storage.transaction import Tx
 from storage.vocabulary import Env
+from tools.engine.caller import CallRequest
 from tools.engine.config import MarketConfig
-from tools.engine.context import CallRequest
-from tools.engine.dispatch import Given, Market
 from tools.engine.idempotency import Response
-from tools.engine.ports import World
+from tools.engine.observers import Observer
 from tools.engine.registry import Operation
 
 T = TypeVar("T")
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
 SURFACES = ("mcp", "a2a", "v1")  # by the first part of the path; everything else is "page"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 CARRIER = (b"traceparent", b"tracestate")
 
 
-class Tracing:
+class Tracing(Observer):
     """The tracer of one process, and the exporter of its spans."""
 
     def __init__(self, endpoint: str, config: MarketConfig) -> None:
@@ -63,21 +61,24 @@ class Tracing:
                 span.set_status(Status(StatusCode.ERROR))
                 raise
 
-    def market(self, store: Store, world: World, config: MarketConfig, metrics: Metrics | None) -> Market:
-        """Return a market that traces its calls, its transactions and its chain calls."""
-        store = cast(Store, TracedStore(store, self))
-        world = replace(
-            world, chains={env: WatchedChain(chain, TracedCalls(env, self)) for env, chain in world.chains.items()}
-        )
-        made: Traced = (
-            TracedMarket(store, world, config)
-            if metrics is None
-            else TracedMeasuredMarket(store, world, config, metrics)
-        )
-        made.tracing = self
-        return made
+    @contextmanager
+    def call(self, op: Operation, request: CallRequest) -> Iterator[Callable[[Response], None]]:
+        named = {"emporion.operation": op.name, "emporion.surface": request.surface.value}
+        with self.span(f"call {op.name}", **named) as span:
+            yield partial(_note, span)
 
-    def asked(self, application: ASGIApp) -> ASGIApp:
+    def unit(self, name: str) -> AbstractContextManager[object]:
+        """Trace a unit of work, inside a request."""
+        return self.span(f"unit {name}", **{"emporion.unit": name}) if in_trace() else nullcontext()
+
+    async def chain_call(self, env: Env, method: str, asked: Awaitable[T]) -> T:
+        """Trace a call of a chain, inside a request."""
+        if not in_trace():
+            return await asked
+        with self.span(f"chain {method}", **{"emporion.env": env.value}):
+            return await asked
+
+    def asked(self, application: App) -> App:
         """Wrap the application in a span for each request, which continues the sender's trace."""
 
         async def traced(scope: Message, receive: Receive, send: Send) -> None:
@@ -110,65 +111,18 @@ def surface_of(path: str) -> str:
     return first if first in SURFACES else "page"
 
 
-class Traced(Market):
-    """A market that traces its calls."""
-
-    tracing: Tracing
-
-    async def call(
-        self, op: Operation, raw_arguments: Given, request: CallRequest, key: str | None = None
-    ) -> Response:
-        named = {"emporion.operation": op.name, "emporion.surface": request.surface.value}
-        with self.tracing.span(f"call {op.name}", **named) as span:
-            answer = await super().call(op, raw_arguments, request, key)
-            span.set_attribute("emporion.status", answer.status)
-            if answer.error is not None:
-                span.set_attribute("emporion.code", answer.error["code"])
-            if answer.status >= 500:
-                span.set_status(Status(StatusCode.ERROR))
-            return answer
-
-
-class TracedMarket(Traced, Market):
-    """Traced, without counters."""
-
-
-class TracedMeasuredMarket(Traced, MeasuredMarket):
-    """Traced, with counters."""
-
-
-class TracedStore:
-    """A store that traces its transactions; everything else is passed on."""
-
-    def __init__(self, store: Store, tracing: Tracing) -> None:
-        self.inner, self.tracing = store, tracing
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-    async def write(self, work: Callable[[Tx], T], name: str = "unit") -> T:
-        if not in_trace():
-            return await self.inner.write(work, name)
-        with self.tracing.span(f"unit {name}", **{"emporion.unit": name}):
-            return await self.inner.write(work, name)
-
-
-class TracedCalls:
-    """An observer of one chain that traces its calls."""
-
-    def __init__(self, env: Env, tracing: Tracing) -> None:
-        self.env, self.tracing = env, tracing
-
-    async def __call__(self, method: str, asked: Awaitable[T]) -> T:
-        if not in_trace():
-            return await asked
-        with self.tracing.span(f"chain {method}", **{"emporion.env": self.env.value}):
-            return await asked
-
-
 def in_trace() -> bool:
     """Return True inside the span of a request."""
     return trace.get_current_span().get_span_context().is_valid
+
+
+def _note(span: Span, response: Response) -> None:
+    """Add the outcome of a call to its span."""
+    span.set_attribute("emporion.status", response.status)
+    if response.error is not None:
+        span.set_attribute("emporion.code", response.error["code"])
+    if response.status >= 500:
+        span.set_status(Status(StatusCode.ERROR))
 
 
 def _noting(send: Send, span: Span) -> Send:

@@ -1,6 +1,7 @@
 """`emporion draw`: repeat the draws of dispute panels, from the database or from the record of a closed case."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,8 @@ async def examine_draws(settings: Settings, dispute_id: str | None) -> int:
     """Check each draw of the database, or of one dispute; return 1 if one is wrong."""
     if settings.database_file is not None and not settings.database_file.exists():
         raise StorageError(f"{settings.database_file} is not there; `emporion serve` makes it")
-    store = open_store(settings.database, scan_seconds=PATIENCE_SECONDS)
     worst, seen, after = 0, 0, ""
-    try:
+    with closing(open_store(settings.database, scan_seconds=PATIENCE_SECONDS)) as store:
         while True:
             page = await store.scan(lambda tx: _page(tx, dispute_id, after))  # noqa: B023
             found = await store.scan(lambda tx: [line for one in page for line in findings(tx, one)])  # noqa: B023
@@ -33,8 +33,6 @@ async def examine_draws(settings: Settings, dispute_id: str | None) -> int:
             if dispute_id is not None or len(page) < PAGE:
                 break
             after = page[-1]
-    finally:
-        store.close()
     if dispute_id is not None and not seen:
         print(f"WRONG {dispute_id}: there is no such dispute")
         return 1
@@ -72,10 +70,8 @@ def _of_record(shown: Mapping[str, Any], ids: Any, pairs: Any) -> Iterator[Findi
         yield False, "panel_seed is not hex"
         return
     kept = hash_of(secret) == shown.get("panel_seed_hash")
-    yield (
-        kept,
-        "the seed is " + ("the one" if kept else "not the one") + " whose hash stood on the job from its creation",
-    )
+    which = "the one" if kept else "not the one"
+    yield kept, f"the seed is {which} whose hash stood on the job from its creation"
     hashed = hash_of(list_text(ids))
     matching = [draw for draw in draws if draw.get("eligible_hash") == hashed]
     if not matching:

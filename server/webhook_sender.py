@@ -4,14 +4,16 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import TypeVar
 
 import structlog
 
 from protocol.a2a.push_notifications import PushBodies
-from server.workers import context_of
-from storage.transaction import StorageError, Tx
-from storage.webhooks import fanned_out, newest_of_all, soonest_webhook
+from server.workers import attempt, context_of
+from storage.events import fanned_out, newest_of_all, soonest_webhook
+from storage.transaction import Tx
 from tools.catalogue import CATALOGUE
+from tools.engine.context import TxContext
 from tools.engine.dispatch import Market
 from tools.events.webhooks.deliveries import BATCH, Claimed, Posting, claim, finish, post, wait_to_push
 from tools.events.webhooks.logic import BATCH as FANNED
@@ -19,7 +21,8 @@ from tools.events.webhooks.logic import fan_out
 from tools.events.webhooks.rules import Attempted
 from tools.jobs.task_view import task_to_push
 
-Heard = Callable[[Attempted | None], None]  # called after each attempt; None: it was not begun
+T = TypeVar("T")
+OnAttempt = Callable[[Attempted | None], None]  # called after each attempt; None: it was not begun
 
 log = structlog.get_logger("emporion.sender")
 MAX_IN_FLIGHT = 64
@@ -31,10 +34,10 @@ GRACE_SECONDS = 2.0  # for attempts in flight when the process stops; the others
 class Sender:
     """The loop and its steps. Tests call `step`; the server calls `run`."""
 
-    def __init__(self, market: Market, heard: Heard = lambda _: None) -> None:
-        self.market, self.heard = market, heard
+    def __init__(self, market: Market, on_attempt: OnAttempt = lambda _: None) -> None:
+        self.market, self.on_attempt = market, on_attempt
         self.pushes = PushBodies(market.config.brand, CATALOGUE.values())
-        self.flying: set[asyncio.Task[None]] = set()
+        self.in_flight: set[asyncio.Task[None]] = set()
         self.woken = asyncio.Event()
 
     async def run(self) -> None:
@@ -43,7 +46,7 @@ class Sender:
         try:
             while True:
                 self.woken.clear()
-                await self._turn()
+                await attempt(log, "sender", self._turn)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_SECONDS):
                         await self.woken.wait()
@@ -65,29 +68,28 @@ class Sender:
     async def fan_out(self) -> None:
         """Write the deliveries of all new events."""
         if await self.market.store.read(_is_behind):
-            while await self.market.store.write(lambda tx: fan_out(context_of(self.market, tx)), "fan_out") == FANNED:
+            while await self._write("fan_out", fan_out) == FANNED:
                 pass
 
     async def claim(self) -> Claimed:
         """Lease the attempts that have been due longest."""
-        now, most = self.market.world.clock.now(), min(BATCH, MAX_IN_FLIGHT - len(self.flying))
+        now, most = self.market.world.clock.now(), min(BATCH, MAX_IN_FLIGHT - len(self.in_flight))
         due_at = await self.market.store.read(lambda tx: tx.one(soonest_webhook))
         if due_at is None or due_at > now or not most:
             return Claimed([], False)
-        return await self.market.store.write(lambda tx: claim(context_of(self.market, tx), most), "claim_deliveries")
+        return await self._write("claim_deliveries", lambda ctx: claim(ctx, most))
 
     async def deliver(self, posting: Posting) -> None:
         """Make a leased attempt and store its result."""
         written, wait = await self._written(posting), None
         if written.task is not None:
-            wait = await self.market.store.write(
-                lambda tx: wait_to_push(context_of(self.market, tx), written), "count_push"
-            )
+            wait = await self._write("count_push", lambda ctx: wait_to_push(ctx, written))
         attempted = None if wait else await post(self.market.world, self.market.config, written)
-        self.heard(attempted)
-        await self.market.store.write(
-            lambda tx: finish(context_of(self.market, tx), written, attempted, wait), "finish_delivery"
-        )
+        self.on_attempt(attempted)
+        await self._write("finish_delivery", lambda ctx: finish(ctx, written, attempted, wait))
+
+    async def _write(self, name: str, work: Callable[[TxContext], T]) -> T:
+        return await self.market.store.write(lambda tx: work(context_of(self.market, tx)), name)
 
     async def _written(self, posting: Posting) -> Posting:
         """Fill in the body: a task is rendered from its job's state at the time of sending."""
@@ -95,47 +97,36 @@ class Sender:
             return posting
         record, shows = await self.market.store.read(lambda tx: task_to_push(context_of(self.market, tx), posting))
         task = replace(posting.task, shows=shows)
-        holds_order, holds_output = task.sent is not None, task.sent == shows
         body = self.pushes(
-            record, posting.agent_id, task.form, with_order=not holds_order, with_output=not holds_output
+            record, posting.agent_id, task.form, with_order=task.sent is None, with_output=task.sent != shows
         )
         return replace(posting, body=body, task=task)
 
     async def _turn(self) -> None:
-        try:
-            await self.fan_out()
-            more = True
-            while more:
-                claimed = await self.claim()
-                for one in claimed.postings:
-                    flight = asyncio.create_task(self._attempt(one), name=one.delivery_id)
-                    self.flying.add(flight)
-                    flight.add_done_callback(self._landed)
-                more = claimed.more
-        except StorageError as error:
-            log.warning("sender", error=str(error))
-        except Exception:
-            log.exception("sender")
+        await self.fan_out()
+        more = True
+        while more:
+            claimed = await self.claim()
+            for one in claimed.postings:
+                # If the result cannot be stored, the attempt is repeated.
+                flight = asyncio.create_task(self._attempt(one), name=one.delivery_id)
+                self.in_flight.add(flight)
+                flight.add_done_callback(self._ended)
+            more = claimed.more
 
     async def _attempt(self, posting: Posting) -> None:
-        """Deliver and log a failure; if its result cannot be stored, the attempt is repeated."""
-        try:
-            await self.deliver(posting)
-        except StorageError as error:
-            log.warning("delivery", delivery_id=posting.delivery_id, error=str(error))
-        except Exception:
-            log.exception("delivery", delivery_id=posting.delivery_id)
+        await attempt(log, "delivery", lambda: self.deliver(posting), delivery_id=posting.delivery_id)
 
-    def _landed(self, flight: asyncio.Task[None]) -> None:
-        self.flying.discard(flight)
+    def _ended(self, flight: asyncio.Task[None]) -> None:
+        self.in_flight.discard(flight)
         self.woken.set()
 
     def _wake(self, _: frozenset[str]) -> None:
         self.woken.set()
 
     async def _drain(self) -> None:
-        if self.flying:
-            _, late = await asyncio.wait(self.flying, timeout=GRACE_SECONDS)
+        if self.in_flight:
+            _, late = await asyncio.wait(self.in_flight, timeout=GRACE_SECONDS)
             for flight in late:
                 flight.cancel()
 

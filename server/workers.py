@@ -3,19 +3,22 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
 
 import structlog
+from structlog.typing import FilteringBoundLogger as BoundLogger
 
-from storage.account_deletion import due_departures
+from storage.accounts import due_departures
 from storage.agent_search import ANY_UNINDEXED
-from storage.alerts import ANY_MATCH
+from storage.bounties import ANY_MATCH
 from storage.disputes import deserted_cases
 from storage.listing_search import stale_listings_counted
-from storage.listing_search_tokens import TOKENS_VERSION
 from storage.purchases import due_purchases
+from storage.query import Query
 from storage.reputation import ANY_UNMARKED
+from storage.search_tokens import TOKENS_VERSION
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
 from tools.account.deletion import START, Place, close_batch, look_again
@@ -23,9 +26,8 @@ from tools.agents.logic import index_waiting
 from tools.bounties.alerts import tell_of_bounties
 from tools.bounties.logic import expire_due_bounties
 from tools.chain.transfer_verification import ChainDown
-from tools.engine.arguments import NoArguments
-from tools.engine.batch import Place as Due
-from tools.engine.context import Caller, CallRequest, Surface, TxContext
+from tools.engine.caller import Caller, CallRequest, Surface
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.dispatch import Market
 from tools.engine.last_seen import write_touches
 from tools.engine.ports import Chain
@@ -42,7 +44,9 @@ from tools.operator.retention import forget_old
 from tools.purchases.workflow import follow_up
 
 log = structlog.get_logger("emporion.workers")
-Batches = Callable[[TxContext, Due], tuple[int, Due | None]]
+T = TypeVar("T")
+P = TypeVar("P")
+BEGINNING = (EPOCH, "")
 SYSTEM_CALLER = Caller(None, None, None, (), CallRequest(Surface.REST, "worker", "req_worker"))
 PROBE_SECONDS, SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 5.0, 1.0, 300.0
 PATIENCE_SECONDS = 3.0
@@ -55,7 +59,7 @@ class PeriodicJob:
 
     run: Callable[[], Awaitable[object]]
     every_seconds: float
-    apart: bool = False  # it calls external services, which may be slow; deadlines do not wait for it
+    external: bool = False  # it calls external services, which may be slow; deadlines do not wait for it
     next_at: float = 0.0
     failed: bool = False  # at the last run
 
@@ -74,7 +78,7 @@ class Workers:
             PeriodicJob(self.fire_schedules, SWEEP_SECONDS),
             PeriodicJob(self.write_touches, 10.0),
             PeriodicJob(self.write_searches, 10.0),
-            PeriodicJob(self.follow_up_purchases, SWEEP_SECONDS, apart=True),
+            PeriodicJob(self.follow_up_purchases, SWEEP_SECONDS, external=True),
             PeriodicJob(self.close_deleted_accounts, SWEEP_SECONDS),
             PeriodicJob(self.index_agents, SWEEP_SECONDS),
             PeriodicJob(self.index_listings, SWEEP_SECONDS),
@@ -91,39 +95,29 @@ class Workers:
 
     async def run_due(self) -> None:
         """Run the due steps that call no external services."""
-        await self._round(apart=False)
-        self.market.health.rounds += 1
-        self.market.health.round_ended = self.market.world.clock.monotonic()
+        await self._round(external=False)
+        self.market.services.health.rounds += 1
+        self.market.services.health.round_ended = self.market.world.clock.monotonic()
 
     async def run_due_external(self) -> None:
         """Run the due steps that call external services."""
-        await self._round(apart=True)
+        await self._round(external=True)
 
     async def _again_and_again(self, turn: Callable[[], Awaitable[None]]) -> None:
         while True:
             await turn()
             await asyncio.sleep(min(step.every_seconds for step in self.steps) / 4)
 
-    async def _round(self, *, apart: bool) -> None:
+    async def _round(self, *, external: bool) -> None:
         now = self.market.world.clock.monotonic()
         for step in self.steps:
-            if step.apart is apart and now >= step.next_at:
-                step.next_at = now + step.every_seconds
-                await self._attempt(step)
-
-    async def _attempt(self, step: PeriodicJob) -> None:
-        step.failed = True
-        try:
-            await step.run()
-            step.failed = False
-        except StorageError as error:
-            log.warning("step", step=step.run.__name__, error=str(error))
-        except Exception:
-            log.exception("step", step=step.run.__name__)
+            if step.external is external and now >= step.next_at:
+                step.next_at, step.failed = now + step.every_seconds, True
+                step.failed = not await attempt(log, "step", step.run, step=step.run.__name__)
 
     async def check_health(self) -> None:
         """Check the database, the chains and the other steps; /health shows the results."""
-        pulse, market = self.market.health, self.market
+        pulse, market = self.market.services.health, self.market
         pulse.database = await self._database_answers()
         pulse.workers = market.store.alive and not any(
             step.failed for step in self.steps if step.run != self.check_health
@@ -135,135 +129,105 @@ class Workers:
 
     async def sweep(self) -> int:
         """Apply every transition of a job that is due by the clock."""
-        moved = 0
-        for move in CLOCK_MOVES:
-            after: str | None = ""
-            while after is not None:
-                count, after = await self._sweep_batch(move, after)
-                moved += count
-        return moved
+        moves = [(f"sweep_{move.action}", partial(_expire, move)) for move in CLOCK_MOVES]
+        return sum([await self._in_batches(name, work, "") for name, work in moves])
 
     async def expire_bounties(self) -> int:
         """Expire the bounties whose deadline has passed."""
-        return await self._in_batches(expire_due_bounties, "expire_bounties")
+        return await self._in_batches("expire_bounties", expire_due_bounties, BEGINNING)
 
     async def resolve_disputes(self) -> int:
         """Advance the panels whose deadline has passed or whose evaluator has left."""
-        moved, after = 0, ""
-        while True:
-            count, rest = await self.market.store.write(
-                lambda tx: judge_due_cases(context_of(self.market, tx), after),  # noqa: B023
-                "judge",
-            )
-            moved += count
-            if rest is None:
-                break
-            after = rest
+        moved = await self._in_batches("judge", judge_due_cases, "")
         for job_id in await self.market.store.read(lambda tx: tx.all(deserted_cases, limit=DESERTED)):
-            moved += await self._judge_one(job_id)
+            moved += await self._write("judge", partial(load_and_resolve, job_id=job_id)) is not None
         return moved
 
     async def close_deleted_accounts(self) -> None:
         """Close the open jobs, listings and bounties of deleted agents; it continues after a crash."""
-        market = self.market
-        now = market.world.clock.now()
-        for agent_id in await market.store.read(lambda tx: tx.all(due_departures, now=now, limit=DEPARTURES)):
+        now = self.market.world.clock.now()
+        for agent_id in await self.market.store.read(lambda tx: tx.all(due_departures, now=now, limit=DEPARTURES)):
             place: Place | None = START
             while place is not None:
-                place = await self._close_batch(agent_id, place)
-            await self._look_again(agent_id)
+                place = await self._write("wind_down", partial(close_batch, agent_id=agent_id, place=place))
+            await self._write("wind_down", partial(look_again, agent_id=agent_id))
 
     async def index_agents(self) -> None:
-        """Index agents that registered before agent search existed, in bounded batches.
-
-        The batches are bounded, here and below, because other steps wait.
-        """
-        waiting = await self.market.store.read(lambda tx: tx.one(ANY_UNINDEXED) is not None)
-        for _ in range(INDEX_BATCHES if waiting else 0):
-            if not await self.market.store.write(index_waiting, "index_agents"):
-                break
+        """Index agents that registered before agent search existed."""
+        await self._some_batches("index_agents", ANY_UNINDEXED, lambda ctx: index_waiting(ctx.tx))
 
     async def index_listings(self) -> None:
-        """Index listings again whose search tokens are of an older version, in bounded batches."""
-        waiting = await self.market.store.read(lambda tx: tx.one(stale_listings_counted, version=TOKENS_VERSION))
-        for _ in range(INDEX_BATCHES if waiting else 0):
-            if not await self.market.store.write(index_stale, "index_listings"):
-                break
+        """Index listings again whose search tokens are of an older version."""
+        stale, version = stale_listings_counted, TOKENS_VERSION
+        await self._some_batches("index_listings", stale, lambda ctx: index_stale(ctx.tx), version=version)
 
     async def tell_of_bounties(self) -> None:
-        """Notify agents of new bounties that match their profile, in bounded batches."""
-        waiting = await self.market.store.read(lambda tx: tx.one(ANY_MATCH) is not None)
-        for _ in range(MATCH_BATCHES if waiting else 0):
-            work = lambda tx: tell_of_bounties(context_of(self.market, tx))  # noqa: E731 - reads as what it is
-            if not await self.market.store.write(work, "tell_of_bounties"):
-                break
+        """Notify agents of new bounties that match their profile."""
+        await self._some_batches("tell_of_bounties", ANY_MATCH, tell_of_bounties, most=MATCH_BATCHES)
 
     async def recount_jobs(self) -> None:
-        """Count pending jobs in statistics, in bounded batches."""
-        waiting = await self.market.store.read(lambda tx: tx.one(ANY_UNMARKED) is not None)
-        for _ in range(INDEX_BATCHES if waiting else 0):
-            now = self.market.world.clock.now()
-            if not await self.market.store.write(lambda tx: count_waiting(tx, now), "mark_jobs"):  # noqa: B023
-                break
+        """Count pending jobs in statistics."""
+        await self._some_batches("mark_jobs", ANY_UNMARKED, lambda ctx: count_waiting(ctx.tx, ctx.now))
 
     async def send_reminders(self) -> int:
         """Send the reminders that are due: approaching deadlines and overdue work."""
-        return await self._in_batches(tell_due_notices, "tell")
+        return await self._in_batches("tell", tell_due_notices, BEGINNING)
 
     async def fire_schedules(self) -> int:
         """Fire the schedules that are due."""
-        return await self._in_batches(fire_due_schedules, "fire")
+        return await self._in_batches("fire", fire_due_schedules, BEGINNING)
 
     async def follow_up_purchases(self) -> int:
         """Follow up x402 purchases whose payment response was lost or whose client disconnected."""
         market = self.market
         now = market.world.clock.now()
         due = await market.store.read(lambda tx: tx.all(due_purchases, now=now, limit=PURCHASES))
-        place = market.read_ctx(NoArguments(), SYSTEM_CALLER)
-        looks = (follow_up(replace(place, env=Env(row.env)), row.id) for row in due)
+        now = market.world.clock.now()
+        looks = (follow_up(ReadContext(market.services, SYSTEM_CALLER, Env(row.env), now), row.id) for row in due)
         for fault in filter(None, await asyncio.gather(*looks, return_exceptions=True)):
             raise fault  # only after all other purchases were handled
         return len(due)
 
     async def write_touches(self) -> None:
-        taken = self.market.touches.drain()
+        taken = self.market.services.last_seen.drain()
         if taken:
             await self.market.store.write(lambda tx: write_touches(tx, taken), "touches")
 
     async def write_searches(self) -> None:
-        noted = self.market.searches.drain()
+        noted = self.market.services.searches.drain()
         if noted:
             await self.market.store.write(lambda tx: write_searches(tx, noted), "searches")
 
     async def purge_old(self) -> None:
-        while await self.market.store.write(lambda tx: forget_old(context_of(self.market, tx)), "housekeeping"):
+        while await self._write("housekeeping", forget_old):
             pass
 
-    async def _judge_one(self, job_id: str) -> int:
-        work = lambda tx: load_and_resolve(context_of(self.market, tx), job_id)  # noqa: E731 - reads as what it is
-        return int(await self.market.store.write(work, "judge") is not None)
+    async def _write(self, name: str, work: Callable[[TxContext], T]) -> T:
+        return await self.market.store.write(lambda tx: work(context_of(self.market, tx)), name)
 
-    async def _sweep_batch(self, move: JobMove, after: str) -> tuple[int, str | None]:
-        return await self.market.store.write(
-            lambda tx: expire_due_jobs(context_of(self.market, tx), move, after), f"sweep_{move.action}"
-        )
-
-    async def _close_batch(self, agent_id: str, place: Place) -> Place | None:
-        return await self.market.store.write(
-            lambda tx: close_batch(context_of(self.market, tx), agent_id, place), "wind_down"
-        )
-
-    async def _look_again(self, agent_id: str) -> None:
-        await self.market.store.write(lambda tx: look_again(context_of(self.market, tx), agent_id), "wind_down")
-
-    async def _in_batches(self, step: Batches, name: str) -> int:
-        done, after = 0, (EPOCH, "")
+    async def _in_batches(self, name: str, work: Callable[[TxContext, P], tuple[int, P | None]], after: P) -> int:
+        """Do a work batch by batch, each from where the last ended; return how much was done."""
+        done, rest = 0, after
         while True:
-            count, rest = await self.market.store.write(lambda tx: step(context_of(self.market, tx), after), name)  # noqa: B023
+            count, place = await self._write(name, lambda ctx: work(ctx, rest))  # noqa: B023
             done += count
-            if rest is None:
+            if place is None:
                 return done
-            after = rest
+            rest = place
+
+    async def _some_batches(
+        self,
+        name: str,
+        waiting: Query[Any],
+        work: Callable[[TxContext], bool],
+        most: int = INDEX_BATCHES,
+        **given: object,
+    ) -> None:
+        """Do a limited number of batches, because other jobs wait; none if `waiting` finds nothing."""
+        if await self.market.store.read(lambda tx: tx.one(waiting, **given)):
+            for _ in range(most):
+                if not await self._write(name, work):
+                    break
 
     async def _database_answers(self) -> bool:
         with suppress(StorageError, TimeoutError):
@@ -282,7 +246,23 @@ class Workers:
         return "down"
 
 
+def _expire(move: JobMove, ctx: TxContext, after: str) -> tuple[int, str | None]:
+    return expire_due_jobs(ctx, move, after)
+
+
+async def attempt(log: BoundLogger, event: str, work: Callable[[], Awaitable[object]], **fields: str) -> bool:
+    """Do one step of a loop and log its failure; return True if it did not fail."""
+    try:
+        await work()
+    except StorageError as error:
+        log.warning(event, error=str(error), **fields)
+    except Exception:
+        log.exception(event, **fields)
+    else:
+        return True
+    return False
+
+
 def context_of(market: Market, tx: Tx) -> TxContext:
     """Return a context for work that no caller asked for."""
-    now: datetime = market.world.clock.now()
-    return TxContext(tx, market.world, market.config, SYSTEM_CALLER, Env.LIVE, now, market.operations)
+    return TxContext(tx, market.world, market.config, SYSTEM_CALLER, Env.LIVE, market.world.clock.now())

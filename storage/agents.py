@@ -1,33 +1,126 @@
-"""Queries of agents, their handles, keys and wallets."""
+"""Queries of agents: their handles, keys and wallets, all they ever held, and what relates them to others."""
 
-from sqlalchemy import bindparam, func, or_, select, update
+from typing import Any
 
-from storage.json_in import in_json_list
+from sqlalchemy import ColumnElement, Select, bindparam, exists, func, literal, or_, select, update
+
 from storage.query import Query
-from storage.tables import AgentRow, HandleRow, KeyRow
+from storage.statements import LIMIT, before_id, count, delete_where, in_json_list, matching, rows_among
+from storage.tables import AgentRow, FormerKeyRow, HandleRow, HeldDomainRow, HeldWalletRow, KeyRow, SettlementRow
 
-key_by_hash = Query(select(KeyRow).where(KeyRow.hash == bindparam("hash")))
-agent_by_handle = Query(select(AgentRow).where(AgentRow.handle == bindparam("handle")))
-agents_among = Query(select(AgentRow).where(in_json_list(AgentRow.id, "ids")))
-handles_held: Query[int] = Query(
-    select(func.count()).select_from(HandleRow.__table__).where(HandleRow.agent_id == bindparam("agent_id"))
-)
-agent_by_public_key = Query(select(AgentRow).where(AgentRow.public_key == bindparam("public_key")))
-touch_key = Query(
-    update(KeyRow.__table__)
-    .where(KeyRow.id == bindparam("id"), or_(KeyRow.last_used_at.is_(None), KeyRow.last_used_at < bindparam("before")))
-    .values(last_used_at=bindparam("at"))
-)
+agent_by_handle = Query(select(AgentRow).where(*matching(AgentRow.handle)))
+agent_by_public_key = Query(select(AgentRow).where(*matching(AgentRow.public_key)))
+agents_among = rows_among(AgentRow, AgentRow.id)
+handles_of: Query[Any] = Query(select(AgentRow.id, AgentRow.handle).where(in_json_list(AgentRow.id, "ids")))
+handles_held = count(HandleRow, *matching(HandleRow.agent_id))
 begin_live = Query(
     update(AgentRow.__table__)
-    .where(AgentRow.id == bindparam("id"), AgentRow.live_since.is_(None))
+    .where(*matching(AgentRow.id), AgentRow.live_since.is_(None))
     .values(live_since=bindparam("at"))
 )
+
+
+def _last_before(column: Any) -> ColumnElement[bool]:
+    return or_(column.is_(None), column < bindparam("before"))
+
+
 touch_agent = Query(
     update(AgentRow.__table__)
-    .where(
-        AgentRow.id == bindparam("id"),
-        or_(AgentRow.last_seen_at.is_(None), AgentRow.last_seen_at < bindparam("before")),
-    )
+    .where(*matching(AgentRow.id), _last_before(AgentRow.last_seen_at))
     .values(last_seen_at=bindparam("at"))
+)
+touch_key = Query(
+    update(KeyRow.__table__)
+    .where(*matching(KeyRow.id), _last_before(KeyRow.last_used_at))
+    .values(last_used_at=bindparam("at"))
+)
+SEEN_SINCE = "seen_since"
+
+
+def was_seen(agent_id: Any) -> ColumnElement[bool]:
+    """Return the condition that the agent made a call at or after the value bound as seen_since."""
+    since = bindparam(SEEN_SINCE, type_=AgentRow.last_seen_at.type)
+    return exists(select(AgentRow.id).where(AgentRow.id == agent_id, AgentRow.last_seen_at >= since))
+
+
+# API keys: an agent's keys, those that are usable, and those that can be deleted.
+
+_MINE = KeyRow.agent_id == bindparam("agent_id")
+_ACTIVE = KeyRow.status == literal("active")
+_PAGE = before_id(select(KeyRow).where(_MINE), KeyRow.id)
+key_by_hash = Query(select(KeyRow).where(*matching(KeyRow.hash)))
+keys_of: Query[KeyRow] = Query(_PAGE)
+test_keys_of: Query[KeyRow] = Query(_PAGE.where(KeyRow.env == literal("test")))
+usable_keys: Query[tuple[str, str]] = Query(
+    select(KeyRow.id, KeyRow.env).where(
+        _MINE, _ACTIVE, or_(KeyRow.expires_at.is_(None), KeyRow.expires_at > bindparam("now"))
+    )
+)
+active_hashes: Query[str] = Query(select(KeyRow.hash).where(_MINE, _ACTIVE))
+revoke_keys: Query[Any] = Query(
+    update(KeyRow.__table__).where(_MINE, _ACTIVE).values(status="revoked", version=KeyRow.version + 1)
+)
+_key = KeyRow.__table__.alias()
+_useless = (
+    select(_key.c.id)
+    .where(*matching(_key.c.agent_id, _key.c.env))
+    .where(or_(_key.c.status == literal("revoked"), _key.c.expires_at <= bindparam("now")))
+    .order_by(_key.c.id.desc())
+    .limit(100)
+    .offset(bindparam("kept"))
+)
+forget_useless = delete_where(KeyRow, KeyRow.id.in_(_useless))
+
+# Everything an agent ever held, by name: handles, former public keys, wallets, domains.
+
+
+def _held(row: Any, name: Any, what: Any) -> Select[Any]:
+    return select(what).where(row.agent_id == bindparam("agent_id")).order_by(name)
+
+
+def _page(row: Any, name: Any) -> Query[Any]:
+    """Build the query of whole rows after a name, at most `limit`."""
+    return Query(_held(row, name, row).where(name > bindparam("after")).limit(LIMIT))
+
+
+_OTHER = select(HeldWalletRow.address).where(HeldWalletRow.agent_id == bindparam("other_id"))
+wallets_both_held: Query[str] = Query(
+    _held(HeldWalletRow, HeldWalletRow.address, HeldWalletRow.address).where(HeldWalletRow.address.in_(_OTHER)).limit(1)
+)
+keys_ever_held: Query[str] = Query(_held(FormerKeyRow, FormerKeyRow.public_key, FormerKeyRow.public_key))
+wallets_ever_held: Query[str] = Query(_held(HeldWalletRow, HeldWalletRow.address, HeldWalletRow.address))
+handles_by_name: Query[HandleRow] = _page(HandleRow, HandleRow.handle)
+keys_by_name: Query[FormerKeyRow] = _page(FormerKeyRow, FormerKeyRow.public_key)
+domains_by_name: Query[HeldDomainRow] = _page(HeldDomainRow, HeldDomainRow.domain)
+wallets_by_name: Query[HeldWalletRow] = _page(HeldWalletRow, HeldWalletRow.address)
+
+# Relations between agents before a time: wallets, domains, payers; and referrals.
+
+
+def _held_before(row: Any, name: Any) -> Query[Any]:
+    before = row.held_at < bindparam("until", type_=row.held_at.type)
+    return Query(select(row.agent_id, name).where(in_json_list(row.agent_id, "ids"), before))
+
+
+referrals_of: Query[Any] = Query(
+    select(AgentRow.id, AgentRow.referred_by, AgentRow.first_party).where(in_json_list(AgentRow.id, "ids"))
+)
+wallets_of_agents = _held_before(HeldWalletRow, HeldWalletRow.address)
+domains_of_agents = _held_before(HeldDomainRow, HeldDomainRow.domain)
+payers_of_agents: Query[Any] = Query(
+    select(SettlementRow.payee_agent_id, SettlementRow.payer_address, func.sum(SettlementRow.amount))
+    .where(
+        in_json_list(SettlementRow.payee_agent_id, "ids"),
+        SettlementRow.env == bindparam("env"),
+        SettlementRow.kind == literal("payment"),
+        SettlementRow.status == literal("settled"),
+        SettlementRow.settled_at < bindparam("until", type_=SettlementRow.settled_at.type),
+    )
+    .group_by(SettlementRow.payee_agent_id, SettlementRow.payer_address)
+)
+operators_wallets: Query[str] = Query(
+    select(HeldWalletRow.address)
+    .join_from(HeldWalletRow.__table__, AgentRow.__table__, AgentRow.id == HeldWalletRow.agent_id)
+    .where(*matching(AgentRow.first_party))
+    .distinct()
 )

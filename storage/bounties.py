@@ -1,13 +1,23 @@
-"""Queries of bounties and proposals, and of sellers' listings that help to compare proposals."""
+"""Queries of bounties, proposals and bounty alerts, and of sellers' listings that help to compare proposals."""
 
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, bindparam, func, literal, or_, select, update
+from sqlalchemy import bindparam, func, literal, or_, select, update
 
-from storage.json_in import in_json_list
 from storage.query import Query
-from storage.tables import BountyRow, DocumentRow, ListingRow, ProposalRow
+from storage.statements import (
+    LIMIT,
+    count,
+    delete_where,
+    due_rows,
+    in_json_list,
+    matching,
+    newest_rows,
+    rows_among,
+    rows_at,
+)
+from storage.tables import AgentRow, BountyAlertRow, BountyMatchRow, BountyRow, DocumentRow, ListingRow, ProposalRow
 
 MAX_EXAMPLE = 8_192  # characters of an example that is checked against a bounty's schema
 EXAMPLES_EACH = 3
@@ -16,50 +26,16 @@ OPEN_NOW = (  # by the clock, because the sweep of expired bounties may not have
     BountyRow.status == literal("open"),
     BountyRow.expires_at > bindparam("now"),
 )
-bounties_among = Query(select(BountyRow).where(in_json_list(BountyRow.id, "ids")))
-documents_among = Query(select(DocumentRow).where(in_json_list(DocumentRow.hash, "ids")))
-bounties_of_buyer = Query(
-    select(BountyRow)
-    .where(
-        BountyRow.buyer_id == bindparam("buyer_id"),
-        BountyRow.env == bindparam("env"),
-        BountyRow.id < bindparam("before"),
-    )
-    .order_by(BountyRow.id.desc())
-    .limit(bindparam("limit"))
-)
-open_bounties_of: Query[int] = Query(
-    select(func.count())
-    .select_from(BountyRow.__table__)
-    .where(
-        BountyRow.buyer_id == bindparam("buyer_id"),
-        BountyRow.env == bindparam("env"),
-        *OPEN_NOW,
-    )
-)
-due_bounties = Query(
-    select(BountyRow)
-    .where(
-        BountyRow.status == literal("open"),
-        BountyRow.expires_at >= bindparam("since"),
-        BountyRow.expires_at <= bindparam("until"),
-        or_(BountyRow.expires_at > bindparam("since"), BountyRow.id > bindparam("after")),
-    )
-    .order_by(BountyRow.expires_at, BountyRow.id)
-    .limit(bindparam("limit"))
-    .with_for_update(skip_locked=True)
-)
+_BUYERS = matching(BountyRow.buyer_id, BountyRow.env)
+bounties_among = rows_among(BountyRow, BountyRow.id)
+documents_among = rows_among(DocumentRow, DocumentRow.hash)
+bounties_of_buyer: Query[BountyRow] = newest_rows(BountyRow, *_BUYERS)
+open_bounties_of = count(BountyRow, *_BUYERS, *OPEN_NOW)
+due_bounties: Query[BountyRow] = due_rows(BountyRow, BountyRow.expires_at, BountyRow.status == literal("open"))
 
-proposal_of = Query(
-    select(ProposalRow)
-    .where(ProposalRow.bounty_id == bindparam("bounty_id"), ProposalRow.seller_id == bindparam("seller_id"))
-    .with_for_update()
-)
-own_proposal = Query(
-    select(ProposalRow).where(
-        ProposalRow.bounty_id == bindparam("bounty_id"), ProposalRow.seller_id == bindparam("seller_id")
-    )
-)
+_own_proposal = select(ProposalRow).where(*matching(ProposalRow.bounty_id, ProposalRow.seller_id))
+own_proposal = Query(_own_proposal)
+proposal_of = Query(_own_proposal.with_for_update())
 reject_pending = Query(
     update(ProposalRow.__table__)
     .where(ProposalRow.bounty_id == bindparam("_bounty_id"), ProposalRow.status == literal("pending"))
@@ -69,12 +45,12 @@ reject_pending = Query(
 proposals_by_price = Query(
     select(ProposalRow)
     .where(
-        ProposalRow.bounty_id == bindparam("bounty_id"),
+        *matching(ProposalRow.bounty_id),
         ProposalRow.price >= bindparam("price"),
         or_(ProposalRow.price > bindparam("price"), ProposalRow.id > bindparam("after")),
     )
     .order_by(ProposalRow.price, ProposalRow.id)
-    .limit(bindparam("limit"))
+    .limit(LIMIT)
 )
 awaiting_decision: Query[Any] = Query(
     select(
@@ -88,14 +64,9 @@ awaiting_decision: Query[Any] = Query(
         ProposalRow.created_at,
     )
     .select_from(ProposalRow.__table__.join(BountyRow.__table__, BountyRow.id == ProposalRow.bounty_id))
-    .where(
-        ProposalRow.buyer_id == bindparam("buyer_id"),
-        ProposalRow.env == bindparam("env"),
-        ProposalRow.status == literal("pending"),
-        *OPEN_NOW,
-    )
+    .where(*matching(ProposalRow.buyer_id, ProposalRow.env), ProposalRow.status == literal("pending"), *OPEN_NOW)
     .order_by(ProposalRow.id)
-    .limit(bindparam("limit"))
+    .limit(LIMIT)
 )
 
 
@@ -105,7 +76,7 @@ def bounties_at(env: str) -> Query[BountyRow]:
 
     Bounties that another unit of work has locked are skipped.
     """
-    return Query(_undecided(BountyRow, BountyRow.buyer_id, env, "open").with_for_update(skip_locked=True))
+    return Query(rows_at(BountyRow, BountyRow.buyer_id, env, "open").with_for_update(skip_locked=True))
 
 
 @cache
@@ -114,21 +85,12 @@ def proposals_at(env: str) -> Query[ProposalRow]:
 
     They are not locked, because their bounties are, one by one.
     """
-    return Query(_undecided(ProposalRow, ProposalRow.seller_id, env, "pending"))
-
-
-def _undecided(row: Any, owner: Any, env: str, status: str) -> Select[Any]:
-    mine = (owner == bindparam("agent_id"), row.env == literal(env), row.status == literal(status))
-    return select(row).where(*mine, row.id > bindparam("after")).order_by(row.id).limit(bindparam("limit"))
+    return Query(rows_at(ProposalRow, ProposalRow.seller_id, env, "pending"))
 
 
 # Active listings of sellers: their output schemas and examples.
 
-_on_sale = (
-    in_json_list(ListingRow.seller_id, "ids"),
-    ListingRow.env == bindparam("env"),
-    ListingRow.status == literal("active"),
-)
+_on_sale = in_json_list(ListingRow.seller_id, "ids"), *matching(ListingRow.env), ListingRow.status == literal("active")
 sellers_of_schema: Query[str] = Query(
     select(ListingRow.seller_id).where(*_on_sale, ListingRow.output_schema == bindparam("schema")).distinct()
 )
@@ -144,3 +106,19 @@ _shown = (
 examples_of_sellers: Query[Any] = Query(
     select(_shown.c.seller_id, _shown.c.example_output).where(_shown.c.place <= EXAMPLES_EACH)
 )
+
+# Alerts: the bounties to announce, and the agents to notify.
+
+ANY_MATCH: Query[str] = Query(select(BountyMatchRow.bounty_id).limit(1))
+next_match = Query(select(BountyMatchRow).order_by(BountyMatchRow.bounty_id).limit(1).with_for_update(skip_locked=True))
+matched = delete_where(BountyMatchRow, *matching(BountyMatchRow.bounty_id))
+_ALERTED = *matching(BountyAlertRow.env), BountyAlertRow.enabled, BountyAlertRow.agent_id > bindparam("after")
+alerted_agents = Query(  # ordered by id, so that two processes lock the rows in the same order
+    select(BountyAlertRow).where(*_ALERTED).order_by(BountyAlertRow.agent_id).limit(LIMIT).with_for_update()
+)
+active_among_alerted = Query(
+    select(AgentRow)
+    .join_from(AgentRow.__table__, BountyAlertRow.__table__, BountyAlertRow.agent_id == AgentRow.id)
+    .where(*_ALERTED, BountyAlertRow.agent_id <= bindparam("until"), AgentRow.status == literal("active"))
+)
+bounties_before = count(BountyRow, *_BUYERS, BountyRow.id >= bindparam("since"), BountyRow.id < bindparam("before"))

@@ -1,14 +1,21 @@
-"""Search among the open bounties of one environment, newest first (storage.recency_index)."""
+"""Search among the open bounties of one environment, newest first (storage.search_index)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import orjson
-
-from storage.listing_search_tokens import ENVIRONMENTS, MAX_PRICE, Conjunction, filter_token, price_tokens, up_to
-from storage.recency_index import FoundNewest, RecencyIndex
+from storage.search_index import Found, RecencyIndex, all_or_any
+from storage.search_tokens import (
+    ENVIRONMENTS,
+    MAX_PRICE,
+    Conjunction,
+    Search,
+    filter_token,
+    groups_of,
+    price_tokens,
+    up_to,
+)
 from storage.tables.bounties import BountyRow
-from storage.tables.search_indexes import BountySearchRow
+from storage.tables.search import BountySearchRow
 from storage.transaction import Tx
 from storage.vocabulary import BountyStatus
 
@@ -17,29 +24,18 @@ BOUNTIES = RecencyIndex(BountySearchRow, "bounty_id", FTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BountySearch:
+class BountySearch(Search):
     """A search among the open bounties of one environment. Budgets in USDC minor units."""
 
     env: str
-    terms: tuple[str, ...] = ()  # as returned by tools.kernel.search_terms.query_terms
-    any_terms: bool = False  # one term is enough; otherwise all are required
     category: str | None = None
     tag: str | None = None
     min_budget: int = 0
     first_party: bool | None = None
-    after: int = -1  # key of the last hit of the previous page
-    limit: int = 20
 
 
-def find_bounties(tx: Tx, search: BountySearch) -> FoundNewest:
-    """Return one page of hits.
-
-    If no bounty has all the terms, the first page and the following ones accept any of them.
-    """
-    found = _page(tx, search)
-    if found.hits or search.after >= 0 or search.any_terms or len(search.terms) < 2:
-        return found
-    return _page(tx, replace(search, any_terms=True))
+def find_bounties(tx: Tx, search: BountySearch) -> Found:
+    return all_or_any(_page, tx, search)
 
 
 def index_bounty(tx: Tx, bounty: BountyRow, terms: Sequence[str]) -> None:
@@ -55,8 +51,8 @@ def bounty_tokens(bounty: BountyRow, terms: Sequence[str]) -> str:
     kinds = [
         "a",
         filter_token("c", bounty.category),
-        _first_party(bounty.first_party),
-        *(filter_token("t", tag) for tag in orjson.loads(bounty.tags)),
+        filter_token("o", bounty.first_party),
+        *(filter_token("t", tag) for tag in bounty.tags),
         *("w" + term for term in terms),
         *price_tokens(_below_most(bounty.budget_max)),
     ]
@@ -64,20 +60,10 @@ def bounty_tokens(bounty: BountyRow, terms: Sequence[str]) -> str:
 
 
 def conjunction(search: BountySearch) -> Conjunction:
-    """Return groups of tokens; a found bounty has at least one token of each group.
-
-    Without terms and filters the only group is the token that every bounty of the environment has.
-    """
-    words = tuple("w" + term for term in search.terms)
-    groups: list[tuple[str, ...]] = [words] if search.any_terms else [(word,) for word in words]
-    filters = (("t", search.tag), ("c", search.category))
-    groups += [(filter_token(kind, value),) for kind, value in filters if value is not None]
-    if search.first_party is not None:
-        groups.append((_first_party(search.first_party),))
-    if search.min_budget > 0:
-        groups.append(up_to(_below_most(search.min_budget)))
-    env = ENVIRONMENTS[search.env]
-    return tuple(tuple(env + kind for kind in group) for group in groups if group) or ((env + "a",),)
+    """Return groups of tokens; a found bounty has at least one token of each group."""
+    filters = [("t", search.tag), ("c", search.category), ("o", search.first_party)]
+    bounds = [up_to(_below_most(search.min_budget))] if search.min_budget > 0 else []
+    return groups_of(search, filters, bounds, ENVIRONMENTS[search.env])
 
 
 def _below_most(budget: int) -> int:
@@ -88,9 +74,5 @@ def _below_most(budget: int) -> int:
     return MAX_PRICE - min(budget, MAX_PRICE)
 
 
-def _first_party(run_by_operator: bool) -> str:
-    return f"o{int(run_by_operator)}"
-
-
-def _page(tx: Tx, search: BountySearch) -> FoundNewest:
-    return BOUNTIES.page(tx, conjunction(search), search.after, search.limit, any_terms=search.any_terms)
+def _page(tx: Tx, search: BountySearch) -> Found:
+    return BOUNTIES.page(tx, conjunction(search), search)

@@ -1,15 +1,11 @@
-"""The interface between a store and SQLite or PostgreSQL, and the counts of what a store did."""
+"""The interface between a store and SQLite or PostgreSQL."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Literal
 
 from sqlalchemy.engine import Dialect, Engine
 
 from storage.transaction import Cursor, Tx
-
-Probe = Callable[[Literal["before", "after"], Sequence[str]], None]
 
 
 class Database(ABC):
@@ -74,20 +70,3 @@ class Database(ABC):
     def _keep(self, cursor: Cursor) -> Cursor:
         self.cursors.append(cursor)
         return cursor
-
-
-class Counters:
-    """Counts of what the store did since it was opened, for /health, tests and benchmarks."""
-
-    def __init__(self) -> None:
-        self.commits = 0
-        self.units = 0
-        self.looks = 0
-        self.scans = 0
-        self.longest_unit_seconds = 0.0
-        self.longest_unit = ""
-
-    def unit_took(self, name: str, seconds: float) -> None:
-        self.units += 1
-        if seconds > self.longest_unit_seconds:
-            self.longest_unit_seconds, self.longest_unit = seconds, name

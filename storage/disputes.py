@@ -3,11 +3,21 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, exists, func, literal, not_, or_, select
+from sqlalchemy import and_, bindparam, exists, func, literal, not_, or_, select
 
-from storage.byte_length import octets
-from storage.json_in import in_json_list
 from storage.query import Query
+from storage.statements import (
+    LIMIT,
+    after_id,
+    before_id,
+    count,
+    in_json_list,
+    matching,
+    newest_ids,
+    newest_of,
+    octets,
+    rows_among,
+)
 from storage.tables import (
     AgentRow,
     DisputeRow,
@@ -20,19 +30,22 @@ from storage.tables import (
     SettlementRow,
 )
 
-dispute_of_job = Query(select(DisputeRow).where(DisputeRow.job_id == bindparam("job_id")))
-disputes_of_jobs = Query(select(DisputeRow).where(in_json_list(DisputeRow.job_id, "job_ids")))
-seats_of_dispute = Query(
-    select(SeatRow).where(SeatRow.dispute_id == bindparam("dispute_id")).order_by(SeatRow.round, SeatRow.agent_id)
-)
-seats_of_disputes = Query(
-    select(SeatRow).where(in_json_list(SeatRow.dispute_id, "ids")).order_by(SeatRow.round, SeatRow.agent_id)
-)
-draws_of_dispute = Query(select(DrawRow).where(DrawRow.dispute_id == bindparam("dispute_id")).order_by(DrawRow.round))
-draws_of_disputes = Query(select(DrawRow).where(in_json_list(DrawRow.dispute_id, "ids")).order_by(DrawRow.round))
-dispute_ids: Query[str] = Query(
-    select(DisputeRow.id).where(DisputeRow.id > bindparam("after")).order_by(DisputeRow.id).limit(bindparam("limit"))
-)
+dispute_of_job = Query(select(DisputeRow).where(*matching(DisputeRow.job_id)))
+disputes_of_jobs = rows_among(DisputeRow, DisputeRow.job_id, "job_ids")
+_SEATS = select(SeatRow).order_by(SeatRow.round, SeatRow.agent_id)
+seats_of_dispute = Query(_SEATS.where(*matching(SeatRow.dispute_id)))
+seats_of_disputes = Query(_SEATS.where(in_json_list(SeatRow.dispute_id, "ids")))
+_DRAWS = select(DrawRow).order_by(DrawRow.round)
+draws_of_dispute = Query(_DRAWS.where(*matching(DrawRow.dispute_id)))
+draws_of_disputes = Query(_DRAWS.where(in_json_list(DrawRow.dispute_id, "ids")))
+dispute_ids: Query[str] = Query(after_id(select(DisputeRow.id), DisputeRow.id))
+
+
+# What a party said in the thread of its job.
+
+_SAID = matching(MessageRow.thread_id, MessageRow.sender_id)
+_STATEMENTS = select(MessageRow.id, octets(MessageRow.body) + func.coalesce(octets(MessageRow.data), 0)).where(*_SAID)
+_UP_TO_END = MessageRow.number <= bindparam("ends")
 
 
 @cache
@@ -42,32 +55,18 @@ def statements(newest: bool) -> Query[Any]:
     Only messages up to the number `ends`.
     """
     order = MessageRow.number.desc() if newest else MessageRow.number
-    return Query(_statements(MessageRow.number <= bindparam("ends")).order_by(order).limit(bindparam("limit")))
-
-
-def _statements(*more: Any) -> Any:
-    size = octets(MessageRow.body) + func.coalesce(octets(MessageRow.data), 0)
-    mine = MessageRow.thread_id == bindparam("thread_id"), MessageRow.sender_id == bindparam("sender_id")
-    return select(MessageRow.id, size).where(*mine, *more)
+    return Query(_STATEMENTS.where(_UP_TO_END).order_by(order).limit(LIMIT))
 
 
 first_statement: Query[Any] = Query(
-    _statements(MessageRow.number >= bindparam("begins"), MessageRow.number <= bindparam("ends"))
-    .order_by(MessageRow.number)
-    .limit(1)
+    _STATEMENTS.where(MessageRow.number >= bindparam("begins"), _UP_TO_END).order_by(MessageRow.number).limit(1)
 )
-statements_counted: Query[int] = Query(
-    select(func.count())
-    .select_from(MessageRow.__table__)
-    .where(
-        MessageRow.thread_id == bindparam("thread_id"),
-        MessageRow.sender_id == bindparam("sender_id"),
-        MessageRow.number <= bindparam("ends"),
-    )
-)
+statements_counted = count(MessageRow, *_SAID, _UP_TO_END)
 evidence: Query[MessageRow] = Query(
     select(MessageRow).where(in_json_list(MessageRow.id, "ids")).order_by(MessageRow.number)
 )
+
+# Evaluators that may be drawn.
 
 
 def _may_sit(paid_before: bool) -> tuple[Any, ...]:
@@ -149,17 +148,15 @@ def may_sit(paid_before: bool) -> Query[str]:
     return Query(select(AgentRow.id).where(*_may_sit(paid_before), AgentRow.id == bindparam("agent_id")))
 
 
-due_cases = Query(
-    select(JobRow)
-    .join_from(DisputeRow.__table__, JobRow.__table__, JobRow.id == DisputeRow.job_id)
-    .where(
-        DisputeRow.status == literal("panel"),
-        DisputeRow.verdict_by <= bindparam("until"),
-        DisputeRow.id > bindparam("after"),
-    )
-    .order_by(DisputeRow.id)
-    .limit(bindparam("limit"))
-    .with_for_update(skip_locked=True, of=JobRow.__table__)
+# Due cases, and the work and the record of an evaluator.
+
+due_cases: Query[JobRow] = Query(
+    after_id(
+        select(JobRow)
+        .join_from(DisputeRow.__table__, JobRow.__table__, JobRow.id == DisputeRow.job_id)
+        .where(DisputeRow.status == literal("panel"), DisputeRow.verdict_by <= bindparam("until")),
+        DisputeRow.id,
+    ).with_for_update(skip_locked=True, of=JobRow.__table__)
 )
 deserted_cases: Query[str] = Query(
     select(DisputeRow.job_id)
@@ -167,20 +164,19 @@ deserted_cases: Query[str] = Query(
     .join(DisputeRow.__table__, DisputeRow.id == SeatRow.dispute_id)
     .where(SeatRow.status == literal("pending"), AgentRow.status != literal("active"))
     .distinct()
-    .limit(bindparam("limit"))
+    .limit(LIMIT)
 )
 awaiting_verdict: Query[Any] = Query(
     select(DisputeRow.id, DisputeRow.title, DisputeRow.category, JobRow.price, SeatRow.round, SeatRow.deadline_at)
     .join_from(SeatRow.__table__, DisputeRow.__table__, DisputeRow.id == SeatRow.dispute_id)
     .join(JobRow.__table__, JobRow.id == DisputeRow.job_id)
     .where(
-        SeatRow.agent_id == bindparam("agent_id"),
-        SeatRow.env == bindparam("env"),
+        *matching(SeatRow.agent_id, SeatRow.env),
         SeatRow.status == literal("pending"),
         SeatRow.deadline_at > bindparam("now", type_=SeatRow.deadline_at.type),
     )
     .order_by(SeatRow.deadline_at, DisputeRow.id)
-    .limit(bindparam("limit"))
+    .limit(LIMIT)
 )
 
 record_of_seats: Query[Any] = Query(
@@ -193,7 +189,7 @@ record_of_seats: Query[Any] = Query(
         func.count().label("seats"),
     )
     .join_from(SeatRow.__table__, DisputeRow.__table__, DisputeRow.id == SeatRow.dispute_id)
-    .where(SeatRow.agent_id == bindparam("agent_id"), SeatRow.env == bindparam("env"))
+    .where(*matching(SeatRow.agent_id, SeatRow.env))
     .group_by(SeatRow.status, "late", SeatRow.outcome, "decided", "closed")
 )
 
@@ -204,37 +200,14 @@ def disputes_of(role: str, filtered: bool) -> Query[DisputeRow]:
 
     `role` is evaluator, party or both.
     """
-    pages = {
-        "party": [_as_party(DisputeRow.buyer_id, filtered), _as_party(DisputeRow.seller_id, filtered)],
-        "evaluator": [_as_evaluator(filtered)],
-    }
-    found = or_(
-        *(
-            DisputeRow.id.in_(select(page.subquery().c.id))
-            for name in ("party", "evaluator")
-            if role in (name, "both")
-            for page in pages[name]
-        )
-    )
-    return Query(select(DisputeRow).where(found).order_by(DisputeRow.id.desc()).limit(bindparam("limit")))
-
-
-def _as_party(column: Any, filtered: bool) -> Select[Any]:
-    mine = column == bindparam("agent_id"), DisputeRow.env == bindparam("env"), DisputeRow.id < bindparam("before")
-    more = [DisputeRow.status == bindparam("status")] if filtered else []
-    return select(DisputeRow.id).where(*mine, *more).order_by(DisputeRow.id.desc()).limit(bindparam("limit"))
-
-
-def _as_evaluator(filtered: bool) -> Select[Any]:
-    found = (
+    chosen = matching(DisputeRow.status) if filtered else ()
+    judged = (
         select(DisputeRow.id)
         .join_from(SeatRow.__table__, DisputeRow.__table__, DisputeRow.id == SeatRow.dispute_id)
-        .where(
-            SeatRow.agent_id == bindparam("agent_id"),
-            SeatRow.env == bindparam("env"),
-            SeatRow.dispute_id < bindparam("before"),
-        )
+        .where(*matching(SeatRow.agent_id, SeatRow.env), *chosen)
     )
-    if filtered:
-        found = found.where(DisputeRow.status == bindparam("status"))
-    return found.order_by(SeatRow.dispute_id.desc()).limit(bindparam("limit"))
+    pages = {
+        "party": [newest_ids(DisputeRow, side, *chosen) for side in (DisputeRow.buyer_id, DisputeRow.seller_id)],
+        "evaluator": [before_id(judged, SeatRow.dispute_id)],
+    }
+    return newest_of(DisputeRow, [page for name in pages if role in (name, "both") for page in pages[name]])

@@ -1,49 +1,31 @@
-"""Queries of listings."""
+"""Queries of listings, of their terms before a change, and of the rows that their figures are computed from."""
 
 from functools import cache
+from typing import Any
 
-from sqlalchemy import bindparam, delete, func, literal, or_, select
+from sqlalchemy import bindparam, delete, literal, select
 
-from storage.json_in import in_json_list
 from storage.query import Query
-from storage.tables import JobRow, ListingRow, ListingTermsRow
+from storage.statements import count, in_json_list, is_one_of, matching, newest_rows
+from storage.tables import JobResultRow, JobRow, ListingRow, ListingTermsRow, ReviewRow, SettlementRow
 
-kept_listings_of = Query(
-    select(func.count())
-    .select_from(ListingRow.__table__)
-    .where(
-        ListingRow.seller_id == bindparam("seller_id"),
-        ListingRow.env == bindparam("env"),
-        or_(ListingRow.status == literal("active"), ListingRow.status == literal("paused")),
-    )
-)
-active_listings_of = Query(
-    select(func.count())
-    .select_from(ListingRow.__table__)
-    .where(
-        ListingRow.seller_id == bindparam("seller_id"),
-        ListingRow.env == bindparam("env"),
-        ListingRow.status == literal("active"),
-    )
-)
-
+_OF_SELLER = matching(ListingRow.seller_id, ListingRow.env)
+kept_listings_of = count(ListingRow, *_OF_SELLER, is_one_of(ListingRow.status, ("active", "paused")))
+active_listings_of = count(ListingRow, *_OF_SELLER, ListingRow.status == literal("active"))
 unfinished_job_of: Query[str] = Query(
-    select(JobRow.id)
-    .where(JobRow.listing_id == bindparam("listing_id"), in_json_list(JobRow.status, "statuses"))
-    .limit(1)
+    select(JobRow.id).where(*matching(JobRow.listing_id), in_json_list(JobRow.status, "statuses")).limit(1)
 )
 promise_at = Query(
     select(ListingTermsRow)
     .where(
-        ListingTermsRow.listing_id == bindparam("listing_id"),
-        ListingTermsRow.until > bindparam("at", type_=ListingTermsRow.until.type),
+        *matching(ListingTermsRow.listing_id), ListingTermsRow.until > bindparam("at", type_=ListingTermsRow.until.type)
     )
     .order_by(ListingTermsRow.listing_version)
     .limit(1)
 )
 forget_promises: Query[str] = Query(
     delete(ListingTermsRow.__table__)
-    .where(ListingTermsRow.listing_id == bindparam("listing_id"))
+    .where(*matching(ListingTermsRow.listing_id))
     .returning(ListingTermsRow.__table__.c.promised)
 )
 
@@ -54,11 +36,38 @@ def listings_of_seller(filtered: bool) -> Query[ListingRow]:
 
     With `filtered`, only those of one status.
     """
-    conditions = [
-        ListingRow.seller_id == bindparam("seller_id"),
-        ListingRow.env == bindparam("env"),
-        ListingRow.id < bindparam("before"),
-    ]
-    if filtered:
-        conditions.append(ListingRow.status == bindparam("status"))
-    return Query(select(ListingRow).where(*conditions).order_by(ListingRow.id.desc()).limit(bindparam("limit")))
+    return newest_rows(ListingRow, *_OF_SELLER, *(matching(ListingRow.status) if filtered else ()))
+
+
+# Figures: the median turnaround, and the rows that all figures are computed from.
+
+turnaround_at = Query(
+    select(JobResultRow.seconds)
+    .where(*matching(JobResultRow.listing_id), JobResultRow.seconds.is_not(None))
+    .order_by(JobResultRow.seconds)
+    .offset(bindparam("place"))
+    .limit(1)
+)
+listing_ids: Query[str] = Query(select(ListingRow.id))
+closed_of_listing: Query[Any] = Query(
+    select(
+        JobRow.id, JobRow.env, JobRow.status, JobRow.closed_as, JobRow.outcome, JobRow.accepted_at, JobRow.delivered_at
+    ).where(*matching(JobRow.listing_id), is_one_of(JobRow.status, ("completed", "resolved", "cancelled")))
+)
+transfers_of_listing: Query[Any] = Query(
+    select(
+        SettlementRow.job_id,
+        SettlementRow.kind,
+        SettlementRow.status,
+        SettlementRow.amount,
+        SettlementRow.payer_address,
+    )
+    .select_from(JobRow.__table__.join(SettlementRow.__table__, SettlementRow.job_id == JobRow.id))
+    .where(*matching(JobRow.listing_id))
+    .order_by(SettlementRow.id)
+)
+ratings_of_listing: Query[Any] = Query(
+    select(ReviewRow.job_id, ReviewRow.rating).where(
+        *matching(ReviewRow.listing_id), ReviewRow.role == literal("buyer")
+    )
+)

@@ -5,29 +5,22 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, literal, literal_column, select, union_all
 
-from storage.json_in import in_json_list
 from storage.query import Query
 from storage.rows import as_row
+from storage.statements import LIMIT, matching, rows_among
 from storage.tables import JobEventRow, MessageRow, ThreadRow
 from storage.transaction import Tx
 from storage.vocabulary import ThreadKind
 
-_NONE: ColumnElement[int] = literal_column(
-    "0"
-)  # a constant, as in the partial index: with a parameter the database would not use the index
+# A constant, as in the partial index: with a parameter the database would not use the index.
+_NONE: ColumnElement[int] = literal_column("0")
 
-thread_of_pair = Query(select(ThreadRow).where(ThreadRow.pair == bindparam("pair")))
-messages_among = Query(select(MessageRow).where(in_json_list(MessageRow.id, "ids")))
-message_numbered = Query(
-    select(MessageRow).where(MessageRow.thread_id == bindparam("thread_id"), MessageRow.number == bindparam("number"))
-)
+thread_of_pair = Query(select(ThreadRow).where(*matching(ThreadRow.pair)))
+messages_among = rows_among(MessageRow, MessageRow.id)
+message_numbered = Query(select(MessageRow).where(*matching(MessageRow.thread_id, MessageRow.number)))
 stepped_since = Query(
     select(JobEventRow.id)
-    .where(
-        JobEventRow.job_id == bindparam("job_id"),
-        JobEventRow.actor_id == bindparam("actor_id"),
-        JobEventRow.created_at > bindparam("since"),
-    )
+    .where(*matching(JobEventRow.job_id, JobEventRow.actor_id), JobEventRow.created_at > bindparam("since"))
     .limit(1)
 )
 
@@ -40,8 +33,7 @@ def messages_of(newest_first: bool) -> Query[MessageRow]:
         if newest_first
         else (MessageRow.number > bindparam("place"), MessageRow.number)
     )
-    mine = MessageRow.thread_id == bindparam("thread_id")
-    return Query(select(MessageRow).where(mine, place).order_by(order).limit(bindparam("limit")))
+    return Query(select(MessageRow).where(*matching(MessageRow.thread_id), place).order_by(order).limit(LIMIT))
 
 
 @cache
@@ -72,15 +64,15 @@ def _merged(ranges: list[tuple[Any, ColumnElement[bool]]]) -> Query[Any]:
     """
     pages = [
         select(ThreadRow)
-        .where(side == bindparam("agent_id"), ThreadRow.env == bindparam("env"), more)
+        .where(side == bindparam("agent_id"), *matching(ThreadRow.env), more)
         .where(ThreadRow.latest < bindparam("before"))
         .order_by(ThreadRow.latest.desc())
-        .limit(bindparam("limit"))
+        .limit(LIMIT)
         .subquery(f"page_{number}")
         for number, (side, more) in enumerate(ranges)
     ]
     together = union_all(*(select(*page.c) for page in pages))
-    return Query(together.order_by(together.selected_columns.latest.desc()).limit(bindparam("limit")))
+    return Query(together.order_by(together.selected_columns.latest.desc()).limit(LIMIT))
 
 
 unread_threads = _merged([(ThreadRow.a, ThreadRow.unread_a > _NONE), (ThreadRow.b, ThreadRow.unread_b > _NONE)])

@@ -32,16 +32,12 @@ def _upgrade(database: Database, revision: str) -> None:
     with database.engine.connect() as connection:
         if connection.dialect.name == "sqlite":  # the lock beside the file is already held
             connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver begins no transaction for CREATE TABLE
-            _refuse_newer(connection)
-            command.upgrade(config(connection), revision)
-            connection.commit()
+            _run(connection, revision)
             return
         connection.execute(LOCK)
         connection.commit()
         try:
-            _refuse_newer(connection)
-            command.upgrade(config(connection), revision)
-            connection.commit()
+            _run(connection, revision)
         finally:
             connection.rollback()  # a revision that failed leaves its transaction open
             connection.execute(UNLOCK)
@@ -56,11 +52,16 @@ def newer_sentence(found: str) -> str:
     )
 
 
-def _refuse_newer(connection: Connection) -> None:
-    """Raise Unavailable for tables of a revision that this version does not know."""
+def _run(connection: Connection, revision: str) -> None:
+    """Run the missing revisions.
+
+    Raises Unavailable for tables of a revision that this version does not know.
+    """
     found = MigrationContext.configure(connection).get_current_revision()
     if found is not None and not knows(found):
         raise Unavailable(newer_sentence(found))
+    command.upgrade(config(connection), revision)
+    connection.commit()
 
 
 def knows(revision: str) -> bool:

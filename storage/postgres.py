@@ -12,7 +12,7 @@ from sqlalchemy.pool import NullPool
 
 from storage.database import Database
 from storage.store import EVERYBODY, SCAN_SECONDS, Store
-from storage.transaction import Conflict, Cursor, LockTimeout, TooSlow, Tx, Unavailable
+from storage.transaction import Conflict, Cursor, LockTimeout, StorageError, TooSlow, Tx, Unavailable
 
 PATIENT = "set_config('lock_timeout', '5s', true)"  # because a COMMIT that notifies waits for the others
 EVENT_ORDER = (
@@ -22,9 +22,13 @@ EVENT_ORDER = (
 STALE = f"SELECT {PATIENT}, pg_notify('market', %s)"
 MAX_NOTIFIED = 100  # names per notification: PostgreSQL accepts less than 8,000 bytes
 WRITER = "-c lock_timeout=2ms -c statement_timeout=10s -c idle_in_transaction_session_timeout=30s"
-MOVED = (errors.UniqueViolation, errors.SerializationFailure)
-HELD = (errors.LockNotAvailable, errors.DeadlockDetected)
-FAILED = (psycopg.OperationalError, errors.ReadOnlySqlTransaction)  # read-only: set by an operator or a failover
+VERDICTS: tuple[tuple[tuple[type[Exception], ...], type[StorageError]], ...] = (  # the first that fits
+    ((errors.UniqueViolation, errors.SerializationFailure), Conflict),
+    ((errors.LockNotAvailable, errors.DeadlockDetected), LockTimeout),
+    ((errors.QueryCanceled,), TooSlow),
+    # Read-only: set by an operator or a failover.
+    ((psycopg.OperationalError, errors.ReadOnlySqlTransaction), Unavailable),
+)
 RECONNECT_SECONDS = 1.0
 PING_SECONDS = 5.0
 CONNECT_SECONDS = 5
@@ -92,15 +96,7 @@ class Postgres(Database):
             raise Unavailable(f"the server answered COMMIT with {commit.statusmessage}")
 
     def classify_error(self, error: Exception) -> Exception:
-        if isinstance(error, MOVED):
-            return Conflict(str(error))
-        if isinstance(error, HELD):
-            return LockTimeout(str(error))
-        if isinstance(error, errors.QueryCanceled):
-            return TooSlow(str(error))
-        if isinstance(error, FAILED):
-            return Unavailable(str(error))
-        return error
+        return next((verdict(str(error)) for kinds, verdict in VERDICTS if isinstance(error, kinds)), error)
 
 
 class PostgresStore(Store):

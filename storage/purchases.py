@@ -1,8 +1,9 @@
 """Queries of purchases with one signed payment, and of the accounts they made."""
 
-from sqlalchemy import bindparam, delete, literal, select
+from sqlalchemy import bindparam, literal, select
 
 from storage.query import Query
+from storage.statements import LIMIT, delete_where, matching
 from storage.tables import (
     AgentRow,
     CategoryRow,
@@ -19,69 +20,47 @@ from storage.tables import (
 )
 
 purchase_of: Query[PurchaseRow] = Query(
-    select(PurchaseRow).where(
-        PurchaseRow.env == bindparam("env"),
-        PurchaseRow.payer == bindparam("payer"),
-        PurchaseRow.nonce == bindparam("nonce"),
-    )
+    select(PurchaseRow).where(*matching(PurchaseRow.env, PurchaseRow.payer, PurchaseRow.nonce))
 )
 refused_of: Query[str] = Query(
     select(PurchaseRow.id)
-    .where(
-        PurchaseRow.env == bindparam("env"),
-        PurchaseRow.payer == bindparam("payer"),
-        PurchaseRow.status == literal("refused"),
-    )
-    .limit(bindparam("limit"))
+    .where(*matching(PurchaseRow.env, PurchaseRow.payer), PurchaseRow.status == literal("refused"))
+    .limit(LIMIT)
 )
-forget_purchase = Query(delete(PurchaseRow.__table__).where(PurchaseRow.id == bindparam("id")))
-any_purchase_of: Query[str] = Query(
-    select(PurchaseRow.id).where(PurchaseRow.agent_id == bindparam("agent_id")).limit(1)
-)
+forget_purchase = delete_where(PurchaseRow, *matching(PurchaseRow.id))
+any_purchase_of: Query[str] = Query(select(PurchaseRow.id).where(*matching(PurchaseRow.agent_id)).limit(1))
 any_settlement_of: Query[str] = Query(
     select(SettlementRow.id).where(SettlementRow.payer_agent_id == bindparam("agent_id")).limit(1)
 )
-forget_buyer: tuple[Query[None], ...] = tuple(
-    Query(delete(kind.__table__).where(column == bindparam("agent_id")))
-    for kind, column in (
-        (X402AccountRow, X402AccountRow.agent_id),
-        (HandleRow, HandleRow.agent_id),
-        (UnreadRow, UnreadRow.agent_id),
-        (ReputationRow, ReputationRow.agent_id),
-        (CategoryRow, CategoryRow.agent_id),
-        (CounterpartyRow, CounterpartyRow.agent_id),
-        (EventRow, EventRow.agent_id),
-        (AgentRow, AgentRow.id),
-    )
+_OF_BUYER = (X402AccountRow, HandleRow, UnreadRow, ReputationRow, CategoryRow, CounterpartyRow, EventRow)
+forget_buyer: tuple[Query[None], ...] = (
+    *(delete_where(kind, *matching(kind.agent_id)) for kind in _OF_BUYER),
+    delete_where(AgentRow, AgentRow.id == bindparam("agent_id")),
 )
 """Deletes all rows of an agent that a purchase made and that never paid, except its jobs and threads."""
 due_purchases: Query[PurchaseRow] = Query(
     select(PurchaseRow)
     .where(PurchaseRow.look_at <= bindparam("now", type_=PurchaseRow.look_at.type))
     .order_by(PurchaseRow.look_at)
-    .limit(bindparam("limit"))
+    .limit(LIMIT)
 )
 owners_of_wallet: Query[AgentRow] = Query(
     select(AgentRow)
     .join(WalletRow, WalletRow.agent_id == AgentRow.id)
-    .where(WalletRow.env == bindparam("env"), WalletRow.address == bindparam("address"))
+    .where(*matching(WalletRow.env, WalletRow.address))
     .order_by(WalletRow.bound_at, AgentRow.id)
-    .limit(bindparam("limit"))
+    .limit(LIMIT)
 )
 unclaimed_account: Query[X402AccountRow] = Query(
     select(X402AccountRow)
-    .where(
-        X402AccountRow.env == bindparam("env"),
-        X402AccountRow.address == bindparam("address"),
-        X402AccountRow.claimed_at.is_(None),
-    )
+    .where(*matching(X402AccountRow.env, X402AccountRow.address), X402AccountRow.claimed_at.is_(None))
     .with_for_update()
 )
 sold_at_once: Query[ListingRow] = Query(
     select(ListingRow)
     .join(AgentRow, AgentRow.id == ListingRow.seller_id)
     .where(
-        ListingRow.env == bindparam("env"),
+        *matching(ListingRow.env),
         ListingRow.status == literal("active"),
         ListingRow.payment == literal("on_delivery"),
         ListingRow.price > literal(0),
@@ -89,5 +68,5 @@ sold_at_once: Query[ListingRow] = Query(
         AgentRow.status == literal("active"),
     )
     .order_by(ListingRow.id)
-    .limit(bindparam("limit"))
+    .limit(LIMIT)
 )

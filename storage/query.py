@@ -4,22 +4,23 @@
 benchmarks).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Generic, TypeVar, overload
 
-from sqlalchemy import Select, Table, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import BindParameter, Select, Table, bindparam, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import UpdateBase
 from sqlalchemy.sql.selectable import TypedReturnsRows
 
-from storage.rows import Row, as_row
+from storage.rows import as_row
 
 T = TypeVar("T")
 Convert = Callable[[Any], Any]
+INSERTS: dict[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +94,13 @@ def by_key(table: Table, lock: bool) -> Query[Any]:
 
 @cache
 def inserting(table: Table, names: tuple[str, ...]) -> Query[Any]:
-    return Query(insert(table).values({name: bindparam(name) for name in names}))
+    return Query(insert(table).values(_bound(names)))
 
 
 @cache
 def adding_once(table: Table, names: tuple[str, ...], dialect: str) -> Query[Any]:
     """Build an INSERT of one row that does nothing if the key exists."""
-    values: dict[str, Any] = {name: bindparam(name) for name in names}
-    if dialect == "sqlite":
-        return Query(sqlite.insert(table).values(values).on_conflict_do_nothing())
-    return Query(postgresql.insert(table).values(values).on_conflict_do_nothing())
+    return Query(INSERTS[dialect](table).values(_bound(names)).on_conflict_do_nothing())
 
 
 @cache
@@ -111,9 +109,7 @@ def adding_to(table: Table, name: str, dialect: str) -> Query[int]:
 
     `name` is the column that is added to.
     """
-    values: dict[str, Any] = {column.key: bindparam(column.key) for column in table.columns}
-    kind = sqlite.insert if dialect == "sqlite" else postgresql.insert
-    made = kind(table).values(values)
+    made = INSERTS[dialect](table).values(_bound(column.key for column in table.columns))
     sums = {name: table.c[name] + made.excluded[name]}
     return Query(made.on_conflict_do_update(index_elements=[*table.primary_key], set_=sums).returning(table.c[name]))
 
@@ -123,29 +119,17 @@ def changing(table: Table, names: tuple[str, ...]) -> Query[Any]:
     """Build an UPDATE of one row that requires the version that was read."""
     version = table.c.version
     guard = [column == bindparam(f"_{column.key}") for column in (*table.primary_key, version)]
-    values: dict[str, Any] = {name: bindparam(name) for name in names}
-    return Query(update(table).where(*guard).values(values | {"version": version + 1}).returning(*table.c))
+    return Query(update(table).where(*guard).values({**_bound(names), "version": version + 1}).returning(*table.c))
 
 
-def deleting(kind: type[Row], moment: Any, *answered: Any) -> "Query[Any]":
-    """Build a DELETE of at most `limit` rows whose `moment` is before `before`.
-
-    An index on `moment` finds them. The limit keeps the unit of work short. `answered` are the columns that are
-    returned for each deleted row.
-    """
-    table = kind.__table__
-    keys = tuple_(*table.primary_key) if len(kind.__key__) > 1 else next(iter(table.primary_key))
-    old = select(*table.primary_key).where(moment < bindparam("before")).limit(bindparam("limit"))
-    gone = delete(table).where(keys.in_(old))
-    return Query(gone.returning(*answered) if answered else gone)
+def _bound(names: Iterable[str]) -> dict[str, BindParameter[Any]]:
+    return {name: bindparam(name) for name in names}
 
 
 def _compile(statement: Any, dialect: Dialect) -> Plan:
     compiled: SQLCompiler = statement.compile(dialect=dialect)
     if "POSTCOMPILE" in compiled.string:
-        raise TypeError(
-            f"in_() is another statement for every length; write or_(), or `in_json_list()` on a JSON array: {statement}"
-        )
+        raise TypeError(f"in_() is another statement for every length; write or_(), or `in_json_list()`: {statement}")
     names = tuple(compiled.positiontup or ())
     types = {name: bind.type.dialect_impl(dialect) for bind, name in compiled.bind_names.items()}
     columns = list(statement.exported_columns)

@@ -1,13 +1,11 @@
-"""Queries of the disk space that agents use: of one job, and of everything that counts against an agent."""
+"""Queries of agents' memory, and of the disk space that agents use: of one job, and of everything that counts."""
 
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, bindparam, case, cast, delete, func, literal, or_, select
-from sqlalchemy.orm import Mapped
+from sqlalchemy import BigInteger, ColumnElement, bindparam, case, cast, func, literal, or_, select
 
-from storage.byte_length import octets
-from storage.json_in import in_json_list
 from storage.query import Query
+from storage.statements import LIMIT, count, delete_where, deleting, in_json_list, matching, octets, rows_among
 from storage.tables import (
     BountyRow,
     EventRow,
@@ -23,6 +21,27 @@ from storage.tables import (
     ScheduleRow,
     ThreadRow,
 )
+
+_MINE = matching(MemoryRow.agent_id, MemoryRow.env)
+_ALIVE = or_(MemoryRow.expires_at.is_(None), MemoryRow.expires_at > bindparam("now"))
+keys_between: Query[Any] = Query(  # in byte order
+    select(
+        MemoryRow.key,
+        MemoryRow.size,
+        MemoryRow.version,
+        MemoryRow.expires_at,
+        MemoryRow.created_at,
+        MemoryRow.updated_at,
+    )
+    .where(*_MINE, MemoryRow.key >= bindparam("first"), MemoryRow.key < bindparam("end"), _ALIVE)
+    .order_by(MemoryRow.key)
+    .limit(LIMIT)
+)
+keys_kept = count(MemoryRow, *_MINE, _ALIVE)
+forget_key = delete_where(MemoryRow, *_MINE, *matching(MemoryRow.key))
+forget_expired = deleting(MemoryRow, MemoryRow.expires_at, MemoryRow.agent_id, MemoryRow.env, MemoryRow.size)
+
+# Disk space.
 
 OUTPUT_BLOCK = 1024  # bytes: outputs count in whole blocks, because the counter shows their buyer no exact size
 
@@ -40,33 +59,31 @@ def _sum(bytes_: Any) -> ColumnElement[int]:
     return cast(func.coalesce(func.sum(bytes_), 0), BigInteger)
 
 
-def _in_all(owner: "Mapped[str] | Mapped[str | None]", env: "Mapped[str] | Mapped[str | None]", bytes_: Any) -> Any:
-    """Select the sum of bytes per agent and environment."""
-    return select(owner, env, _sum(bytes_)).where(in_json_list(owner, "ids")).group_by(owner, env)
+def _in_all(owner: Any, env: Any, bytes_: Any, *conditions: Any) -> Query[Any]:
+    """Build the query of the sum of bytes per agent and environment."""
+    mine = in_json_list(owner, "ids")
+    return Query(select(owner, env, _sum(bytes_)).where(mine, *conditions).group_by(owner, env))
 
 
-texts_of_job: Query[Any] = Query(select(JobTextRow.part, _TEXT).where(JobTextRow.job_id == bindparam("job_id")))
+texts_of_job: Query[Any] = Query(select(JobTextRow.part, _TEXT).where(*matching(JobTextRow.job_id)))
 said_in: Query[Any] = Query(
     select(MessageRow.sender_id, _sum(_SAID))
-    .where(MessageRow.thread_id == bindparam("thread_id"), MessageRow.sender_id.is_not(None))
+    .where(*matching(MessageRow.thread_id), MessageRow.sender_id.is_not(None))
     .group_by(MessageRow.sender_id)
 )
-forget_input = Query(delete(JobTextRow.__table__).where(JobTextRow.job_id == bindparam("job_id"), _IS_INPUT))
-forget_outputs = Query(
-    delete(JobTextRow.__table__).where(JobTextRow.job_id == bindparam("job_id"), JobTextRow.part != literal("input"))
-)
+forget_input = delete_where(JobTextRow, *matching(JobTextRow.job_id), _IS_INPUT)
+forget_outputs = delete_where(JobTextRow, *matching(JobTextRow.job_id), ~_IS_INPUT)
 forgettable_jobs = Query(
     select(JobRow)
     .where(JobRow.forget_at.is_not(None), JobRow.forget_at <= bindparam("now"))
     .order_by(JobRow.forget_at, JobRow.id)
-    .limit(bindparam("limit"))
+    .limit(LIMIT)
     .with_for_update(skip_locked=True)
 )
-rooms_of = Query(select(RoomRow).where(in_json_list(RoomRow.agent_id, "ids")))
+rooms_of = rows_among(RoomRow, RoomRow.agent_id)
 
-_job_texts = JobTextRow.job_id == JobRow.id
 COUNTED: tuple[Query[Any], ...] = (
-    Query(_in_all(JobRow.buyer_id, JobRow.env, _TEXT).where(_job_texts, JobRow.counted)),
+    _in_all(JobRow.buyer_id, JobRow.env, _TEXT, JobTextRow.job_id == JobRow.id, JobRow.counted),
     Query(
         select(MessageRow.sender_id, ThreadRow.env, _sum(_SAID))
         .select_from(ThreadRow.__table__)
@@ -79,18 +96,19 @@ COUNTED: tuple[Query[Any], ...] = (
         )
         .group_by(MessageRow.sender_id, ThreadRow.env)
     ),
-    Query(_in_all(ListingRow.seller_id, ListingRow.env, ListingRow.stored_bytes)),
-    Query(
-        _in_all(ListingRow.seller_id, ListingRow.env, octets(ListingTermsRow.promised)).where(
-            ListingTermsRow.listing_id == ListingRow.id
-        )
+    _in_all(ListingRow.seller_id, ListingRow.env, ListingRow.stored_bytes),
+    _in_all(
+        ListingRow.seller_id,
+        ListingRow.env,
+        octets(ListingTermsRow.promised),
+        ListingTermsRow.listing_id == ListingRow.id,
     ),
-    Query(_in_all(BountyRow.buyer_id, BountyRow.env, BountyRow.stored_bytes)),
-    Query(_in_all(ProposalRow.seller_id, ProposalRow.env, func.coalesce(octets(ProposalRow.message), 0))),
-    Query(_in_all(MemoryRow.agent_id, MemoryRow.env, MemoryRow.size)),
-    Query(_in_all(ScheduleRow.agent_id, ScheduleRow.env, _PLANNED)),
-    Query(_in_all(EventRow.agent_id, EventRow.env, octets(EventRow.data)).where(_FIRED)),
-    Query(_in_all(ResponseBodyRow.owner, ResponseBodyRow.env, BODY_BYTES)),
+    _in_all(BountyRow.buyer_id, BountyRow.env, BountyRow.stored_bytes),
+    _in_all(ProposalRow.seller_id, ProposalRow.env, func.coalesce(octets(ProposalRow.message), 0)),
+    _in_all(MemoryRow.agent_id, MemoryRow.env, MemoryRow.size),
+    _in_all(ScheduleRow.agent_id, ScheduleRow.env, _PLANNED),
+    _in_all(EventRow.agent_id, EventRow.env, octets(EventRow.data), _FIRED),
+    _in_all(ResponseBodyRow.owner, ResponseBodyRow.env, BODY_BYTES),
 )
 """The queries of everything that counts, by agent and environment.
 

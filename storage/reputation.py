@@ -2,10 +2,10 @@
 
 from functools import cache
 
-from sqlalchemy import bindparam, delete, literal, select
+from sqlalchemy import literal, select
 
-from storage.json_in import in_json_list
 from storage.query import Query
+from storage.statements import LIMIT, delete_where, in_json_list, matching, rows_among
 from storage.tables import (
     AgentRow,
     CategoryRow,
@@ -14,16 +14,11 @@ from storage.tables import (
     JobRow,
     PendingContributionRow,
     ReputationRow,
-    ReviewRow,
 )
 
-_SIDE = (
-    CategoryRow.agent_id == bindparam("agent_id"),
-    CategoryRow.env == bindparam("env"),
-    CategoryRow.role == bindparam("role"),
-)
+_SIDE = matching(CategoryRow.agent_id, CategoryRow.env, CategoryRow.role)
 largest_categories = Query(
-    select(CategoryRow).where(*_SIDE).order_by(CategoryRow.jobs.desc(), CategoryRow.category).limit(bindparam("limit"))
+    select(CategoryRow).where(*_SIDE).order_by(CategoryRow.jobs.desc(), CategoryRow.category).limit(LIMIT)
 )
 categories_among = Query(select(CategoryRow).where(*_SIDE, in_json_list(CategoryRow.category, "categories")))
 
@@ -36,28 +31,24 @@ def leaders(role: str) -> Query[ReputationRow]:
     return Query(
         select(ReputationRow)
         .join_from(table, AgentRow.__table__, AgentRow.id == table.c.agent_id)
-        .where(table.c.env == bindparam("env"), rank > literal(0), AgentRow.status == literal("active"))
+        .where(*matching(table.c.env), rank > literal(0), AgentRow.status == literal("active"))
         .order_by(rank.desc(), table.c.score.desc(), jobs.desc(), table.c.agent_id)
-        .limit(bindparam("limit"))
+        .limit(LIMIT)
     )
 
 
 unmarked = Query(
     select(PendingContributionRow)
     .order_by(PendingContributionRow.job_id)
-    .limit(bindparam("limit"))
+    .limit(LIMIT)
     .with_for_update(skip_locked=True)
 )
 ANY_UNMARKED: Query[str] = Query(select(PendingContributionRow.job_id).limit(1))
-marked_again = Query(
-    delete(PendingContributionRow.__table__).where(PendingContributionRow.job_id == bindparam("job_id"))
-)
+marked_again = delete_where(PendingContributionRow, *matching(PendingContributionRow.job_id))
 
-marks_of_jobs = Query(select(ContributionRow).where(in_json_list(ContributionRow.job_id, "ids")))
-jobs_of_buyers = Query(select(JobRow).where(in_json_list(JobRow.buyer_id, "ids")))
-jobs_of_sellers = Query(select(JobRow).where(in_json_list(JobRow.seller_id, "ids")))
-reviews_of = Query(select(ReviewRow).where(in_json_list(ReviewRow.job_id, "ids")))
-reputations_of = Query(select(ReputationRow).where(in_json_list(ReputationRow.agent_id, "ids")))
-categories_of = Query(select(CategoryRow).where(in_json_list(CategoryRow.agent_id, "ids")))
-counterparties_of = Query(select(CounterpartyRow).where(in_json_list(CounterpartyRow.agent_id, "ids")))
-agents_of = Query(select(AgentRow).where(in_json_list(AgentRow.id, "ids")))
+marks_of_jobs = rows_among(ContributionRow, ContributionRow.job_id)
+jobs_of_buyers = rows_among(JobRow, JobRow.buyer_id)
+jobs_of_sellers = rows_among(JobRow, JobRow.seller_id)
+reputations_of = rows_among(ReputationRow, ReputationRow.agent_id)
+categories_of = rows_among(CategoryRow, CategoryRow.agent_id)
+counterparties_of = rows_among(CounterpartyRow, CounterpartyRow.agent_id)

@@ -1,22 +1,30 @@
-"""Queries of stored answers, rate limit windows, used signatures, and marks of the installation."""
+"""Queries of stored answers, rate limit windows, used signatures, marks of the installation, and its former keys."""
 
-from sqlalchemy import bindparam, delete
+from sqlalchemy import bindparam, select, update
 
-from storage.query import Query, deleting
+from storage.query import Query
 from storage.quotas import BODY_BYTES
-from storage.tables import RateWindowRow, ResponseBodyRow, SettingsRow, SignatureUseRow, StoredResponseRow
-
-forget_answer = Query(
-    delete(StoredResponseRow.__table__).where(
-        StoredResponseRow.owner == bindparam("owner"),
-        StoredResponseRow.env == bindparam("env"),
-        StoredResponseRow.key_hash == bindparam("key_hash"),
-    )
+from storage.statements import delete_where, deleting, matching
+from storage.tables import (
+    RateWindowRow,
+    ResponseBodyRow,
+    RetiredKeyRow,
+    SettingsRow,
+    SignatureUseRow,
+    StoredResponseRow,
 )
-forget_mark = Query(delete(SettingsRow.__table__).where(SettingsRow.name == bindparam("name")))
+
+forget_answer = delete_where(
+    StoredResponseRow, *matching(StoredResponseRow.owner, StoredResponseRow.env, StoredResponseRow.key_hash)
+)
 forget_answers = deleting(StoredResponseRow, StoredResponseRow.created_at)
 forget_bodies = deleting(
     ResponseBodyRow, ResponseBodyRow.used_at, ResponseBodyRow.owner, ResponseBodyRow.env, BODY_BYTES
 )
 forget_windows = deleting(RateWindowRow, RateWindowRow.began_at)
 forget_signatures = deleting(SignatureUseRow, SignatureUseRow.used_at)
+forget_mark = delete_where(SettingsRow, *matching(SettingsRow.name))
+remember: Query[None] = Query(
+    update(SettingsRow.__table__).where(SettingsRow.name == bindparam("mark")).values(value=bindparam("instead"))
+)
+retired_keys: Query[RetiredKeyRow] = Query(select(RetiredKeyRow).order_by(RetiredKeyRow.kid))

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Self, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 import orjson
-from sqlalchemy import BigInteger, Boolean, Column, LargeBinary, MetaData, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Index, LargeBinary, MetaData, Table, Text, text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Mapped, MappedColumn, mapped_column
@@ -62,7 +62,10 @@ class EnumText(TypeDecorator[StrEnum]):
 
 
 class JsonText(TypeDecorator[Any]):
-    """A JSON value, stored as text. Do not use it for documents that are hashed: their text must stay as it is."""
+    """A JSON value, stored as text.
+
+    Do not use it for documents that are hashed, because their text must stay as it is.
+    """
 
     impl = Text
     cache_ok = True
@@ -79,6 +82,12 @@ class JsonText(TypeDecorator[Any]):
 @compiles(BigInteger, "sqlite")
 def _integer(*_: object, **__: object) -> str:
     return "INTEGER"
+
+
+def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    """Make an index of the rows that fulfil a condition."""
+    some = text(where)
+    return Index(name, *columns, unique=unique, sqlite_where=some, postgresql_where=some)
 
 
 SQL_TYPES: dict[type, type[TypeEngine[Any]]] = {

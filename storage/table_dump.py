@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+import orjson
 from sqlalchemy import Table, bindparam, select, tuple_
+from sqlalchemy.types import TypeEngine
 
 from storage.query import Query
-from storage.rows import Row, metadata
+from storage.rows import JsonText, Row, metadata
 from storage.transaction import Tx
 
 PAGE = 500
@@ -43,25 +45,25 @@ def taken() -> list[type[Row]]:
 
 
 def shown(row: Row) -> dict[str, Any]:
-    """Return the exported columns of a row."""
-    back = KEPT_BACK.get(row.__table__.name, frozenset())
-    return {name: value for name, value in row.__dict__.items() if name not in back}
+    """Return the exported columns of a row; JSON columns as their stored text."""
+    table = row.__table__
+    back = KEPT_BACK.get(table.name, frozenset())
+    return {name: _stored(table.c[name].type, value) for name, value in row.__dict__.items() if name not in back}
+
+
+def _stored(kind: TypeEngine[Any], value: Any) -> Any:
+    return value if value is None or not isinstance(kind, JsonText) else orjson.dumps(value).decode()
 
 
 def next_page(tx: Tx, kind: type[Row], after: Row | None) -> list[Any]:
     """Return the rows after this one, in the order of their keys."""
-    if after is None:
-        return tx.all(_first(kind.__table__))
-    return tx.all(_behind(kind.__table__), **{name: after.__dict__[name] for name in kind.__key__})
+    place = {} if after is None else {name: after.__dict__[name] for name in kind.__key__}
+    return tx.all(_page(kind.__table__, first=after is None), **place)
 
 
 @cache
-def _first(table: Table) -> Query[Any]:
-    return Query(select(table).order_by(*table.primary_key).limit(PAGE))
-
-
-@cache
-def _behind(table: Table) -> Query[Any]:
+def _page(table: Table, first: bool) -> Query[Any]:
     keys = [*table.primary_key]
+    page = select(table).order_by(*keys).limit(PAGE)
     place = tuple_(*(bindparam(key.name, type_=key.type) for key in keys))
-    return Query(select(table).where(tuple_(*keys) > place).order_by(*keys).limit(PAGE))
+    return Query(page if first else page.where(tuple_(*keys) > place))

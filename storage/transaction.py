@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -164,6 +164,10 @@ class Tx:
         self._run(inserting(row.__table__, row.__names__), row.__dict__)
         return row
 
+    def add_or_change(self, kind: type[R], known: R | None, key: Mapping[str, object], /, **values: object) -> R:
+        """Write these values to the known row; insert a row with this key if there is none."""
+        return self.add(kind(**key, **values)) if known is None else self.change(known, **values)
+
     def append(self, kind: type[Row], **values: object) -> None:
         """Insert a row whose `id` the database assigns."""
         self._run(inserting(kind.__table__, tuple(values)), values)
@@ -256,10 +260,7 @@ class Tx:
         self.room, self.asking = dict(mark.room), dict(mark.asking)
 
     def begin(self) -> None:
-        self.events.clear()
-        self.invalidated.clear()
-        self.room.clear()
-        self.asking.clear()
+        self.undo(SavepointMark(0, 0, {}, {}))
 
     def write_events(self) -> None:
         """Insert the events. The store calls this last before COMMIT."""

@@ -1,23 +1,37 @@
-"""Imports every module of operations; CATALOGUE then lists the operations in the order of documents."""
+"""Imports every module of operations; CATALOGUE then lists the operations in the order of documents.
 
+every_error lists the errors, one class for each code:
+
+MarketError
+├── ValidationFailed      400  validation_error      the request is wrong
+├── AuthenticationFailed  401  authentication_error  no valid credentials
+├── PaymentProblem        402  payment_error         payment due, or a payment that is not valid (502: chain down)
+├── PermissionDenied      403  permission_error      valid credentials, but not allowed
+├── Missing               404  not_found             no such record for this caller
+├── TakenAlready          409  conflict              already taken
+├── WrongState            409  state_error           the state does not allow it
+├── RateLimited           429  rate_limited          too many calls
+├── NotImplementedHere    501  not_implemented       switched off here
+└── OurFault              500  internal_error        a fault of the market (503: too busy)
+"""
+
+from collections.abc import Iterator
 from importlib import import_module
 
 from tools.engine.registry import CATALOGUE
+from tools.kernel.errors import MarketError
 
 CONTENTS = (
     "discovery.market_operations",
-    "discovery.tool_search_operations",
     "discovery.stats_operations",
     "discovery.demand_operations",
     "operator.support_operations",
     "agents.operations",
     "account.operations",
-    "account.export_operations",
     "credentials.operations",
     "agents.recovery_operations",
     "agents.directory_operations",
     "reputation.operations",
-    "reputation.review_operations",
     "wallets.operations",
     "domains.operations",
     "identities.operations",
@@ -49,7 +63,6 @@ CONTENTS = (
     "purchases.operations",
     "purchases.account_operations",
     "operator.operations",
-    "operator.overview_operations",
 )
 
 MODULES = tuple(import_module(f"tools.{name}") for name in CONTENTS)
@@ -59,3 +72,15 @@ CATALOGUE.clear()
 CATALOGUE.update(_ordered)
 
 __all__ = ["CATALOGUE"]
+
+
+def every_error() -> list[type[MarketError]]:
+    """Return all errors of the market that have a code, ordered by status and code."""
+    found = [one for one in _subclasses(MarketError) if hasattr(one, "code") and one.__module__.startswith("tools.")]
+    return sorted(found, key=lambda error: (error.status, error.code))
+
+
+def _subclasses(error: type[MarketError]) -> Iterator[type[MarketError]]:
+    for one in error.__subclasses__():
+        yield one
+        yield from _subclasses(one)

@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 
 from tools.agents.agent_cards import Card, card_of, signed
+from tools.engine.caller import Surface
 from tools.engine.config import MarketConfig
-from tools.engine.context import Surface
 from tools.engine.ports import Signer
 from tools.engine.registry import Operation
 

@@ -9,7 +9,7 @@ from starlette.types import Scope, Send
 from protocol.a2a.errors import invalid
 from protocol.a2a.sdk_bodies import CallState
 from protocol.http import send_json, send_refusal
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, NotFound, RouteNotFound
 from tools.engine.idempotency import Response

@@ -12,7 +12,7 @@ from protocol.a2a.sdk_bodies import CallState
 from protocol.brief import briefly, in_brief
 from protocol.reserved_arguments import DRY_RUN_TOLD, TEST_KEY_LIMITS
 from tools.discovery.tool_search import nearest
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import Response
 from tools.engine.registry import Operation

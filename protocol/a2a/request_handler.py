@@ -14,7 +14,7 @@ from a2a.utils.proto_utils import parse_lenient, validate_proto_required_fields
 from a2a.utils.task import validate_history_length, validate_page_size
 from google.protobuf.message import Message
 
-from protocol.a2a.agent_card import extended_card, public_card, signed
+from protocol.a2a.agent_card import extended_card, public_card
 from protocol.a2a.errors import guarded, reached
 from protocol.a2a.message_replies import MessageReplies
 from protocol.a2a.push_notifications import Pushes
@@ -22,9 +22,11 @@ from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.send_message import MessageSender
 from protocol.a2a.streams import Streams
 from protocol.a2a.tasks import Tasks
+from tools.agents.agent_cards import signed
 from tools.engine.authentication import NO_KEY
 from tools.engine.dispatch import Market
 from tools.engine.errors import Unauthenticated
+from tools.engine.protocol_requests import identify_viewer
 from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
 
@@ -110,7 +112,7 @@ class MarketRequestHandler(RequestHandler):
                 "an agent's own card is whole; the market's at /a2a has an extended one"
             )
         try:
-            caller = await guarded(call, self.market.identify_viewer(call.request))
+            caller = await guarded(call, identify_viewer(self.market, call.request))
             if caller.agent_id is None:
                 raise Unauthenticated(NO_KEY)
         except MarketError as error:

@@ -22,7 +22,7 @@ from starlette.types import Message, Scope, Send
 
 from protocol.brief import DETAIL, FULL
 from protocol.reserved_arguments import API_KEY, IDEMPOTENCY_KEY, RESERVED, extract
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, MalformedJson
 from tools.engine.idempotency import Response

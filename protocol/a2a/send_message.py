@@ -22,7 +22,7 @@ from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.task_view import FINAL, STATES
 from protocol.a2a.tasks import Tasks, history_limit
 from tools.engine.arguments import MAX_WAITED
-from tools.engine.context import A2aMessageRef
+from tools.engine.caller import A2aMessageRef
 from tools.engine.errors import InputSchemaMismatch, InvalidRequest, RateLimited
 from tools.engine.idempotency import Response
 from tools.engine.registry import CATALOGUE, Operation

@@ -40,9 +40,10 @@ from protocol.a2a.request_handler import MarketRequestHandler
 from protocol.a2a.sdk_bodies import CallState, Reply
 from protocol.http import FAST_PATHS, challenged, replayed, send_json, send_refusal
 from tools.engine.access_tokens import is_token
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed, RouteNotFound
+from tools.engine.protocol_requests import count_protocol_request, refuse_unread_body, require_credential
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.strict_json import BadJson, MalformedJson
@@ -102,16 +103,16 @@ class A2aSurface:
         except ClientDisconnect:
             return
         call.request = call.request.with_body(raw)
-        if is_token(call.request.credential) and (closed := await self.market.require_credential(call.request)):
+        if is_token(call.request.credential) and (closed := await require_credential(self.market, call.request)):
             await send_refusal(send, closed, *challenged(closed, self.market.config, sent, PREFIX, tried=True))
             return
-        if refused := await self.market.refuse_unread_body(call.request, len(raw)):
+        if refused := await refuse_unread_body(self.market, call.request, len(raw)):
             await send_refusal(send, refused)
             return
         reply = Reply(send, call, UNREADABLE)
         try:
             rest = _extracted(scope, raw, call)
-            if not call.wanted and (refused := await self.market.count_protocol_request(call.request)):
+            if not call.wanted and (refused := await count_protocol_request(self.market, call.request)):
                 await send_refusal(send, refused)
                 return
             if FAST_PATHS and await self.front.serve(scope, rest, call, send):
@@ -122,7 +123,7 @@ class A2aSurface:
             if reply.started:
                 raise
             counts = not call.reached and not call.wanted
-            if counts and (refused := await self.market.count_protocol_request(call.request)):
+            if counts and (refused := await count_protocol_request(self.market, call.request)):
                 await send_refusal(send, refused)
             else:
                 await _refuse(send, call, raw, error)

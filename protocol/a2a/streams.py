@@ -45,7 +45,7 @@ class Streams:
         status = job["status"]
         if STATES[status] in FINAL or (not on and _must_act(job)):
             return
-        while not self.market.notifier.closed:
+        while not self.market.services.notifier.closed:
             if (page := await self._page(since, call)) is None:
                 return
             since = page["next_since"]

@@ -5,8 +5,8 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
+from tools.engine.caller import Surface
 from tools.engine.config import MarketConfig
-from tools.engine.context import Surface
 from tools.engine.oauth import OPEN_MCP
 from tools.engine.registry import Operation
 

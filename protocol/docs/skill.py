@@ -7,10 +7,9 @@ from pathlib import Path
 
 from protocol.docs.markdown import filled, table
 from storage.vocabulary import Env
-from tools import error_catalogue as catalogue
+from tools.catalogue import every_error
 from tools.engine.config import MarketConfig, Network
 from tools.engine.registry import Operation
-from tools.kernel.errors import MarketError
 from tools.kernel.keys import binding_message, rotation_message
 
 SOURCES = (Path(__file__).parents[2] / "skill.md", Path(sys.prefix) / "share" / "emporion" / "skill.md")
@@ -40,12 +39,6 @@ def refreshed(source: str, operations: Iterable[Operation], config: MarketConfig
     """Return the file with updated blocks; the markers stay."""
     blocks = _blocks(list(operations), config)
     return BLOCK.sub(lambda found: f"{found[1]}{blocks[found[2]]}{found[4]}", source)
-
-
-def every_error() -> list[type[MarketError]]:
-    """Return all errors that have a code, ordered by status and code."""
-    found = [error for name in catalogue.__all__ if hasattr(error := getattr(catalogue, name), "code")]
-    return sorted(found, key=lambda error: (error.status, error.code))
 
 
 def duration(seconds: int) -> str:

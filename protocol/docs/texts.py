@@ -13,10 +13,11 @@ from protocol.docs.lifecycle import lifecycle_text
 from protocol.docs.llms import WHAT, full_text, llms_text
 from protocol.docs.markdown import filled
 from protocol.docs.server_json import server_json
-from protocol.docs.skill import duration, every_error, free_usdc, skill_source, skill_text
+from protocol.docs.skill import duration, free_usdc, skill_source, skill_text
 from storage.vocabulary import Env
+from tools.catalogue import every_error
 from tools.discovery.changelog import CHANGELOG
-from tools.discovery.market_records import Changelog
+from tools.discovery.records import Changelog
 from tools.engine import errors
 from tools.engine.config import MarketConfig
 from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimit
@@ -163,9 +164,9 @@ def _explained(error: type[MarketError], operations: list[Operation]) -> str:
     )
 
 
-def _asked(op: Operation) -> list[type[MarketError] | None]:
+def _asked(op: Operation) -> list[type[MarketError]]:
     """Return the errors that are sent with a record of terms."""
-    return [] if op.paid_rate is not None else [getattr(kind, "asks", None) for kind in op.output]
+    return [] if op.paid_rate is not None else [one.asks for one in op.output if issubclass(one, errors.AsksPayment)]
 
 
 def _index(calls: Calls, config: MarketConfig) -> dict[str, Any]:

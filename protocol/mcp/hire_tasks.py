@@ -21,7 +21,7 @@ from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import CALL
 from protocol.mcp.wording import Wording
 from protocol.reserved_arguments import API_KEY, Reserved, extract
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.engine.errors import Forbidden, NotFound
 from tools.engine.idempotency import Response
 from tools.engine.registry import CATALOGUE
@@ -104,7 +104,9 @@ class HireTasks:
         if answer.error is not None and not isinstance(answer.refusal, InvalidTransition):
             raise self._refused(task.task_id, answer, asking)
 
-    async def _change(self, tool: str, arguments: dict[str, Json], asking: Asking, call_request: CallRequest) -> Response:
+    async def _change(
+        self, tool: str, arguments: dict[str, Json], asking: Asking, call_request: CallRequest
+    ) -> Response:
         if asking.view.readonly:
             error = Forbidden(f"{tool} changes something, and this address is for reading", hint="Call it at /mcp.")
             return self.market.refuse_anonymous(error, call_request)

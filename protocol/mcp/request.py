@@ -13,7 +13,7 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from starlette.types import Scope
 
 from protocol.mcp.toolsets import CALL, USUAL, View
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import Json
 from tools.kernel.strict_json import MAX_DEPTH, BadJson, parse, read_leniently, validate_tree

@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from protocol.mcp.wording import Wording
 from protocol.untrusted_markers import UntrustedMarkers, places_in
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.registry import CATALOGUE
 

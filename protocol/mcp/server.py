@@ -23,18 +23,26 @@ from starlette.types import Receive, Scope, Send
 from protocol.http import FAST_PATHS, Header, challenged, replayed, send_json, send_refusal
 from protocol.mcp.fast_path import FastPath
 from protocol.mcp.hire_tasks import HireTasks
-from protocol.mcp.request import McpRequest, Request, UnreadableRequest, arrived_in, parsed, security
+from protocol.mcp.request import (
+    McpRequest,
+    Request,
+    UnreadableRequest,
+    arrived_in,
+    parsed,
+    security,
+)
 from protocol.mcp.resources import TEMPLATES, read_record
 from protocol.mcp.tasks import Asking, Source, declares, install
 from protocol.mcp.texts import GUIDES, Texts, completion_of, instructions, prompt_messages, read_resource, resources
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import view_of
 from tools.engine.access_tokens import is_token
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed
 from tools.engine.idempotency import Response
 from tools.engine.oauth import CLOSED_MCP, OPEN_MCP
+from tools.engine.protocol_requests import count_protocol_request, refuse_unread_body, require_credential
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import MarketError
 
@@ -112,19 +120,21 @@ class McpSurface:
         if (closed := await self._shut(scope, call_request)) is not None:
             await send_refusal(send, *closed)
             return
-        if refused := await self.market.refuse_unread_body(call_request, len(body)):
+        if refused := await refuse_unread_body(self.market, call_request, len(body)):
             await send_refusal(send, refused)
             return
         try:
             body, request, bad = parsed(body)
         except UnreadableRequest as unreadable:
-            if refused := await self.market.count_protocol_request(call_request):
+            if refused := await count_protocol_request(self.market, call_request):
                 await send_refusal(send, refused)
             else:
                 await send_json(send, 400, unreadable.answer)
             return
         arrived = McpRequest(scope, call_request, view, request, bad)
-        if arrived.tool not in self.tools.schemas and (refused := await self.market.count_protocol_request(call_request)):
+        if arrived.tool not in self.tools.schemas and (
+            refused := await count_protocol_request(self.market, call_request)
+        ):
             await send_refusal(send, refused)
             return
         sending = await self.front.serve(arrived, send) if FAST_PATHS else send
@@ -137,7 +147,7 @@ class McpSurface:
         """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
         opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
         needed = opening == CLOSED_MCP or is_token(call_request.credential)
-        if needed and (closed := await self.market.require_credential(call_request)):
+        if needed and (closed := await require_credential(self.market, call_request)):
             tried = not call_request.is_anonymous
             return closed, *challenged(closed, self.market.config, scope["headers"], opening, tried=tried)
         if scope["method"] != "POST":

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from protocol.mcp.request import TASKS, Request, arrived_in
 from protocol.mcp.toolsets import View
-from tools.engine.context import CallRequest
+from tools.engine.caller import CallRequest
 from tools.kernel.errors import Json
 
 POLL_MS = 5_000

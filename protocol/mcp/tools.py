@@ -24,7 +24,7 @@ from protocol.reserved_arguments import (
 )
 from protocol.untrusted_markers import UntrustedMarkers
 from tools.discovery.tool_search import nearest
-from tools.engine.context import CallRequest, Surface
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import Forbidden, InvalidRequest, MalformedJson
 from tools.engine.idempotency import Response
@@ -140,12 +140,20 @@ class Tools:
         return f"Did you mean {near}? find_tools names others." if near else "find_tools names them."
 
     def as_tool_result(
-        self, op: Operation | None, answer: Response, call_request: CallRequest, wording: Wording, detail: str | None = None
+        self,
+        op: Operation | None,
+        answer: Response,
+        call_request: CallRequest,
+        wording: Wording,
+        detail: str | None = None,
     ) -> ToolResult:
         """Return a response as a result."""
         if answer.refusal is not None or op is None:
             return self.telling.render_error(answer, wording)
-        said, advised = self.telling.render(op, answer.body, detail, wording, answer.caller_id), call_request.is_anonymous
+        said, advised = (
+            self.telling.render(op, answer.body, detail, wording, answer.caller_id),
+            call_request.is_anonymous,
+        )
         beside: dict[str, Any] = {"replayed": True} if answer.replayed else {"dry_run": True} if answer.dry_run else {}
         if advised and (op.shows_secrets or call_request.argument_key):
             beside["api_key"] = KEY_ADVICE

@@ -6,9 +6,10 @@ import re
 import time
 from collections.abc import Callable
 
-import aiohttp
+import httpx
 import orjson
 
+from server.adapters.http import JSON_HEADERS, http_client, read_bounded
 from tools.chain.transfer_verification import MAX_BLOCK_NUMBER, ChainDown, InvalidNodeAnswer, block_time_in, quantity
 
 MAX_ANSWER_BYTES = 2 * 1024 * 1024
@@ -17,12 +18,12 @@ CALL_GAS = 1_000_000  # a passkey wallet's signature check takes about a third o
 # Nodes behind one address lag each other by seconds. It is short, so that one wrong number does no lasting harm.
 HEAD_MEMORY_IN_SECONDS = 30.0
 ABSENT_SECONDS, MAX_ABSENT = 2.0, 4_096
+KEEP_ALIVE_SECONDS = 15.0  # longer than the time between two reads of the head
 
 _BYTES = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _REVERT_CODE = 3
 # How geth, reth, anvil and py-evm word the failure of a call by the contract itself, without the spaces.
 _CONTRACT_FAILED = ("revert", "outofgas", "opcode", "invalidjump", "stackunderflow", "insufficientstack")
-_HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
 
 
 class NodeError(ChainDown):
@@ -54,7 +55,7 @@ class JsonRpcChain:
         self._url = url
         self._timeout_in_seconds = timeout_in_seconds
         self._monotonic = monotonic
-        self._session: aiohttp.ClientSession | None = None
+        self._http = http_client(limits=httpx.Limits(max_connections=100, keepalive_expiry=KEEP_ALIVE_SECONDS))
         self._numbers = itertools.count(1)
         self._identified = False
         self._identifying = asyncio.Lock()
@@ -121,8 +122,7 @@ class JsonRpcChain:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
+        await self._http.aclose()
 
     def _remember(self, number: int) -> int:
         now = self._monotonic()
@@ -152,62 +152,46 @@ class JsonRpcChain:
         except ChainDown:
             self._identified = False
             raise
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             self._identified = False
-            # Not chained: aiohttp's messages contain the URL.
+            # Not chained: a message of the client may contain the URL.
             raise ChainDown(f"{method}: {type(error).__name__}") from None
 
     async def _identify(self) -> None:
-        if not self._identified:
-            async with self._identifying:
-                await self._compare_id()
-
-    async def _compare_id(self) -> None:
         if self._identified:
             return
-        answer = await self._request("eth_chainId", ())
-        if _number("eth_chainId", answer) != self.chain_id:
-            raise ChainDown("eth_chainId: the node serves another chain")
-        self._identified = True
+        async with self._identifying:
+            if not self._identified:
+                answer = await self._request("eth_chainId", ())
+                if _number("eth_chainId", answer) != self.chain_id:
+                    raise ChainDown("eth_chainId: the node serves another chain")
+                self._identified = True
 
     async def _request(self, method: str, params: tuple[object, ...], most: int = MAX_ANSWER_BYTES) -> object:
         number = next(self._numbers)
         body = orjson.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
         try:
             raw = await self._send(method, body, most)
-        except aiohttp.ClientConnectorError:
-            raise
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+        except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
             # The node closed an idle connection just as it was reused. Retrying is safe: every method is a read.
             raw = await self._send(method, body, most)
         return _result(method, number, raw)
 
     async def _send(self, method: str, body: bytes, most: int) -> bytes:
-        async with self._connections().post(self._url, data=body, headers=_HEADERS, allow_redirects=False) as response:
-            if response.status != 200:
-                raise ChainDown(f"{method}: HTTP {response.status}")
-            raw = bytearray()
-            async for piece in response.content.iter_any():
-                raw += piece
-                if len(raw) > most:
-                    raise ChainDown(f"{method}: the answer is over {most} bytes")
-            return bytes(raw)
+        watched = {"trace": self._on_event}
+        async with self._http.stream(
+            "POST", self._url, content=body, headers=JSON_HEADERS, extensions=watched
+        ) as response:
+            if response.status_code != 200:
+                raise ChainDown(f"{method}: HTTP {response.status_code}")
+            raw = await read_bounded(response.aiter_raw(), most)
+        if raw is None:
+            raise ChainDown(f"{method}: the answer is over {most} bytes")
+        return raw
 
-    def _connections(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            opening = aiohttp.TraceConfig()
-            opening.on_connection_create_end.append(self._on_connection)
-            self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=None),  # _ask limits the total time
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
-                trace_configs=[opening],
-            )
-        return self._session
-
-    async def _on_connection(self, *_: object) -> None:
-        self._identified = False
+    async def _on_event(self, event: str, _: object) -> None:
+        if event == "connection.connect_tcp.complete":
+            self._identified = False
 
 
 def _result(method: str, number: int, raw: bytes) -> object:

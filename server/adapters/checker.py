@@ -1,6 +1,6 @@
-"""Check documents in a process that can be killed: read [kind, schema or rules, document] from stdin, answer on stdout.
+"""Check documents in a process that can be killed, asked over a connection on its standard input.
 
-A message is a length of four bytes (big-endian) and JSON. The answer is [[path or rule, message], …], empty for a valid
+A question is [kind, schema or rules, document] as JSON, the answer [[path or rule, message], …], empty for a valid
 document. A check that takes more than CPU_SECONDS of CPU time ends the process by SIGVTALRM, however busy the machine
 is. The checks run in a forked process: the parent keeps the code loaded, answers DIED if the child has ended, and forks
 again at once.
@@ -11,7 +11,7 @@ import os
 import resource
 import signal
 import sys
-from typing import BinaryIO
+from multiprocessing.connection import Connection
 
 import orjson
 
@@ -21,22 +21,24 @@ from tools.listings.acceptance_rules import failures, rules_in
 
 CPU_SECONDS = 0.25
 MAX_MEMORY = 1 << 30
-DIED = b"\xff" * 4
+DIED = b""
 
 
-def serve(asked: BinaryIO, answered: BinaryIO) -> None:
-    """Answer checks until standard input ends."""
+def serve(connection: Connection) -> None:
+    """Answer checks until the connection ends."""
     signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the market handles interrupts from the terminal
     with contextlib.suppress(ValueError, OSError):  # a system without this limit
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
-    while head := asked.read(4):
-        text = asked.read(int.from_bytes(head))
+    while True:
+        try:
+            text = connection.recv_bytes()
+        except EOFError:
+            return
         signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS)
         text = orjson.dumps(faults(*orjson.loads(text)))
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        answered.write(len(text).to_bytes(4) + text)
-        answered.flush()
+        connection.send_bytes(text)
 
 
 def faults(kind: str, held_to: str, value: Json) -> list[tuple[str, str]]:
@@ -46,13 +48,13 @@ def faults(kind: str, held_to: str, value: Json) -> list[tuple[str, str]]:
 
 
 def main() -> None:
+    connection = Connection(sys.stdin.fileno())
     while fork := os.fork():
         _, status = os.waitpid(fork, 0)
-        if status == 0:  # standard input has ended
+        if status == 0:  # the connection has ended
             return
-        sys.stdout.buffer.write(DIED)
-        sys.stdout.buffer.flush()
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+        connection.send_bytes(DIED)
+    serve(connection)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from select import POLLIN, poll
+from contextlib import suppress
+from multiprocessing import Pipe
 
 import orjson
 
@@ -21,10 +21,8 @@ from tools.kernel.json_schema import Violation
 
 PROCESSES = 2
 WAITING_EACH, MAX_WAITING = 8, 64  # per agent, and for all agents
-WALL_SECONDS, START_SECONDS = (
-    1.0,
-    10.0,
-)  # the checker ends itself after 0.25 s of CPU time; this limit is for when it cannot
+WALL_SECONDS = 1.0  # the checker ends itself after 0.25 s of CPU time; this limit is for when it cannot
+START_SECONDS = 10.0
 
 
 class CheckPool:
@@ -34,7 +32,7 @@ class CheckPool:
         self.threads = ThreadPoolExecutor(PROCESSES, thread_name_prefix="check")
         self.local = threading.local()  # one process for each thread
         self.children: set[Child] = set()
-        self.turns = FairQueue(PROCESSES, WAITING_EACH, MAX_WAITING)
+        self.queue = FairQueue(PROCESSES, WAITING_EACH, MAX_WAITING)
         self.killed = 0
         self.closed = False
 
@@ -56,9 +54,9 @@ class CheckPool:
         self.threads.shutdown(wait=False, cancel_futures=True)
 
     async def _faults(self, kind: str, held_to: str, value: Json, by: str) -> list[list[str]]:
-        await self.turns.take(by)
+        await self.queue.acquire(by)
         asked = asyncio.get_running_loop().run_in_executor(self.threads, self._ask, kind, held_to, value)
-        asked.add_done_callback(lambda _: self.turns.give_back(by))
+        asked.add_done_callback(lambda _: self.queue.release(by))
         answer = await asyncio.shield(asked)  # a cancelled caller keeps its place until the process is free
         if answer is None:
             raise CheckTooLong
@@ -93,51 +91,33 @@ class Child:
 
     def __init__(self) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "server.adapters.checker"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean, bufsize=0, process_group=0,
-        )  # fmt: skip
+        command = [sys.executable, "-m", "server.adapters.checker"]
+        self.connection, theirs = Pipe()
+        with theirs:
+            place = theirs.fileno()
+            self.process = subprocess.Popen(command, stdin=place, stdout=place, env=clean, process_group=0)  # noqa: S603
         self.ready = False
         self.is_lost = False
-        self.poll = poll()
-        if self.process.stdout is not None:
-            self.poll.register(self.process.stdout, POLLIN)
 
     def ask(self, text: bytes, seconds: float) -> bytes | None:
         """Return the answer; None if it is late or the check was killed.
 
         The first call may also wait START_SECONDS for the process to start.
         """
-        until = time.monotonic() + seconds + (0 if self.ready else START_SECONDS)
-        head = self._read(4, until) if self._write(len(text).to_bytes(4) + text) else None
-        answer = None if head is None or head == DIED else self._read(int.from_bytes(head), until)
-        self.is_lost = answer is None and head != DIED
+        answer = self._exchange(text, seconds + (0 if self.ready else START_SECONDS))
+        self.is_lost = answer is None
         self.ready = self.ready or not self.is_lost
-        return answer
+        return None if answer == DIED else answer
 
     def kill(self) -> None:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
+        self.connection.close()
 
-    def _write(self, text: bytes) -> bool:
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(text)
-        except BrokenPipeError:
-            return False
-        return True
-
-    def _read(self, count: int, until: float) -> bytes | None:
-        assert self.process.stdout is not None
-        found = b""
-        while len(found) < count:
-            ready = self.poll.poll(max(0.0, until - time.monotonic()) * 1000)
-            part = self.process.stdout.read(count - len(found)) if ready else b""
-            if not part:
-                return None
-            found += part
-        return found
+    def _exchange(self, text: bytes, seconds: float) -> bytes | None:
+        with suppress(EOFError, OSError):  # it has ended
+            self.connection.send_bytes(text)
+            if self.connection.poll(seconds):
+                return self.connection.recv_bytes()
+        return None

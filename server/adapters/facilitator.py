@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-import aiohttp
 import orjson
 
+from server.adapters.http import ServiceClient
 from tools.chain.x402_payload import SCHEME
 from tools.engine.ports import SettleNotSent, SettleResult, SettleUnknown
 
@@ -21,7 +21,6 @@ UNNAMED = "invalid_payload"
 
 _REASON = re.compile(r"[a-z0-9_]{1,100}")  # the form of x402's reason codes
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-_HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
 
 
 class HttpFacilitator:
@@ -32,22 +31,24 @@ class HttpFacilitator:
 
     def __init__(self, url: str, *, timeout_in_seconds: float = TIMEOUT_IN_SECONDS) -> None:
         self.url = url.rstrip("/")
-        self._timeout = aiohttp.ClientTimeout(total=timeout_in_seconds)
-        self._session: aiohttp.ClientSession | None = None
+        self._http = ServiceClient(
+            SettleNotSent, SettleUnknown, timeout_in_seconds=timeout_in_seconds, max_bytes=MAX_ANSWER_BYTES
+        )
+        self.close = self._http.close
 
     async def settle(self, body: Mapping[str, Any]) -> SettleResult:
         """Submit a payment and return the facilitator's report.
 
         Raises SettleNotSent if the facilitator certainly did not receive it, and SettleUnknown if that is unknown.
         """
-        return _read(*await self._ask("POST", "/settle", orjson.dumps(body)))
+        return _read(*await self._http.request("POST", f"{self.url}/settle", orjson.dumps(body)))
 
     async def verify(self, body: Mapping[str, Any]) -> str | None:
         """Ask if a payment would be accepted; return x402's reason if not, otherwise None.
 
         Raises SettleUnknown if the answer does not say.
         """
-        status, said = await self._ask("POST", "/verify", orjson.dumps(body))
+        status, said = await self._http.request("POST", f"{self.url}/verify", orjson.dumps(body))
         found = _object(status, said)
         if found.get("isValid") is True:
             return None
@@ -58,37 +59,10 @@ class HttpFacilitator:
 
     async def networks(self) -> set[str]:
         """Return the networks (CAIP-2) on which it settles the scheme `exact`. Raises like `settle`."""
-        status, said = await self._ask("GET", "/supported", None)
+        status, said = await self._http.request("GET", f"{self.url}/supported")
         kinds = _object(status, said).get("kinds")
         found = [one for one in kinds if isinstance(one, dict)] if isinstance(kinds, list) else []
         return {str(one.get("network")) for one in found if one.get("scheme") == SCHEME}
-
-    async def _ask(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
-        if self._session is None:  # no keep-alive: on a stale connection it is unclear if a request arrived
-            connector = aiohttp.TCPConnector(force_close=True)
-            self._session = aiohttp.ClientSession(connector=connector, timeout=self._timeout, trust_env=False)
-        try:
-            async with self._session.request(
-                method, self.url + path, data=body, headers=_HEADERS, allow_redirects=False
-            ) as answer:
-                return answer.status, await _bounded(answer)
-        except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
-            raise SettleNotSent(type(error).__name__) from None
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise SettleUnknown(type(error).__name__) from None
-
-    async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-
-
-async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
-    said = bytearray()
-    async for piece in answer.content.iter_any():
-        said += piece
-        if len(said) > MAX_ANSWER_BYTES:
-            raise SettleUnknown("the answer is too large")
-    return bytes(said)
 
 
 def _object(status: int, body: bytes) -> dict[str, Any]:

@@ -19,8 +19,8 @@ class FairQueue:
         self.running: set[str] = set()
         self.queues: dict[str, deque[asyncio.Future[None]]] = {}  # the next agent's queue is first
 
-    async def take(self, by: str) -> None:
-        """Wait for a place, which the caller must give back; raises ChecksBusy if too many wait."""
+    async def acquire(self, by: str) -> None:
+        """Wait for a place, which the caller must release; raises ChecksBusy if too many wait."""
         if self.free and by not in self.running:
             self._begin(by)
             return
@@ -33,10 +33,10 @@ class FairQueue:
             if turn.cancelled():
                 self._forget(by, turn)
             elif turn.exception() is None:  # its turn came and it was cancelled at the same moment
-                self.give_back(by)
+                self.release(by)
             raise
 
-    def give_back(self, by: str) -> None:
+    def release(self, by: str) -> None:
         self.running.discard(by)
         self.free += 1
         following = next((agent for agent in self.queues if agent not in self.running), None)

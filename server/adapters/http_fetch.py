@@ -2,13 +2,13 @@
 
 import zlib
 from dataclasses import dataclass
+from email.message import Message
 from urllib.parse import urldefrag, urljoin
 
-import aiohttp
-from yarl import URL
+import httpcore
 
-from server.adapters.web import GuardedWeb
-from tools.kernel.ssrf_guard import BadTarget, UrlUnreachable, judge_target
+from server.adapters.web import GuardedWeb, header
+from tools.kernel.ssrf_guard import UrlUnreachable
 
 MAX_PAGE_BYTES = 2 << 20  # also after decompression
 MAX_HOPS = 5
@@ -42,52 +42,36 @@ class HttpFetcher(GuardedWeb):
 
         Raises UrlUnreachable and NotTried like any outgoing request.
         """
-        return await self._guarded(url, by, self._page)
+        return await self._guarded(by, self._page(url))
 
-    async def _page(self, asked: URL) -> Page:
-        place = str(asked)
+    async def _page(self, asked: str) -> Page:
+        place = asked
         for hops in range(MAX_HOPS + 1):
-            response = await self._reach("GET", URL(place, encoded=True), None, HEADERS)
-            try:
-                onward = response.headers.get("Location") if response.status in REDIRECTS else None
+            async with self._request("GET", place, HEADERS) as response:
+                onward = header(response, "Location") if response.status in REDIRECTS else None
                 if onward is None:
-                    return await _read_page(response, str(asked), place, hops)
-            finally:
-                response.close()
-            place = self._judged(place, onward)
+                    return await _read_page(response, asked, place, hops)
+            place = urldefrag(urljoin(place, onward.strip())).url
         raise UrlUnreachable("redirects")
 
-    def _judged(self, place: str, onward: str) -> str:
-        try:
-            wanted = urldefrag(urljoin(place, onward.strip())).url
-            judge_target(wanted, self.allow_private)
-        except BadTarget:
-            raise UrlUnreachable("blocked_address") from None
-        return wanted
 
-
-async def _read_page(response: aiohttp.ClientResponse, asked: str, place: str, hops: int) -> Page:
+async def _read_page(response: httpcore.Response, asked: str, place: str, hops: int) -> Page:
     body = await _unpacked(response) if response.status == 200 else b""  # error pages are not used
-    kind, _, _ = response.headers.get("Content-Type", "").partition(";")
-    return Page(asked, place, response.status, kind.strip().lower(), _charset(response), body, hops)
+    described = Message()
+    described["Content-Type"] = header(response, "Content-Type") or ""
+    kind, _, _ = str(described["Content-Type"]).partition(";")
+    return Page(asked, place, response.status, kind.strip().lower(), described.get_content_charset(), body, hops)
 
 
-def _charset(response: aiohttp.ClientResponse) -> str | None:
-    try:
-        return response.charset
-    except (ValueError, LookupError, RuntimeError):
-        return None
-
-
-async def _unpacked(response: aiohttp.ClientResponse) -> bytes:
+async def _unpacked(response: httpcore.Response) -> bytes:
     """Return the body, decompressed; raises UrlUnreachable beyond MAX_PAGE_BYTES."""
-    packing = response.headers.get("Content-Encoding", "identity").strip().lower()
+    packing = (header(response, "Content-Encoding") or "identity").strip().lower()
     if packing not in ("identity", "gzip", "x-gzip"):
         raise UrlUnreachable("compressed")
     unpack = None if packing == "identity" else zlib.decompressobj(wbits=31)
     read = bytearray()
     try:
-        async for piece in response.content.iter_any():
+        async for piece in response.aiter_stream():
             read += piece if unpack is None else unpack.decompress(piece, MAX_PAGE_BYTES + 1 - len(read))
             if len(read) > MAX_PAGE_BYTES or (unpack is not None and unpack.unconsumed_tail):
                 raise UrlUnreachable("too_large")

@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-import aiohttp
+import httpx
 import structlog
 
+from server.adapters.http import http_client, read_bounded
 from tools.engine.ports import Screening
 
 log = structlog.get_logger("emporion.sanctions")
@@ -26,60 +27,36 @@ class BadList(ValueError):
     """The text is not a list of addresses."""
 
 
-class ListedFile:
-    """A list in a file of the operator."""
+class Source:
+    """A list in a file of the operator, or at a URL.
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.name = path, str(path)
+    A URL's list has a copy on disk, so that a restart without network still screens.
+    """
+
+    def __init__(self, name: str, path: Path, url: str | None, monotonic: Callable[[], float]) -> None:
+        self.name, self.path, self.url, self.monotonic = name, path, url, monotonic
         self.addresses: frozenset[str] | None = None
         self.updated_at: datetime | None = None
         self.seen = -1  # modification time of the last version that was read, valid or not
-
-    async def refresh(self) -> None:
-        await asyncio.to_thread(self.read)
-
-    def read(self) -> None:
-        """Read the file if it has changed."""
-        changed = self.path.stat().st_mtime_ns
-        if changed == self.seen:
-            return
-        self.seen = changed
-        self.hold(addresses_in(self.path.read_text(encoding="utf-8")), changed)
-
-    def hold(self, addresses: frozenset[str], changed: int) -> None:
-        """Put these addresses in force, with the file's modification time in nanoseconds."""
-        self.addresses, self.seen, self.updated_at = addresses, changed, datetime.fromtimestamp(changed / 1e9, UTC)
-
-
-class ListedUrl:
-    """A list at a URL, with a copy on disk, so that a restart without network still screens."""
-
-    def __init__(self, url: str, folder: Path, monotonic: Callable[[], float]) -> None:
-        self.url, self.monotonic = url, monotonic
-        self.name = url.split("?")[0]  # the query may contain a password
-        self.copy = ListedFile(folder / f"sanctions-{sha256(url.encode()).hexdigest()[:16]}.txt")
         self.next_at = 0.0
 
-    @property
-    def addresses(self) -> frozenset[str] | None:
-        return self.copy.addresses
-
-    @property
-    def updated_at(self) -> datetime | None:
-        return self.copy.updated_at
+    async def refresh(self) -> None:
+        """Read the file if it has changed, or fetch the list if it is due."""
+        if self.url is None:
+            await asyncio.to_thread(self.read)
+        elif (now := self.monotonic()) >= self.next_at:
+            self.next_at = now + RETRY_SECONDS
+            await asyncio.to_thread(self._take, await fetched(self.url))
+            self.next_at = now + FETCH_SECONDS
 
     def read(self) -> None:
-        if self.copy.path.exists():
-            self.copy.read()
-
-    async def refresh(self) -> None:
-        """Fetch the list if it is due."""
-        now = self.monotonic()
-        if now < self.next_at:
+        """Read the file if it has changed; the copy of a URL may be missing."""
+        if self.url is not None and not self.path.exists():
             return
-        self.next_at = now + RETRY_SECONDS
-        await asyncio.to_thread(self._take, await fetched(self.url))
-        self.next_at = now + FETCH_SECONDS
+        changed = self.path.stat().st_mtime_ns
+        if changed != self.seen:
+            self.seen = changed
+            self._hold(addresses_in(self.path.read_text(encoding="utf-8")), changed)
 
     def _take(self, text: str) -> None:
         """Put a fetched list in force.
@@ -90,8 +67,12 @@ class ListedUrl:
         found = addresses_in(text)
         if self.addresses and not found:
             raise BadList("it names nobody, and the one in force does")
-        keep(self.copy.path, text)
-        self.copy.hold(found, self.copy.path.stat().st_mtime_ns)
+        keep(self.path, text)
+        self._hold(found, self.path.stat().st_mtime_ns)
+
+    def _hold(self, addresses: frozenset[str], changed: int) -> None:
+        """Put these addresses in force, with the file's modification time in nanoseconds."""
+        self.addresses, self.seen, self.updated_at = addresses, changed, datetime.fromtimestamp(changed / 1e9, UTC)
 
 
 class SanctionsLists:
@@ -105,16 +86,16 @@ class SanctionsLists:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Read all files; raises BadList if one cannot be read, because it would screen nobody."""
-        self.sources: list[ListedFile | ListedUrl] = [
-            *map(ListedFile, files),
-            *(ListedUrl(url, folder, monotonic) for url in urls),
-        ]
+        self.sources = [Source(str(path), path, None, monotonic) for path in files]
+        for url in urls:
+            copy = folder / f"sanctions-{sha256(url.encode()).hexdigest()[:16]}.txt"
+            self.sources.append(Source(url.split("?")[0], copy, url, monotonic))  # the query may contain a password
         self._counted: tuple[tuple[frozenset[str] | None, ...], int] = ((), 0)  # lists, addresses in all
         for source in self.sources:
             try:
                 source.read()
             except (OSError, ValueError) as error:
-                if isinstance(source, ListedFile):
+                if source.url is None:
                     raise BadList(f"no list of addresses could be read from {source.name}: {error}") from None
                 _told(source.name, error)
 
@@ -142,28 +123,26 @@ class SanctionsLists:
             await self.refresh()
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _refresh(self, source: ListedFile | ListedUrl) -> None:
+    async def _refresh(self, source: Source) -> None:
         try:
             await source.refresh()
-        except (OSError, ValueError, TimeoutError, aiohttp.ClientError) as error:
+        except (OSError, ValueError, httpx.HTTPError, httpx.InvalidURL) as error:
             _told(source.name, error)
 
 
 async def fetched(url: str) -> str:
     """Fetch a URL of the operator; raises BadList unless it is a 200 within size and time."""
-    timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
     async with (
-        aiohttp.ClientSession(timeout=timeout, trust_env=False) as http,
-        http.get(url, max_redirects=5) as answer,
+        asyncio.timeout(TIMEOUT_SECONDS),
+        http_client(follow_redirects=True, max_redirects=5) as http,
+        http.stream("GET", url) as answer,
     ):
-        if answer.status != 200:
-            raise BadList(f"status {answer.status}")
-        body = b""
-        async for part in answer.content.iter_chunked(65_536):
-            body += part
-            if len(body) > MAX_BYTES:
-                raise BadList(f"more than {MAX_BYTES} bytes")
-        return body.decode("utf-8")
+        if answer.status_code != 200:
+            raise BadList(f"status {answer.status_code}")
+        body = await read_bounded(answer.aiter_bytes(), MAX_BYTES)
+    if body is None:
+        raise BadList(f"more than {MAX_BYTES} bytes")
+    return body.decode("utf-8")
 
 
 def keep(path: Path, text: str) -> None:

@@ -2,44 +2,45 @@
 
 import asyncio
 import socket
+from asyncio.staggered import staggered_race
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
-from ssl import SSLContext, create_default_context
+from ssl import SSLContext, SSLError
 from threading import Lock
-from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import TypeVar
+from urllib.parse import urlsplit
 
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
-from yarl import URL
+import httpcore
 
+from server.adapters.http import read_bounded, tls_context
 from tools.engine.ports import Fetched, Reply
-from tools.kernel.ssrf_guard import BadTarget, NotAttempted, UrlUnreachable, is_allowed_address, judge_target
+from tools.kernel.ssrf_guard import (
+    BadTarget,
+    NotAttempted,
+    UrlUnreachable,
+    address_in,
+    is_allowed_address,
+    judge_target,
+)
 
 Answered = TypeVar("Answered")
 Resolve = Callable[[str, int], Awaitable[list[str]]]
-AddrInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, Any]
+Dial = Callable[[str, int], Awaitable[httpcore.AsyncNetworkStream]]
 
 TIMEOUT_IN_SECONDS = 10.0
 MAX_READ_BYTES = 64 * 1024
+MAX_FIELD_BYTES = 8190  # of a response's header; httpcore limits them all together to 100 KiB
 PLAIN = {"Accept": "text/plain, */*;q=0.1", "Accept-Encoding": "identity"}
 READ_IN_SECONDS = 1.0  # to read a response's body, so that its connection can be reused
-MAX_ADDRESSES = 8
+KEEP_ALIVE_SECONDS = 10.0
+MAX_ADDRESSES, NEXT_ADDRESS_SECONDS = 8, 0.25  # the next one is tried too once an address has not answered for a while
 LOOK_UPS, LOOK_UPS_OF_ONE = 64, 4  # at a time, each in a thread; few for each agent, because its name servers may hang
 
-asking = ContextVar("asking", default="")  # the agent a name is looked up for; aiohttp passes no arguments through
-
-
-class Blocked(OSError):
-    """The name leads, or also leads, to an address that must not be dialled."""
-
-
-class Crowded(OSError):
-    """Too many names are being looked up; a queue would use up the time of the attempt."""
+asking = ContextVar("asking", default="")  # the agent a name is looked up for; httpcore passes no arguments through
 
 
 class Names:
@@ -53,7 +54,7 @@ class Names:
         agent = asking.get()
         with self.lock:
             if self.under_way[agent] >= LOOK_UPS_OF_ONE or self.under_way.total() >= LOOK_UPS:
-                raise Crowded("names")
+                raise NotAttempted  # a queue would use up the time of the attempt
             self.under_way[agent] += 1
         return await asyncio.get_running_loop().run_in_executor(self.threads, self._ask, agent, host, port)
 
@@ -70,38 +71,33 @@ class Names:
         self.threads.shutdown(wait=False, cancel_futures=True)
 
 
-class Guard(AbstractResolver):
-    """A resolver that returns only allowed addresses; one forbidden address refuses them all."""
+class GuardedNetwork(httpcore.AsyncNetworkBackend):
+    """A network that reaches a host only at the addresses that `addresses` returns for it."""
 
-    def __init__(self, resolve: Resolve, allow_private: bool) -> None:
-        self.ask, self.allow_private = resolve, allow_private
+    def __init__(self, addresses: Resolve, dial: Dial) -> None:
+        self.addresses, self.dial = addresses, dial
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        addresses = await self.ask(host.removesuffix("."), port)
-        if not addresses or not all(is_allowed_address(one, port, self.allow_private) for one in addresses):
-            raise Blocked(f"{len(addresses)} addresses")
-        return [
-            ResolveResult(
-                hostname=host,
-                host=one,
-                port=port,
-                family=socket.AF_INET6 if ":" in one else socket.AF_INET,
-                proto=socket.IPPROTO_TCP,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for one in list(dict.fromkeys(addresses))[:MAX_ADDRESSES]
-        ]
-
-    async def close(self) -> None:
-        """Do nothing, because nothing is held open."""
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        dials = [partial(self.dial, one, port) for one in await self.addresses(host, port)]
+        stream: httpcore.AsyncNetworkStream | None
+        stream, _, errors = await staggered_race(dials, NEXT_ADDRESS_SECONDS)
+        if stream is None:
+            raise next(filter(None, errors))
+        return stream
 
 
 class GuardedWeb:
     """The web port. Use it in one event loop and `close` it.
 
-    A name is resolved once for each connection, so a second answer cannot differ; the socket checks the address again.
+    A name is resolved once for each connection, so a second answer cannot differ; the address that is dialled is
+    checked again. TLS is verified against the name.
     """
 
     def __init__(
@@ -114,146 +110,121 @@ class GuardedWeb:
     ) -> None:
         self.allow_private, self.timeout_in_seconds = allow_private, timeout_in_seconds
         self.names = Names()
-        self.guard = Guard(resolve or self.names, allow_private)
-        self._tls = tls
-        self._session: aiohttp.ClientSession | None = None
+        self.resolve = resolve or self.names
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=tls or tls_context(),
+            max_connections=None,  # the callers limit the number of requests
+            keepalive_expiry=KEEP_ALIVE_SECONDS,
+            network_backend=GuardedNetwork(self.addresses, lambda address, port: self.dial(address, port)),
+        )
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str = "") -> Reply:
-        return await self._guarded(url, by, partial(self._post, body=body, headers=headers))
+        return await self._guarded(by, self._post(url, body, headers))
 
     async def get(self, url: str, by: str = "") -> Fetched:
-        return await self._guarded(url, by, self._get)
+        return await self._guarded(by, self._get(url))
 
-    async def _guarded(self, url: str, by: str, ask: Callable[[URL], Awaitable[Answered]]) -> Answered:
-        """Check the URL and send the request in time; raises UrlUnreachable with one word."""
-        asking.set(by)
-        try:
-            judge_target(url, self.allow_private)
-        except BadTarget:
-            raise UrlUnreachable("blocked_address") from None
-        try:
-            async with asyncio.timeout(self.timeout_in_seconds):
-                return await ask(URL(url, encoded=True))
-        except TimeoutError:
-            raise UrlUnreachable("timeout") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            if isinstance(_cause(error), Crowded):
-                raise NotAttempted from None
-            raise UrlUnreachable(_reason(error)) from None  # not chained: its message contains the address
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """Return the allowed addresses of a host; one that is forbidden refuses them all."""
+        name = host.removesuffix(".")
+        found = await self.resolve(name, port) if address_in(name) is None else [name]
+        if not found or not all(is_allowed_address(one, port, self.allow_private) for one in found):
+            raise UrlUnreachable("blocked_address")
+        return list(dict.fromkeys(found))[:MAX_ADDRESSES]
 
-    def open_socket(self, info: AddrInfo) -> socket.socket:
-        """Create a connection's socket, after a last check of the address."""
-        family, kind, proto, _, place = info
-        if not is_allowed_address(place[0], place[1], self.allow_private):
-            raise Blocked("the socket")
-        return socket.socket(family, kind, proto)
+    async def dial(self, address: str, port: int) -> httpcore.AsyncNetworkStream:
+        """Connect to an address, after a last check of it."""
+        if not is_allowed_address(address, port, self.allow_private):
+            raise UrlUnreachable("blocked_address")
+        return await httpcore.AnyIOBackend().connect_tcp(address, port)
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
+        await self._pool.aclose()
         self.names.close()
 
-    async def _post(self, url: URL, body: bytes, headers: Mapping[str, str]) -> Reply:
-        response = await self._reach("POST", url, body, headers)
+    async def _guarded(self, by: str, answer: Awaitable[Answered]) -> Answered:
+        """Await an answer in time; raises UrlUnreachable with one word, or NotAttempted."""
+        asking.set(by)
         try:
-            return Reply(response.status, response.headers.get("Retry-After"))
-        finally:
-            await _finish(response)
+            async with asyncio.timeout(self.timeout_in_seconds):
+                return await answer
+        except BadTarget:
+            raise UrlUnreachable("blocked_address") from None
+        except NotAttempted:
+            raise NotAttempted from None
+        except TimeoutError:
+            raise UrlUnreachable("timeout") from None
+        except (UrlUnreachable, httpcore.NetworkError, httpcore.ProtocolError, OSError, ValueError) as error:
+            raise UrlUnreachable(_reason(error)) from None  # not chained: its message contains the address
 
-    async def _get(self, url: URL) -> Fetched:
-        response = await self._reach("GET", url, None, PLAIN)
-        try:
-            return Fetched(response.status, await _body(response))
-        finally:
-            response.close()
+    async def _post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+        async with self._request("POST", url, headers, body) as response:
+            with suppress(TimeoutError, httpcore.NetworkError, httpcore.ProtocolError):
+                async with asyncio.timeout(READ_IN_SECONDS):
+                    await read_bounded(response.aiter_stream(), MAX_READ_BYTES)
+            return Reply(response.status, header(response, "Retry-After"))
 
-    async def _reach(
-        self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str]
-    ) -> aiohttp.ClientResponse:
-        connection = SimpleNamespace(used_before=False)
-        try:
-            return await self._send(method, url, body, headers, connection)
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            if not connection.used_before:
-                raise
-            return await self._send(method, url, body, headers, connection)  # an idle connection was just closed
-
-    async def _send(
-        self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str], connection: SimpleNamespace
-    ) -> aiohttp.ClientResponse:
-        connection.used_before = False
-        return await self._connections().request(
-            method, url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=connection
-        )
-
-    def _connections(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            again = aiohttp.TraceConfig()
-            again.on_connection_reuseconn.append(_used_before)
-            connector = aiohttp.TCPConnector(
-                resolver=self.guard,
-                use_dns_cache=False,
-                ssl=self._tls or create_default_context(),
-                socket_factory=self.open_socket,
-                limit=0,  # the callers limit the number of requests
-                keepalive_timeout=10.0,
-            )
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                timeout=aiohttp.ClientTimeout(total=None),  # _guarded limits the total time
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
-                skip_auto_headers=("Accept", "Accept-Encoding"),
-                trace_configs=[again],
-            )
-        return self._session
-
-
-async def _used_before(_: object, context: SimpleNamespace, __: object) -> None:
-    context.trace_request_ctx.used_before = True
-
-
-async def _body(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body; raises UrlUnreachable if it is compressed or longer than MAX_READ_BYTES."""
-    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise UrlUnreachable("compressed")
-    read = bytearray()
-    async for piece in response.content.iter_any():
-        read += piece
-        if len(read) > MAX_READ_BYTES:
+    async def _get(self, url: str) -> Fetched:
+        async with self._request("GET", url, PLAIN) as response:
+            if (header(response, "Content-Encoding") or "identity").lower() != "identity":
+                raise UrlUnreachable("compressed")
+            body = await read_bounded(response.aiter_stream(), MAX_READ_BYTES)
+        if body is None:
             raise UrlUnreachable("too_large")
-    return bytes(read)
+        return Fetched(response.status, body)
+
+    @asynccontextmanager
+    async def _request(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> AsyncIterator[httpcore.Response]:
+        """Judge the URL and send a request to it.
+
+        At the end, the connection is closed unless the response was read to its end.
+        """
+        target, parts = judge_target(url, self.allow_private), urlsplit(url)
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        sent = [("Host", parts.netloc), *headers.items()]
+        if body is not None:
+            sent.append(("Content-Length", str(len(body))))
+        place = httpcore.URL(scheme=target.scheme, host=target.host, port=target.port, target=path.encode())
+        extensions = {"sni_hostname": target.host.removesuffix(".")}
+        response = await self._send(httpcore.Request(method, place, headers=sent, content=body, extensions=extensions))
+        try:
+            if any(len(value) > MAX_FIELD_BYTES for _, value in response.headers):
+                raise UrlUnreachable("bad_response")
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _send(self, request: httpcore.Request) -> httpcore.Response:
+        """Send a request; send it again if the server had just closed the idle connection."""
+        is_new = False
+
+        async def note(event: str, _: object) -> None:
+            nonlocal is_new
+            is_new = is_new or event == "connection.connect_tcp.started"
+
+        request.extensions["trace"] = note
+        try:
+            return await self._pool.handle_async_request(request)
+        except (httpcore.ReadError, httpcore.WriteError, httpcore.RemoteProtocolError):
+            if is_new:
+                raise
+            return await self._pool.handle_async_request(request)
 
 
-async def _finish(response: aiohttp.ClientResponse) -> None:
-    """Read a small response to its end, so that the connection can be reused; close any other."""
-    read = 0
-    with suppress(aiohttp.ClientError, TimeoutError):
-        async with asyncio.timeout(READ_IN_SECONDS):
-            async for piece in response.content.iter_any():
-                read += len(piece)
-                if read > MAX_READ_BYTES:
-                    break
-    if response.content.at_eof():
-        response.release()
-    else:
-        response.close()
-
-
-def _cause(error: Exception) -> Exception:
-    return getattr(error, "os_error", None) or error
+def header(response: httpcore.Response, name: str) -> str | None:
+    """Return the first header of this name."""
+    wanted = name.lower().encode()
+    return next((value.decode("latin-1") for found, value in response.headers if found.lower() == wanted), None)
 
 
 def _reason(error: Exception) -> str:
-    cause = _cause(error)
-    if isinstance(cause, Blocked):
-        return "blocked_address"
-    if isinstance(cause, socket.gaierror):
+    if isinstance(error, UrlUnreachable):
+        return error.reason
+    if isinstance(error, socket.gaierror):
         return "name_not_found"
-    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
+    if isinstance(error, httpcore.ConnectError) and isinstance(error.args[0], SSLError):
         return "tls_failed"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return "connection_failed"
-    return "bad_response"
+    return "connection_failed" if isinstance(error, httpcore.ConnectError | OSError) else "bad_response"

@@ -16,7 +16,7 @@ from server.desk.market import JsonObject, Market, Refused
 from server.settings import BadSettings
 from tools.bounties.operations import BountyInput, CreateBounty
 from tools.engine.arguments import read_arguments
-from tools.engine.document_validation import judge_schema
+from tools.engine.documents import judge_schema
 from tools.engine.errors import InvalidRequest
 from tools.listings.acceptance import judge_rules
 

@@ -61,8 +61,8 @@ def _serve(data_dir: Path, port: int, chain_id: int) -> None:
 
         import uvicorn
 
+        from server.sandbox.evm import open_chain
         from server.sandbox.facilitator import Facilitator, facilitator_routes
-        from server.sandbox.restore import open_chain
         from server.sandbox.rpc import rpc_app
 
         chain, journal = open_chain(data_dir, chain_id, _now, _tell)

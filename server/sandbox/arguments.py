@@ -11,24 +11,9 @@ _TAGS: Final = ("latest", "safe", "finalized", "pending", "earliest")
 _MAX_UINT256: Final = 2**256 - 1
 _MAX_BLOCK: Final = 2**63 - 1
 _MAX_TOPICS: Final = 4
-_CALL_FIELDS: Final = frozenset(
-    [
-        "from",
-        "to",
-        "gas",
-        "gasPrice",
-        "maxFeePerGas",
-        "maxPriorityFeePerGas",
-        "value",
-        "data",
-        "input",
-        "nonce",
-        "chainId",
-        "type",
-        "accessList",
-    ]
-)
-_FILTER_FIELDS: Final = frozenset(["fromBlock", "toBlock", "address", "topics", "blockHash"])
+_FEES: Final = frozenset({"gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"})
+_CALL_FIELDS: Final = _FEES | {"from", "to", "gas", "value", "data", "input", "nonce", "chainId", "type", "accessList"}
+_FILTER_FIELDS: Final = frozenset({"fromBlock", "toBlock", "address", "topics", "blockHash"})
 
 
 class InvalidParams(ValueError):
@@ -87,17 +72,18 @@ def raw_bytes(value: Any) -> bytes:
 
 def address(value: Any) -> bytes:
     """Parse a 20-byte address; its checksum spelling is not required."""
-    found = raw_bytes(value)
-    if len(found) != 20:
-        raise InvalidParams("an address is 0x and 40 hex digits")
-    return found
+    return _sized(value, 20, "an address is 0x and 40 hex digits")
 
 
 def hash32(value: Any) -> bytes:
     """Parse a 32-byte hash."""
+    return _sized(value, 32, "a hash is 0x and 64 hex digits")
+
+
+def _sized(value: Any, size: int, rule: str) -> bytes:
     found = raw_bytes(value)
-    if len(found) != 32:
-        raise InvalidParams("a hash is 0x and 64 hex digits")
+    if len(found) != size:
+        raise InvalidParams(rule)
     return found
 
 

@@ -7,6 +7,7 @@ block by when its predecessor was sealed, draw random numbers into headers and s
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 from eth.abc import BlockAPI, BlockHeaderAPI, ComputationAPI, ReceiptAPI, SignedTransactionAPI, StateAPI
@@ -27,7 +28,7 @@ from eth_utils.exceptions import ValidationError
 from rlp.exceptions import RLPException
 
 from server.sandbox import genesis
-from server.sandbox.journal import Sealed
+from server.sandbox.journal import Header, Journal, JournalDamaged, Sealed
 
 PRIORITY_FEE_IN_WEI: Final = 10**9
 GAS_GIFT_IN_WEI: Final = 10**18
@@ -168,18 +169,15 @@ class DevChain:
         used = self._run(call, header, most).get_gas_used()
         least = self._unsigned(call, 0, most).intrinsic_gas - 1
         guess = min((least + 1 + used + _CALL_STIPEND) * 64 // 63, most)
-        if self._succeeds(call, header, guess):
+        if not self._run(call, header, guess).is_error:
             most = guess
         while most - least > most // 64:
             middle = (most + least) // 2
-            if self._succeeds(call, header, middle):
-                most = middle
-            else:
+            if self._run(call, header, middle).is_error:
                 least = middle
+            else:
+                most = middle
         return most
-
-    def _succeeds(self, call: Call, header: BlockHeaderAPI, gas: int) -> bool:
-        return not self._run(call, header, gas).is_error
 
     def _run(self, call: Call, header: BlockHeaderAPI, gas: int) -> ComputationAPI:
         # An idle chain's last block is old. A contract that compares times must see the current time, as on a live net.
@@ -193,12 +191,12 @@ class DevChain:
         except ValidationError as problem:
             raise Refused(str(problem)) from problem
 
-    def _unsigned(self, call: Call, nonce: int, gas: int) -> Any:
+    def _unsigned(self, call: Call, nonce: int, gas: int, *, tip: int = 0, max_fee: int = 0) -> Any:
         return PragueVM.get_transaction_builder().new_unsigned_dynamic_fee_transaction(  # type: ignore[attr-defined]
             chain_id=self.chain_id,
             nonce=nonce,
-            max_priority_fee_per_gas=0,
-            max_fee_per_gas=0,
+            max_priority_fee_per_gas=tip,
+            max_fee_per_gas=max_fee,
             gas=gas,
             to=call.to or b"",
             value=call.value,
@@ -307,18 +305,10 @@ class DevChain:
     def _pay_out(self, to: bytes, value: int, data: bytes) -> bytes:
         key = genesis.bank()
         sender = key.public_key.to_canonical_address()
-        self.call(Call(data, to, sender, value, _PAY_OUT_GAS), self.head)
-        unsigned = PragueVM.get_transaction_builder().new_unsigned_dynamic_fee_transaction(  # type: ignore[attr-defined]
-            chain_id=self.chain_id,
-            nonce=self.state(self.pending).get_nonce(Address(sender)),
-            max_priority_fee_per_gas=PRIORITY_FEE_IN_WEI,
-            max_fee_per_gas=_MAX_FEE_IN_WEI,
-            gas=_PAY_OUT_GAS,
-            to=to,
-            value=value,
-            data=data,
-            access_list=[],
-        )
+        call = Call(data, to, sender, value, _PAY_OUT_GAS)
+        self.call(call, self.head)
+        nonce = self.state(self.pending).get_nonce(Address(sender))
+        unsigned = self._unsigned(call, nonce, _PAY_OUT_GAS, tip=PRIORITY_FEE_IN_WEI, max_fee=_MAX_FEE_IN_WEI)
         return self.send_raw(unsigned.as_signed_transaction(key).encode())
 
 
@@ -347,7 +337,35 @@ def _chain(chain_id: int, genesis_time: int) -> MiningChain:
 
 def blocks_between(chain: DevChain, first: int, last: int) -> Iterator[BlockAPI]:
     """Yield the blocks of a range of heights, both ends included, as far as they exist."""
-    for number in range(max(first, 0), min(last, chain.number) + 1):
-        header = chain.header(number)
-        if header is not None:
-            yield chain.block(header)
+    headers = map(chain.header, range(max(first, 0), min(last, chain.number) + 1))
+    return (chain.block(header) for header in headers if header is not None)
+
+
+def open_chain(
+    directory: Path, chain_id: int, now: Callable[[], int], tell: Callable[[int], None] = lambda _: None
+) -> tuple[DevChain, Journal]:
+    """Restore the chain of a directory, or begin a new one; new blocks go to the journal.
+
+    `now` returns Unix seconds; `tell` is called with the number of each restored block. Raises JournalDamaged if a
+    block comes out different, and JournalInUse if another process uses the directory.
+    """
+    journal = Journal(directory, Header(chain_id, now(), genesis.contracts_hash()))
+    try:
+        chain = DevChain(chain_id, now, genesis_time=journal.header.genesis_time)
+        _replay(chain, journal, tell)
+    except BaseException:
+        journal.close()
+        raise
+    chain.on_block = journal.append
+    return chain, journal
+
+
+def _replay(chain: DevChain, journal: Journal, tell: Callable[[int], None]) -> None:
+    for sealed in journal.blocks():
+        try:
+            made = chain.replay(sealed)
+        except Refused as problem:
+            raise JournalDamaged(journal.path, f"block {sealed.number} cannot be replayed ({problem})") from problem
+        if made != sealed.hash:
+            raise JournalDamaged(journal.path, f"block {sealed.number} came out different")
+        tell(sealed.number)

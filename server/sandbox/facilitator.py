@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from x402.schemas import PaymentPayload, PaymentRequirements
 
 _RECEIPT_LIMIT_IN_SECONDS: Final = 20
+_REFUSED: Final = "invalid_payload"
 
 _log = logging.getLogger("emporion.sandbox")
 _Answer = dict[str, Any]
@@ -45,40 +46,30 @@ class Facilitator:
     def verify(self, body: bytes) -> _Answer:
         """Answer POST /verify. Raises _Malformed."""
         with self._turn:
-            library = self._loaded()
-            payload, requirements = _parsed(body)
-            try:
-                return _dumped(library.verify(payload, requirements))
-            except Exception as problem:  # noqa: BLE001 - the library raises whatever a hostile payload makes it raise
-                _log.info("facilitator: verify refused: %r", problem)
-                return {"isValid": False, "invalidReason": "invalid_payload", "invalidMessage": _short(problem)}
+            return self._asked("verify", body, {"isValid": False, "invalidReason": _REFUSED}, "invalidMessage")
 
     def settle(self, body: bytes) -> _Answer:
         """Answer POST /settle. Raises _Malformed.
 
         The lock lets settlements run one at a time, so that no two take the same nonce.
         """
+        unsettled = {"success": False, "errorReason": _REFUSED, "transaction": "", "network": self._network}
         with self._turn:
-            library = self._loaded()
-            payload, requirements = _parsed(body)
-            try:
-                answer = _dumped(library.settle(payload, requirements))
-            except Exception as problem:  # noqa: BLE001 - as above
-                _log.info("facilitator: settle refused: %r", problem)
-                answer = self._unsettled(_short(problem))
+            answer = self._asked("settle", body, unsettled, "errorMessage")
             if not answer["success"] and not answer["transaction"]:
                 # The library's signer may count a nonce as used although nothing was sent. A new one asks the chain.
                 self._library = None
             return answer
 
-    def _unsettled(self, message: str) -> _Answer:
-        return {
-            "success": False,
-            "errorReason": "invalid_payload",
-            "errorMessage": message,
-            "transaction": "",
-            "network": self._network,
-        }
+    def _asked(self, method: str, body: bytes, refusal: _Answer, message: str) -> _Answer:
+        """Return the library's answer, or the refusal with the reason in the field `message`."""
+        library = self._loaded()
+        payload, requirements = _parsed(body)
+        try:
+            return _dumped(getattr(library, method)(payload, requirements))
+        except Exception as problem:  # noqa: BLE001 - the library raises whatever a hostile payload makes it raise
+            _log.info("facilitator: %s refused: %r", method, problem)
+            return refusal | {message: f"{type(problem).__name__}: {problem}"[:200]}
 
     def _loaded(self) -> "x402FacilitatorSync":
         if self._library is None:
@@ -151,7 +142,3 @@ def _parsed(body: bytes) -> "tuple[PaymentPayload, PaymentRequirements]":
 def _dumped(model: Any) -> _Answer:
     dumped: _Answer = model.model_dump(by_alias=True, exclude_none=True)
     return dumped
-
-
-def _short(problem: Exception) -> str:
-    return f"{type(problem).__name__}: {problem}"[:200]

@@ -3,8 +3,8 @@
 It imports nothing of the chain, so the market's process can use it too.
 """
 
+import fcntl
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -103,7 +103,10 @@ class Journal:
         try:
             self._write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         except OSError as problem:
-            self._repair()
+            try:
+                self._cut()
+            except OSError:
+                self._usable = False
             raise JournalUnwritable(f"{self.path} could not be written: {problem.strerror}") from problem
 
     def _write(self, line: bytes) -> None:
@@ -112,12 +115,6 @@ class Journal:
             written += self._file.write(line[written:])
         os.fsync(self._file.fileno())
         self._size += len(line)
-
-    def _repair(self) -> None:
-        try:
-            self._cut()
-        except OSError:
-            self._usable = False
 
     def _cut(self) -> None:
         os.ftruncate(self._file.fileno(), self._size)
@@ -152,7 +149,7 @@ def delete_journal(directory: Path) -> None:
 
 def _opened(path: Path) -> FileIO:
     # Unbuffered: after a failed write, nothing may remain that a later flush would write after the repaired end.
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     return os.fdopen(descriptor, "r+b", buffering=0)
 
 
@@ -177,8 +174,6 @@ def _sealed(line: bytes) -> Sealed | None:
 
 
 def _sync_directory(directory: Path) -> None:
-    if sys.platform == "win32":  # a directory cannot be opened there
-        return
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -193,24 +188,14 @@ def _locked(path: Path) -> BinaryIO:
     """
     file = path.open("ab")
     deadline = time.monotonic() + _LOCK_WAIT_IN_SECONDS
-    while not _try_lock(file):
-        if time.monotonic() > deadline:
-            file.close()
-            raise JournalInUse(f"another sandbox is running on {path.parent}; stop it, or use another DATA_DIR")
-        time.sleep(_LOCK_POLL_IN_SECONDS)
-    return file
-
-
-def _try_lock(file: BinaryIO) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
+    while True:
+        try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+            return file
+        except OSError:
+            if time.monotonic() > deadline:
+                file.close()
+                raise JournalInUse(
+                    f"another sandbox is running on {path.parent}; stop it, or use another DATA_DIR"
+                ) from None
+            time.sleep(_LOCK_POLL_IN_SECONDS)

@@ -1,9 +1,10 @@
 """The JSON-RPC methods of the sandbox, their parameters and results, without HTTP."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
-from eth.abc import BlockHeaderAPI
+from eth.abc import BlockHeaderAPI, StateAPI
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
 from eth_typing import Address
@@ -21,7 +22,7 @@ from server.sandbox.arguments import (
     raw_bytes,
     required,
 )
-from server.sandbox.evm import PRIORITY_FEE_IN_WEI, DevChain, Refused, Reverted, blocks_between
+from server.sandbox.evm import PRIORITY_FEE_IN_WEI, Call, DevChain, Refused, Reverted, blocks_between
 from server.sandbox.journal import JournalUnwritable
 from server.sandbox.wire import block_json, data, logs_json, quantity, receipt_json, transaction_json
 
@@ -47,12 +48,13 @@ class RpcError(Exception):
 
 def answer(chain: DevChain, method: str, params: Params) -> Any:
     """Return the result of a call as JSON. Raises RpcError for every failure."""
-    found = METHODS.get(method)
-    if found is None:
+    if method not in METHODS:
         raise RpcError(METHOD_NOT_FOUND, f"the method {method[:60]} does not exist here")
+    most, run = METHODS[method]
     try:
+        no_more(params, most)
         with chain.lock:
-            return found(chain, params)
+            return run(chain, params)
     except InvalidParams as problem:
         raise RpcError(INVALID_PARAMS, f"{method}: {problem}") from problem
     except Refused as problem:
@@ -64,23 +66,13 @@ def answer(chain: DevChain, method: str, params: Params) -> Any:
 
 
 def _revert_text(returned: bytes) -> str:
-    if returned[:4] != _ERROR_OF_STRING:
-        return "execution reverted"
-    try:
-        return f"execution reverted: {decode(['string'], returned[4:])[0]}"
-    except (DecodingError, UnicodeDecodeError):
-        return "execution reverted"
+    with suppress(DecodingError, UnicodeDecodeError):
+        if returned[:4] == _ERROR_OF_STRING:
+            return f"execution reverted: {decode(['string'], returned[4:])[0]}"
+    return "execution reverted"
 
 
 # -- the chain as a whole ------------------------------------------------------------------------------------------
-
-
-def _constant(value: Callable[[DevChain], Any]) -> Callable[[DevChain, Params], Any]:
-    def method(chain: DevChain, params: Params) -> Any:
-        no_more(params, 0)
-        return value(chain)
-
-    return method
 
 
 def _base_fee(header: BlockHeaderAPI) -> int:
@@ -88,72 +80,57 @@ def _base_fee(header: BlockHeaderAPI) -> int:
 
 
 def _fee_history(chain: DevChain, params: Params) -> Any:
-    no_more(params, 3)
     wanted = min(max(amount(required(params, 0)), 1), 1024)
     last = _header(chain, params, 1).block_number
     first = max(last - wanted + 1, 0)
     headers = [block.header for block in blocks_between(chain, first, last)]
     percentiles = params[2] if len(params) > 2 and isinstance(params[2], list) else []
-    tip = quantity(PRIORITY_FEE_IN_WEI)
     return {
         "oldestBlock": quantity(first),
         "baseFeePerGas": [quantity(_base_fee(one)) for one in [*headers, chain.header(last + 1) or chain.pending]],
         "gasUsedRatio": [one.gas_used / one.gas_limit for one in headers],
-        "reward": [[tip for _ in percentiles] for _ in headers],
+        "reward": [[quantity(PRIORITY_FEE_IN_WEI)] * len(percentiles) for _ in headers],
     }
 
 
-# -- accounts ------------------------------------------------------------------------------------------------------
+# -- accounts, calls and transactions ------------------------------------------------------------------------------
+
+
+def _state(chain: DevChain, params: Params, position: int) -> tuple[StateAPI, Address]:
+    """Return the state after the block named at a position, and the account named first."""
+    return chain.state(_header(chain, params, position)), Address(address(required(params, 0)))
 
 
 def _balance(chain: DevChain, params: Params) -> str:
-    no_more(params, 2)
-    return quantity(chain.state(_header(chain, params, 1)).get_balance(Address(address(required(params, 0)))))
+    state, account = _state(chain, params, 1)
+    return quantity(state.get_balance(account))
 
 
 def _nonce(chain: DevChain, params: Params) -> str:
-    no_more(params, 2)
-    return quantity(chain.state(_header(chain, params, 1)).get_nonce(Address(address(required(params, 0)))))
+    state, account = _state(chain, params, 1)
+    return quantity(state.get_nonce(account))
 
 
 def _code(chain: DevChain, params: Params) -> str:
-    no_more(params, 2)
-    return data(chain.state(_header(chain, params, 1)).get_code(Address(address(required(params, 0)))))
+    state, account = _state(chain, params, 1)
+    return data(state.get_code(account))
 
 
 def _storage(chain: DevChain, params: Params) -> str:
-    no_more(params, 3)
-    state = chain.state(_header(chain, params, 2))
-    value = state.get_storage(Address(address(required(params, 0))), amount(required(params, 1)))
-    return data(value.to_bytes(32, "big"))
+    state, account = _state(chain, params, 2)
+    return data(state.get_storage(account, amount(required(params, 1))).to_bytes(32, "big"))
 
 
-# -- calls and transactions ----------------------------------------------------------------------------------------
-
-
-def _call(chain: DevChain, params: Params) -> str:
-    no_more(params, 2)
-    return data(chain.call(call_object(required(params, 0)), _header(chain, params, 1)))
-
-
-def _estimate(chain: DevChain, params: Params) -> str:
-    no_more(params, 2)
-    return quantity(chain.estimate(call_object(required(params, 0)), _header(chain, params, 1)))
-
-
-def _send_raw(chain: DevChain, params: Params) -> str:
-    no_more(params, 1)
-    return data(chain.send_raw(raw_bytes(required(params, 0))))
+def _call_at(chain: DevChain, params: Params) -> tuple[Call, BlockHeaderAPI]:
+    return call_object(required(params, 0)), _header(chain, params, 1)
 
 
 def _transaction(chain: DevChain, params: Params) -> Any:
-    no_more(params, 1)
     place = chain.find(hash32(required(params, 0)))
     return None if place is None else transaction_json(place.block, place.position)
 
 
 def _receipt(chain: DevChain, params: Params) -> Any:
-    no_more(params, 1)
     place = chain.find(hash32(required(params, 0)))
     return None if place is None else receipt_json(place.block, chain.receipts(place.block), place.position)
 
@@ -161,25 +138,19 @@ def _receipt(chain: DevChain, params: Params) -> Any:
 # -- blocks and logs -----------------------------------------------------------------------------------------------
 
 
-def _block_by_number(chain: DevChain, params: Params) -> Any:
-    no_more(params, 2)
-    header = _found(chain, block_reference(required(params, 0)))
-    return _block(chain, header, whole=flag(params, 1))
-
-
-def _block_by_hash(chain: DevChain, params: Params) -> Any:
-    no_more(params, 2)
-    return _block(chain, chain.header_by_hash(hash32(required(params, 0))), whole=flag(params, 1))
-
-
-def _block(chain: DevChain, header: BlockHeaderAPI | None, *, whole: bool) -> Any:
+def _block(chain: DevChain, params: Params, header: BlockHeaderAPI | None) -> Any:
+    whole = flag(params, 1)
     return None if header is None else block_json(chain.block(header), whole_transactions=whole)
 
 
 def _logs(chain: DevChain, params: Params) -> list[Any]:
-    no_more(params, 1)
     wanted = log_filter(required(params, 0))
-    first, last = _range(chain, wanted.first, wanted.last, wanted.block_hash)
+    first, last = _height(chain, wanted.first), _height(chain, wanted.last)
+    if wanted.block_hash is not None:
+        header = chain.header_by_hash(wanted.block_hash)
+        if header is None:
+            raise Refused("unknown block")
+        first = last = header.block_number
     if last - first >= _MAX_BLOCKS_SEARCHED:
         raise InvalidParams(f"at most {_MAX_BLOCKS_SEARCHED} blocks can be searched at once")
     return [
@@ -192,28 +163,19 @@ def _logs(chain: DevChain, params: Params) -> list[Any]:
     ]
 
 
-def _range(chain: DevChain, first: int | str, last: int | str, block_hash: bytes | None) -> tuple[int, int]:
-    if block_hash is None:
-        return _height(chain, first), _height(chain, last)
-    header = chain.header_by_hash(block_hash)
-    if header is None:
-        raise Refused("unknown block")
-    return header.block_number, header.block_number
-
-
 def _height(chain: DevChain, reference: int | str) -> int:
     if isinstance(reference, int):
         return reference
     return 0 if reference == "earliest" else chain.number
 
 
-def _found(chain: DevChain, reference: int | str) -> BlockHeaderAPI | None:
-    return chain.header(_height(chain, reference))
+def _named_header(chain: DevChain, params: Params) -> BlockHeaderAPI | None:
+    return chain.header(_height(chain, block_reference(required(params, 0))))
 
 
 def _header(chain: DevChain, params: Params, position: int) -> BlockHeaderAPI:
     reference = block_reference(params[position]) if len(params) > position else "latest"
-    header = chain.pending if reference == "pending" else _found(chain, reference)
+    header = chain.pending if reference == "pending" else chain.header(_height(chain, reference))
     if header is None:
         raise Refused(f"block {reference} does not exist")
     return header
@@ -222,18 +184,7 @@ def _header(chain: DevChain, params: Params, position: int) -> BlockHeaderAPI:
 # -- what only a sandbox has ---------------------------------------------------------------------------------------
 
 
-def _faucet(chain: DevChain, params: Params) -> str:
-    no_more(params, 2)
-    return data(chain.faucet(address(required(params, 0)), amount(required(params, 1))))
-
-
-def _gas(chain: DevChain, params: Params) -> str:
-    no_more(params, 1)
-    return data(chain.gas(address(required(params, 0))))
-
-
 def _mine(chain: DevChain, params: Params) -> str:
-    no_more(params, 1)
     blocks = amount(params[0]) if params else 1
     if not 1 <= blocks <= _MAX_BLOCKS_MINED:
         raise InvalidParams(f"the number of blocks is 1 to {_MAX_BLOCKS_MINED}")
@@ -241,30 +192,37 @@ def _mine(chain: DevChain, params: Params) -> str:
     return "0x0"
 
 
-METHODS: Final[dict[str, Callable[[DevChain, Params], Any]]] = {
-    "web3_clientVersion": _constant(lambda _: "emporion-sandbox"),
-    "net_version": _constant(lambda chain: str(chain.chain_id)),
-    "net_listening": _constant(lambda _: True),
-    "eth_chainId": _constant(lambda chain: quantity(chain.chain_id)),
-    "eth_syncing": _constant(lambda _: False),
-    "eth_accounts": _constant(lambda _: []),
-    "eth_blockNumber": _constant(lambda chain: quantity(chain.number)),
-    "eth_gasPrice": _constant(lambda chain: quantity(_base_fee(chain.pending) + PRIORITY_FEE_IN_WEI)),
-    "eth_maxPriorityFeePerGas": _constant(lambda _: quantity(PRIORITY_FEE_IN_WEI)),
-    "eth_feeHistory": _fee_history,
-    "eth_getBalance": _balance,
-    "eth_getTransactionCount": _nonce,
-    "eth_getCode": _code,
-    "eth_getStorageAt": _storage,
-    "eth_call": _call,
-    "eth_estimateGas": _estimate,
-    "eth_sendRawTransaction": _send_raw,
-    "eth_getTransactionByHash": _transaction,
-    "eth_getTransactionReceipt": _receipt,
-    "eth_getBlockByNumber": _block_by_number,
-    "eth_getBlockByHash": _block_by_hash,
-    "eth_getLogs": _logs,
-    "dev_faucet": _faucet,
-    "dev_gas": _gas,
-    "evm_mine": _mine,
+# Each method with the number of parameters that it takes at most.
+METHODS: Final[dict[str, tuple[int, Callable[[DevChain, Params], Any]]]] = {
+    "web3_clientVersion": (0, lambda *_: "emporion-sandbox"),
+    "net_version": (0, lambda chain, _: str(chain.chain_id)),
+    "net_listening": (0, lambda *_: True),
+    "eth_chainId": (0, lambda chain, _: quantity(chain.chain_id)),
+    "eth_syncing": (0, lambda *_: False),
+    "eth_accounts": (0, lambda *_: []),
+    "eth_blockNumber": (0, lambda chain, _: quantity(chain.number)),
+    "eth_gasPrice": (0, lambda chain, _: quantity(_base_fee(chain.pending) + PRIORITY_FEE_IN_WEI)),
+    "eth_maxPriorityFeePerGas": (0, lambda *_: quantity(PRIORITY_FEE_IN_WEI)),
+    "eth_feeHistory": (3, _fee_history),
+    "eth_getBalance": (2, _balance),
+    "eth_getTransactionCount": (2, _nonce),
+    "eth_getCode": (2, _code),
+    "eth_getStorageAt": (3, _storage),
+    "eth_call": (2, lambda chain, params: data(chain.call(*_call_at(chain, params)))),
+    "eth_estimateGas": (2, lambda chain, params: quantity(chain.estimate(*_call_at(chain, params)))),
+    "eth_sendRawTransaction": (1, lambda chain, params: data(chain.send_raw(raw_bytes(required(params, 0))))),
+    "eth_getTransactionByHash": (1, _transaction),
+    "eth_getTransactionReceipt": (1, _receipt),
+    "eth_getBlockByNumber": (2, lambda chain, params: _block(chain, params, _named_header(chain, params))),
+    "eth_getBlockByHash": (
+        2,
+        lambda chain, params: _block(chain, params, chain.header_by_hash(hash32(required(params, 0)))),
+    ),
+    "eth_getLogs": (1, _logs),
+    "dev_faucet": (
+        2,
+        lambda chain, params: data(chain.faucet(address(required(params, 0)), amount(required(params, 1)))),
+    ),
+    "dev_gas": (1, lambda chain, params: data(chain.gas(address(required(params, 0))))),
+    "evm_mine": (1, _mine),
 }

@@ -1,7 +1,6 @@
 """End this process together with its parent, however the parent ends."""
 
 import os
-import sys
 import threading
 import time
 from typing import Final
@@ -13,13 +12,12 @@ def end_with_parent(parent_pid: int) -> None:
     """End this process at once when its parent is gone.
 
     Nothing is lost, because every block is on disk before clients see it. Two signs are watched. Standard input, a pipe
-    that only the parent holds, reaches its end (also after kill -9, on every system). On POSIX the parent's id changes,
-    which works even if a sibling inherited the pipe. PR_SET_PDEATHSIG is not used: it fires when the parent's *thread*
+    that only the parent holds, reaches its end (also after kill -9, on every system). The parent's id changes, which
+    works even if a sibling inherited the pipe. PR_SET_PDEATHSIG is not used: it fires when the parent's *thread*
     ends.
     """
     threading.Thread(target=_watch_pipe, daemon=True, name="parent-pipe").start()
-    if sys.platform != "win32":
-        threading.Thread(target=_watch_id, args=(parent_pid,), daemon=True, name="parent-id").start()
+    threading.Thread(target=_watch_id, args=(parent_pid,), daemon=True, name="parent-id").start()
 
 
 def _watch_pipe() -> None:

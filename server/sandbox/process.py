@@ -43,10 +43,6 @@ class Sandbox:
             asking.request("GET", "/")
             return str(json.load(asking.getresponse())["genesis"])
 
-    def exit_code(self) -> int | None:
-        """Return the exit code; None while it runs."""
-        return self.process.poll()
-
     def stop(self) -> None:
         """End the process and wait until it has ended. It may be called again."""
         self.process.terminate()

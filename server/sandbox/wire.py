@@ -31,74 +31,81 @@ def block_json(block: BlockAPI, *, whole_transactions: bool) -> Json:
     return _header_json(block.header) | {"transactions": transactions, "uncles": [], "withdrawals": []}
 
 
+def _hexed(fields: Json) -> Json:
+    """Format the numbers and bytes among the values."""
+    return {name: _hex(value) for name, value in fields.items()}
+
+
+def _hex(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return data(value)
+    return quantity(value) if isinstance(value, int) else value
+
+
 def _header_json(header: Any) -> Json:
-    hashes = {
-        "hash": header.hash,
-        "parentHash": header.parent_hash,
-        "sha3Uncles": header.uncles_hash,
-        "miner": header.coinbase,
-        "stateRoot": header.state_root,
-        "transactionsRoot": header.transaction_root,
-        "receiptsRoot": header.receipt_root,
-        "logsBloom": header.bloom.to_bytes(256, "big"),
-        "extraData": header.extra_data,
-        "mixHash": header.mix_hash,
-        "nonce": header.nonce,
-        "withdrawalsRoot": header.withdrawals_root,
-        "parentBeaconBlockRoot": header.parent_beacon_block_root,
-        "requestsHash": header.requests_hash,
-    }
-    numbers = {
-        "number": header.block_number,
-        "difficulty": header.difficulty,
-        "gasLimit": header.gas_limit,
-        "gasUsed": header.gas_used,
-        "timestamp": header.timestamp,
-        "baseFeePerGas": header.base_fee_per_gas,
-        "blobGasUsed": header.blob_gas_used,
-        "excessBlobGas": header.excess_blob_gas,
-    }
-    return {name: data(value) for name, value in hashes.items()} | {
-        name: quantity(value) for name, value in numbers.items()
-    }
+    return _hexed(
+        {
+            "hash": header.hash,
+            "parentHash": header.parent_hash,
+            "sha3Uncles": header.uncles_hash,
+            "miner": header.coinbase,
+            "stateRoot": header.state_root,
+            "transactionsRoot": header.transaction_root,
+            "receiptsRoot": header.receipt_root,
+            "logsBloom": header.bloom.to_bytes(256, "big"),
+            "extraData": header.extra_data,
+            "mixHash": header.mix_hash,
+            "nonce": header.nonce,
+            "withdrawalsRoot": header.withdrawals_root,
+            "parentBeaconBlockRoot": header.parent_beacon_block_root,
+            "requestsHash": header.requests_hash,
+            "number": header.block_number,
+            "difficulty": header.difficulty,
+            "gasLimit": header.gas_limit,
+            "gasUsed": header.gas_used,
+            "timestamp": header.timestamp,
+            "baseFeePerGas": header.base_fee_per_gas,
+            "blobGasUsed": header.blob_gas_used,
+            "excessBlobGas": header.excess_blob_gas,
+        }
+    )
 
 
 def transaction_json(block: BlockAPI, position: int) -> Json:
     """Format a mined transaction."""
     one: Any = block.transactions[position]
-    kind = _kind(one)
+    kind, chain_id = _kind(one), chain_id_of(one)
     found = {
-        "type": quantity(kind),
-        "hash": data(one.hash),
-        "nonce": quantity(one.nonce),
-        "blockHash": data(block.hash),
-        "blockNumber": quantity(block.number),
-        "transactionIndex": quantity(position),
-        "from": data(one.sender),
-        "to": data(one.to) if one.to else None,
-        "value": quantity(one.value),
-        "gas": quantity(one.gas),
-        "gasPrice": quantity(_price(one, block.header)),
-        "input": data(one.data),
-        "r": quantity(one.r),
-        "s": quantity(one.s),
+        "type": kind,
+        "hash": one.hash,
+        "nonce": one.nonce,
+        **_place(block, position),
+        "from": one.sender,
+        "to": one.to or None,
+        "value": one.value,
+        "gas": one.gas,
+        "gasPrice": _price(one, block.header),
+        "input": one.data,
+        "r": one.r,
+        "s": one.s,
     }
-    chain_id = chain_id_of(one)
     if chain_id is not None:
-        found["chainId"] = quantity(chain_id)
-    return found | (_typed(one, kind) if kind else {"v": quantity(one.v)})
+        found["chainId"] = chain_id
+    return _hexed(found | (_typed(one, kind) if kind else {"v": one.v}))
+
+
+def _place(block: BlockAPI, position: int) -> Json:
+    return {"blockHash": block.hash, "blockNumber": block.number, "transactionIndex": position}
 
 
 def _typed(one: Any, kind: int) -> Json:
-    parity = quantity(one.y_parity)
-    access = [
+    found: Json = {"v": one.y_parity, "yParity": one.y_parity}
+    found["accessList"] = [
         {"address": data(address), "storageKeys": [data(slot.to_bytes(32, "big")) for slot in slots]}
         for address, slots in one.access_list
     ]
-    found: Json = {"v": parity, "yParity": parity, "accessList": access}
     if kind >= 2:
-        found["maxFeePerGas"] = quantity(one.max_fee_per_gas)
-        found["maxPriorityFeePerGas"] = quantity(one.max_priority_fee_per_gas)
+        found |= {"maxFeePerGas": one.max_fee_per_gas, "maxPriorityFeePerGas": one.max_priority_fee_per_gas}
     if kind == 4:
         found["authorizationList"] = [_authorization(entry) for entry in one.authorization_list]
     return found
@@ -106,7 +113,7 @@ def _typed(one: Any, kind: int) -> Json:
 
 def _authorization(entry: Any) -> Json:
     numbers = {"chainId": entry.chain_id, "nonce": entry.nonce, "yParity": entry.y_parity, "r": entry.r, "s": entry.s}
-    return {"address": data(entry.address)} | {name: quantity(one) for name, one in numbers.items()}
+    return _hexed({"address": entry.address, **numbers})
 
 
 def receipt_json(block: BlockAPI, receipts: tuple[ReceiptAPI, ...], position: int) -> Json:
@@ -114,40 +121,37 @@ def receipt_json(block: BlockAPI, receipts: tuple[ReceiptAPI, ...], position: in
     one: Any = block.transactions[position]
     receipt = receipts[position]
     used_before = receipts[position - 1].gas_used if position else 0
-    created = None if one.to else data(keccak(rlp.encode([one.sender, one.nonce]))[12:])
-    return {
-        "type": quantity(_kind(one)),
-        "status": "0x1" if receipt.state_root == b"\x01" else "0x0",
-        "transactionHash": data(one.hash),
-        "transactionIndex": quantity(position),
-        "blockHash": data(block.hash),
-        "blockNumber": quantity(block.number),
-        "from": data(one.sender),
-        "to": data(one.to) if one.to else None,
-        "contractAddress": created,
-        "cumulativeGasUsed": quantity(receipt.gas_used),
-        "gasUsed": quantity(receipt.gas_used - used_before),
-        "effectiveGasPrice": quantity(_price(one, block.header)),
-        "logs": list(logs_json(block, receipts, position)),
-        "logsBloom": data(receipt.bloom.to_bytes(256, "big")),
-    }
+    return _hexed(
+        {
+            "type": _kind(one),
+            "status": "0x1" if receipt.state_root == b"\x01" else "0x0",
+            "transactionHash": one.hash,
+            **_place(block, position),
+            "from": one.sender,
+            "to": one.to or None,
+            "contractAddress": None if one.to else keccak(rlp.encode([one.sender, one.nonce]))[12:],
+            "cumulativeGasUsed": receipt.gas_used,
+            "gasUsed": receipt.gas_used - used_before,
+            "effectiveGasPrice": _price(one, block.header),
+            "logs": list(logs_json(block, receipts, position)),
+            "logsBloom": receipt.bloom.to_bytes(256, "big"),
+        }
+    )
 
 
 def logs_json(block: BlockAPI, receipts: tuple[ReceiptAPI, ...], position: int) -> Iterator[Json]:
     """Yield the logs of one transaction; `logIndex` counts through the block."""
     before = sum(len(receipt.logs) for receipt in receipts[:position])
     for index, log in enumerate(receipts[position].logs, before):
-        yield {
-            "address": data(log.address),
+        found = {
+            "address": log.address,
             "topics": [data(topic.to_bytes(32, "big")) for topic in log.topics],
-            "data": data(log.data),
-            "logIndex": quantity(index),
-            "transactionHash": data(block.transactions[position].hash),
-            "transactionIndex": quantity(position),
-            "blockHash": data(block.hash),
-            "blockNumber": quantity(block.number),
-            "removed": False,
+            "data": log.data,
+            "logIndex": index,
+            "transactionHash": block.transactions[position].hash,
+            **_place(block, position),
         }
+        yield _hexed(found) | {"removed": False}
 
 
 def _kind(one: SignedTransactionAPI) -> int:

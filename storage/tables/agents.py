@@ -1,11 +1,12 @@
 """Tables of agents, their handles, keys and wallets, and of agents that left."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import JsonText, Row
 from storage.vocabulary import AgentStatus, KeyStatus
 
 
@@ -15,20 +16,21 @@ class AgentRow(Row, name="agents"):
     handle: Mapped[str] = mapped_column(unique=True)
     name: Mapped[str]
     description: Mapped[str | None]
-    capabilities: Mapped[str]  # JSON list
-    tags: Mapped[str]  # JSON list
+    capabilities: Mapped[list[str]] = mapped_column(JsonText)
+    tags: Mapped[list[str]] = mapped_column(JsonText)
     public_key: Mapped[str] = mapped_column(unique=True)  # hex
     key_proven: Mapped[bool] = mapped_column(default=True)  # False: registered without proof of the private key
-    endpoints: Mapped[str]  # JSON object
+    endpoints: Mapped[dict[str, str]] = mapped_column(JsonText)
     framework: Mapped[str | None]
-    metadata_json: Mapped[str | None]
+    metadata_json: Mapped[dict[str, Any] | None] = mapped_column(JsonText)
     referred_by: Mapped[str | None]
     trust_tier: Mapped[int] = mapped_column(default=0)
     first_party: Mapped[bool] = mapped_column(default=False)
     evaluator: Mapped[bool] = mapped_column(default=False)
     verified_domain: Mapped[str | None] = mapped_column(default=None)  # of its proven domains, the earliest
-    known_as: Mapped[str] = mapped_column(default="[]")  # JSON: its names, also former ones, and since when
-    erc8004: Mapped[str | None] = mapped_column(default=None)  # JSON, in the form of the records
+    # Its names, also former ones: [text, whether it is a place, since when]
+    known_as: Mapped[list[tuple[str, bool, str]]] = mapped_column(JsonText, default=[])
+    erc8004: Mapped[dict[str, Any] | None] = mapped_column(JsonText, default=None)  # in the form of the records
     status: Mapped[AgentStatus] = mapped_column(default=AgentStatus.ACTIVE)
     auth_epoch: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime]
@@ -72,7 +74,7 @@ class KeyRow(Row, name="api_keys", parts=[Index(None, "agent_id", "id")]):
     hash: Mapped[str] = mapped_column(unique=True)
     prefix: Mapped[str]
     name: Mapped[str | None]
-    scopes: Mapped[str]  # JSON list
+    scopes: Mapped[list[str]] = mapped_column(JsonText)
     status: Mapped[KeyStatus] = mapped_column(default=KeyStatus.ACTIVE)
     last_used_at: Mapped[datetime | None] = mapped_column(default=None)
     expires_at: Mapped[datetime | None] = mapped_column(default=None)

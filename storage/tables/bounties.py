@@ -1,11 +1,11 @@
-"""Tables of bounties (a need and a budget) and of sellers' proposals."""
+"""Tables of bounties (a need and a budget), of sellers' proposals, and of bounty alerts."""
 
 from datetime import datetime
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import JsonText, Row, partial_index
 from storage.vocabulary import BountyStatus, ProposalStatus
 
 BOUNTY_INDEXES = [
@@ -24,14 +24,14 @@ class BountyRow(Row, name="bounties", parts=BOUNTY_INDEXES):
     title: Mapped[str]
     description: Mapped[str]
     category: Mapped[str]
-    tags: Mapped[str]  # JSON list
+    tags: Mapped[list[str]] = mapped_column(JsonText)
     budget_max: Mapped[int]
     input: Mapped[str | None]  # hash of a document
     job_input: Mapped[str]  # hash of the input document of the bounty's job: input and bounty_description
     deliverable_schema: Mapped[str | None]  # hash of the document input.deliverable_schema
     preview_schema: Mapped[str | None]  # hash of the document input.preview_schema
     acceptance: Mapped[str | None]  # JSON: input.acceptance
-    content_warnings: Mapped[str]  # JSON list
+    content_warnings: Mapped[list[str]] = mapped_column(JsonText)
     first_party: Mapped[bool]
     status: Mapped[BountyStatus] = mapped_column(default=BountyStatus.OPEN)
     proposal_count: Mapped[int] = mapped_column(default=0)  # without withdrawn ones
@@ -62,7 +62,30 @@ class ProposalRow(Row, name="proposals", parts=PROPOSAL_INDEXES):
     price: Mapped[int]
     payment: Mapped[str]
     message: Mapped[str | None]
-    content_warnings: Mapped[str]  # JSON list
+    content_warnings: Mapped[list[str]] = mapped_column(JsonText)
     status: Mapped[ProposalStatus] = mapped_column(default=ProposalStatus.PENDING)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+
+
+class BountyAlertRow(
+    Row, name="bounty_alerts", parts=[partial_index("ix_bounty_alerts_on", "env", "agent_id", where="enabled")]
+):
+    """An agent's setting for bounty alerts, and the buyers of the bounties sent on a UTC day."""
+
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    env: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    enabled: Mapped[bool]
+    day: Mapped[str] = mapped_column(default="")
+    buyers: Mapped[list[str]] = mapped_column(JsonText, default=[])  # of each bounty it was sent on that day
+    strangers: Mapped[int] = mapped_column(default=0)  # how many of them had never paid
+    updated_at: Mapped[datetime]
+
+
+class BountyMatchRow(Row, name="bounty_matches"):
+    """A bounty still to be announced, to agents with ids after `after`."""
+
+    bounty_id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    after: Mapped[str] = mapped_column(default="")

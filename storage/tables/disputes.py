@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import JsonText, Row
 from storage.vocabulary import DisputeStatus, SeatStatus
 
 DISPUTE_PARTS = [
@@ -93,7 +93,7 @@ class EvaluatorRow(Row, name="evaluators"):
 
     agent_id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
-    categories: Mapped[str] = mapped_column(default="[]")  # JSON list
+    categories: Mapped[list[str]] = mapped_column(JsonText, default=[])
     updated_at: Mapped[datetime]
 
 

@@ -2,16 +2,15 @@
 
 from datetime import datetime
 
-from sqlalchemy import Index, text
+from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import Row, partial_index
 from storage.vocabulary import DomainStatus
 
-_HELD = text("status = 'verified'")
 DOMAIN_INDEXES = [
     # One agent per domain.
-    Index("ix_agent_domains_held", "domain", unique=True, sqlite_where=_HELD, postgresql_where=_HELD),
+    partial_index("ix_agent_domains_held", "domain", where="status = 'verified'", unique=True),
     Index(None, "check_at"),
 ]
 

@@ -2,12 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import Index, text
+from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import Row, partial_index
 
-_FORGETTABLE = text("forget_at IS NOT NULL")
 JOB_INDEXES = [
     Index(None, "buyer_id", "env", "id"),
     Index(None, "seller_id", "env", "id"),
@@ -22,7 +21,7 @@ JOB_INDEXES = [
     Index(None, "waits_for", "env", "act_by", "id"),
     Index(None, "notice_at", "id"),
     Index(None, "buyer_id", "env", "updated_at", "id"),
-    Index("ix_jobs_forget_at", "forget_at", sqlite_where=_FORGETTABLE, postgresql_where=_FORGETTABLE),
+    partial_index("ix_jobs_forget_at", "forget_at", where="forget_at IS NOT NULL"),
 ]
 
 
@@ -79,9 +78,8 @@ class JobRow(Row, name="jobs", parts=JOB_INDEXES):
     waits_for: Mapped[str | None] = mapped_column(default=None)  # the party that must act, by the lifecycle
     act_by: Mapped[datetime | None] = mapped_column(default=None)  # and by when
     notice_at: Mapped[datetime | None] = mapped_column(default=None)  # when the clock next triggers a notice
-    overdue_told_for: Mapped[datetime | None] = mapped_column(
-        default=None
-    )  # the deliver_by that was reported as overdue
+    # The deliver_by that was reported as overdue.
+    overdue_told_for: Mapped[datetime | None] = mapped_column(default=None)
     created_at: Mapped[datetime]
     accepted_at: Mapped[datetime | None] = mapped_column(default=None)
     delivered_at: Mapped[datetime | None] = mapped_column(default=None)

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import JsonText, Row
 from storage.vocabulary import ListingStatus
 
 LISTING_INDEXES = [
@@ -23,7 +23,7 @@ class ListingRow(Row, name="listings", parts=LISTING_INDEXES):
     title: Mapped[str]
     description: Mapped[str]
     category: Mapped[str]
-    tags: Mapped[str]  # JSON list
+    tags: Mapped[list[str]] = mapped_column(JsonText)
     pricing_model: Mapped[str]
     price: Mapped[int | None]
     unit_name: Mapped[str | None]
@@ -39,7 +39,7 @@ class ListingRow(Row, name="listings", parts=LISTING_INDEXES):
     accept_timeout_seconds: Mapped[int]
     max_open_jobs: Mapped[int]
     status: Mapped[ListingStatus] = mapped_column(default=ListingStatus.ACTIVE)
-    content_warnings: Mapped[str]  # JSON list
+    content_warnings: Mapped[list[str]] = mapped_column(JsonText)
     first_party: Mapped[bool]
     graduated: Mapped[bool] = mapped_column(default=False)
     stats: Mapped[str]  # JSON, derived from jobs, settlements and reviews

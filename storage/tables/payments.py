@@ -1,12 +1,16 @@
-"""Table of settlements: every verified transfer, never deleted. What a job paid and owes is derived from them."""
+"""Tables of settlements, of purchases with one signed payment (x402), and of claims of test money.
+
+A settlement is a verified transfer and is never deleted: what a job paid and owes is derived from them.
+"""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import CheckConstraint, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
-from storage.vocabulary import SettlementKind, SettlementStatus
+from storage.rows import JsonText, Row, partial_index
+from storage.vocabulary import PurchaseStatus, SettlementKind, SettlementStatus
 
 SETTLEMENT_PARTS = [
     UniqueConstraint("network", "tx_hash"),
@@ -38,3 +42,63 @@ class SettlementRow(Row, name="settlements", parts=SETTLEMENT_PARTS):
     settled_at: Mapped[datetime | None]
     voluntary: Mapped[bool] = mapped_column(default=False)  # a refund that was not owed
     created_at: Mapped[datetime]
+
+
+PURCHASE_PARTS = [
+    UniqueConstraint("env", "payer", "nonce"),
+    CheckConstraint("payer = lower(payer) AND nonce = lower(nonce)", name="lower_case"),
+    Index(None, "look_at"),
+]
+
+
+class PurchaseRow(Row, name="purchases", parts=PURCHASE_PARTS):
+    id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    env: Mapped[str]
+    payer: Mapped[str]  # address, lower case
+    nonce: Mapped[str]  # 0x and 64 hex, lower case
+    status: Mapped[PurchaseStatus]
+    listing_id: Mapped[str]
+    fingerprint: Mapped[str]  # of the order it pays for
+    agent_id: Mapped[str] = mapped_column(index=True)  # empty while CHECKING, like job_id
+    job_id: Mapped[str] = mapped_column(index=True)
+    amount: Mapped[int]
+    pay_to: Mapped[str]
+    valid_before: Mapped[int]  # Unix seconds
+    scanned_to: Mapped[int]  # block number; no block from the order up to this one has the transfer
+    # The request to the facilitator, the same at every attempt
+    settle_body: Mapped[dict[str, Any]] = mapped_column(JsonText)
+    tx_hash: Mapped[str | None] = mapped_column(default=None)
+    reason: Mapped[str | None] = mapped_column(default=None)  # the facilitator's last reason, or why it was closed
+    held_until: Mapped[datetime | None] = mapped_column(default=None)  # end of the lease of the process working on it
+    asked_at: Mapped[datetime | None] = mapped_column(default=None)  # when a call with this payment was last connected
+    look_at: Mapped[datetime | None]  # when a worker looks at it again; None: it has ended
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+ACCOUNT_PARTS = [partial_index("ix_x402_accounts_unclaimed", "env", "address", where="claimed_at IS NULL", unique=True)]
+
+
+class X402AccountRow(Row, name="x402_accounts", parts=ACCOUNT_PARTS):
+    """The agent that a purchase created for a wallet.
+
+    The wallet is bound to the agent only when the wallet claims it.
+    """
+
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    env: Mapped[str]
+    address: Mapped[str]  # EIP-55
+    made_at: Mapped[datetime]
+    claimed_at: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class FaucetClaimRow(Row, name="faucet_claims"):
+    """The last claim of an agent: at most one per UTC day."""
+
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    claimed_at: Mapped[datetime | None] = mapped_column(default=None)  # None: the faucet sent nothing
+    address: Mapped[str]  # EIP-55
+    tx_hash: Mapped[str | None] = mapped_column(default=None)  # None: the faucet did not say

@@ -8,7 +8,7 @@ from protocol.mcp.toolsets import CALL, View, shown
 from protocol.mcp.wording import Wording
 from tests.evaluation import Graded, grade
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Surface
+from tools.engine.caller import Surface
 
 MIN_SCORE = 95  # of each tool
 MIN_MEAN = 99.0

@@ -93,7 +93,7 @@ EXCUSES: tuple[Excuse, ...] = (
     ),
     Excuse(
         "tools.chain.x402_payments",
-        "_authorization",
+        "read_authorization",
         "_matching(found, 'nonce', _NONCE, '0x and 64 hex', 66).lower() -> "
         "_matching(found, 'nonce', _NONCE, '0x and 64 hex', 67).lower()",
         "The pattern takes exactly 66 characters whatever the bound.",

@@ -11,8 +11,8 @@ from storage.rows import metadata
 from storage.store import Store
 from storage.tables import WalletRow
 from storage.transaction import Tx
-from tests.market import BASE_URL, Agent, TestMarket
-from tests.trading import binding
+from tests.support.market import BASE_URL, Agent, TestMarket
+from tests.support.trade import binding
 from tools.engine.config import MarketConfig
 
 FORGET_WALLET = Query(delete(WalletRow.__table__).where(WalletRow.agent_id == bindparam("agent_id")))
@@ -22,7 +22,7 @@ EVERY_TABLE: list[Query[Any]] = [Query(select(table)) for table in metadata.sort
 def as_deployed(market: TestMarket) -> MarketConfig:
     """Give the market the default settings, without rate limits."""
     settings = Settings(_env_file=None, base_url=BASE_URL, rate_limits=False)
-    market.market.config = config_of(settings, market.market.config.pepper)
+    market.market.services.config = config_of(settings, market.market.config.pepper)
     return market.market.config
 
 

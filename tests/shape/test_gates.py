@@ -11,21 +11,16 @@ from typing import Any
 
 import pytest
 
-import storage.account_deletion
+import storage.accounts
 import storage.agents
 import storage.bounties
 import storage.domains
 import storage.events
 import storage.jobs
-import storage.keys
-import storage.listing_stats
 import storage.listings
-import storage.memory
 import storage.messages
+import storage.quotas
 import storage.requests
-import storage.reviews
-import storage.schedules
-import storage.webhooks
 from server.app import Service
 from server.http_limits import HttpLimits
 from server.serve import Server, uvicorn_config
@@ -35,45 +30,40 @@ from storage.query import Query
 from storage.store import Store
 from storage.transaction import Tx
 from storage.vocabulary import ThreadKind
-from tests.bidding import NEED, bounty, propose
 from tests.conftest import Opening
-from tests.market import Agent, TestMarket
-from tests.operations.conftest import chain_process, trade  # noqa: F401 - fixtures
-from tests.trading import OFFER, Trade
+from tests.support.bounties import NEED, bounty, propose
+from tests.support.market import Agent, TestMarket
+from tests.support.market_fixtures import chain_process, trade  # noqa: F401 - fixtures
+from tests.support.trade import OFFER, Trade
 
 MODULES: tuple[ModuleType, ...] = (
     storage.agents,
     storage.bounties,
-    storage.account_deletion,
+    storage.accounts,
     storage.requests,
     storage.events,
-    storage.listing_stats,
     storage.jobs,
-    storage.keys,
     storage.listings,
-    storage.memory,
     storage.messages,
     storage.domains,
-    storage.schedules,
-    storage.reviews,
-    storage.webhooks,
+    storage.quotas,
 )
 TASKS = (storage.jobs.tasks_of, storage.jobs.count_of_tasks)
 MAKERS = [
     *(storage.messages.messages_of(newest_first) for newest_first in (True, False)),
     *(storage.messages.threads_of(kind) for kind in (None, *ThreadKind)),
-    *(storage.schedules.schedules_of(filtered) for filtered in (True, False)),
+    *(storage.events.schedules_of(filtered) for filtered in (True, False)),
     *(storage.jobs.jobs_of(role, filtered) for role in ("buyer", "seller", "both") for filtered in (True, False)),
     *(make(*kinds) for make in TASKS for kinds in product((True, False), repeat=3)),
     *(
         storage.jobs.due_jobs(status, deadline)
         for status, deadline in (("open", "accept_by"), ("delivered", "review_by"))
     ),
-    *(storage.account_deletion.jobs_at(role, "test", "open") for role in ("buyer", "seller")),
-    storage.account_deletion.listings_at("test", "paused"),
+    *(storage.accounts.jobs_at(role, "test", "open") for role in ("buyer", "seller")),
+    storage.accounts.listings_at("test", "paused"),
     storage.bounties.bounties_at("test"),
     storage.bounties.proposals_at("test"),
-    *(storage.reviews.reviews_about(by_role) for by_role in (True, False)),
+    *(storage.jobs.reviews_about(by_role) for by_role in (True, False)),
 ]
 READS_EVERYTHING = {"listing_ids"}  # the doctor's check of all figures, only from the command line
 BOUNDS = {
@@ -107,7 +97,7 @@ async def sqlite_market(opening: Opening, sqlite_url: str) -> TestMarket:
 async def seller_of(market: TestMarket) -> tuple[Agent, Any]:
     from eth_account import Account
 
-    from tests.trading import binding
+    from tests.support.trade import binding
 
     seller = await market.register("Sela")
     seller.wallet = Account.create()

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from storage.migrate import upgrade
-from tests.storage.earlier import at_revision
-from tools.agents.aliases import KnownAs, read_known
+from tests.support.earlier_revisions import at_revision
+from tools.agents.former_names import KnownAs, read_known
 
 BEGAN = datetime(2026, 11, 1, 12, 30, 15, 250_000, tzinfo=UTC)
 CASES = {
@@ -43,7 +43,7 @@ def test_what_cases_kept_of_names_stands_with_the_agents(
         upgrade(earlier)
         with earlier.engine.connect() as connection:
             found = {row.id: row.known_as for row in connection.execute(text("SELECT id, known_as FROM agents"))}
-    assert {agent: read_known(known) for agent, known in found.items()} == {
+    assert {agent: read_known(json.loads(known)) for agent, known in found.items()} == {
         "agt_b": [KnownAs("Bo", False, BEGAN), KnownAs("bo.example", True, BEGAN)],
         "agt_s": [KnownAs("Sela", False, BEGAN), KnownAs("太郎", False, BEGAN)],
         "agt_other": [],

@@ -12,7 +12,7 @@ from storage.store import Store
 from storage.tables import AgentRow, JobRow, KeyRow, SettingsRow, ThreadRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
-from tests.storage.orders import NOW, job
+from tests.support.storage_orders import NOW, job
 
 
 def test_a_row_refuses_assignment() -> None:
@@ -34,7 +34,7 @@ def test_a_row_needs_every_column_without_a_default_and_no_other() -> None:
 
 
 def test_defaults_are_those_of_the_declaration() -> None:
-    key = KeyRow(id="key_1", agent_id="agt_1", env="test", hash="h", prefix="p", name=None, scopes="[]", created_at=NOW)
+    key = KeyRow(id="key_1", agent_id="agt_1", env="test", hash="h", prefix="p", name=None, scopes=[], created_at=NOW)
     assert (key.version, key.status, key.last_used_at, key.expires_at) == (1, "active", None, None)
 
 
@@ -106,8 +106,8 @@ def test_a_locked_row_is_locked_on_postgres_and_free_on_sqlite() -> None:
 
 async def test_words_numbers_bytes_and_times_come_back_as_what_they_are(store: Store) -> None:
     agent = AgentRow(
-        id="agt_1", handle="h", name="ÅÄÖ \U0001f600", description=None, capabilities="[]", tags="[]", public_key="k",
-        endpoints="{}", framework=None, metadata_json=None, referred_by=None, first_party=True, created_at=NOW,
+        id="agt_1", handle="h", name="ÅÄÖ \U0001f600", description=None, capabilities=[], tags=[], public_key="k",
+        endpoints={}, framework=None, metadata_json=None, referred_by=None, first_party=True, created_at=NOW,
         auth_epoch=2**63 - 1, status=AgentStatus.SUSPENDED,
     )  # fmt: skip
     await store.write(lambda tx: tx.add(agent))

@@ -5,27 +5,30 @@ closes the rest. It goes through all PARTS twice, the second time a minute later
 before the deletion can still be running. Jobs on which the seller has begun to work continue.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
+from itertools import product
+from typing import Any
 
 import structlog
 
-from storage.account_deletion import forget_departure, jobs_at, listings_at
+from storage.accounts import forget_departure, jobs_at, listings_at
 from storage.bounties import bounties_at, proposals_at
 from storage.domains import domains_of, forget_domains, forget_identity
-from storage.tables import AgentRow, BountyRow, DepartureRow, JobRow, ProposalRow
+from storage.query import Query
+from storage.tables import AgentRow, BountyRow, DepartureRow, JobRow, ListingRow, ProposalRow
 from storage.vocabulary import Actor, AgentStatus, Env, JobStatus, ListingStatus
 from tools.agents.former_names import kept_domains
-from tools.agents.logic import change_agent
-from tools.agents.trust_tier_updates import set_tier
+from tools.agents.logic import change_agent, set_tier
 from tools.bounties.logic import end, facts_of, withdraw
 from tools.bounties.logic import run_clock as run_bounty_clock
 from tools.bounties.rules import bounty_move, proposal_move
 from tools.credentials.logic import revoke_all
 from tools.engine.context import TxContext
 from tools.events.webhooks.logic import end_webhooks_of
-from tools.jobs.lifecycle import FILLS_CAPACITY, LISTING_MOVES, ListingMove, allowed
+from tools.jobs.lifecycle import FILLS_CAPACITY, LISTING_MOVES, allowed
 from tools.jobs.logic import apply_move, run_clock
 from tools.jobs.snapshot import load
 from tools.listings.logic import index
@@ -37,16 +40,8 @@ BEFORE_WORK = tuple(sorted(FILLS_CAPACITY - {JobStatus.IN_PROGRESS}))
 log = structlog.get_logger("emporion.departures")
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """The number of rows examined, and the id after which the next batch begins (None: the end)."""
-
-    seen: int
-    after: str | None
-
-
-Part = Callable[[TxContext, str, str, int], Batch]
-"""Closes one kind of row of an agent: given the agent's id, the id to begin after, and the most rows."""
+Part = Callable[[TxContext, str, str, int], Sequence[str]]
+"""Closes one kind of row of an agent: given the agent's id, the id to begin after, and the most rows; returns their ids."""
 
 Place = tuple[int, str]
 """The progress of the closing: the index of a part, and the id after which it continues."""
@@ -77,10 +72,7 @@ def close_agent(ctx: TxContext, agent_id: str) -> None:
 def close_listings(ctx: TxContext, agent_id: str) -> None:
     """Queue an agent that was just deleted or suspended; the workers close its open rows."""
     known = ctx.tx.get(DepartureRow, agent_id)
-    if known is None:
-        ctx.tx.add(DepartureRow(agent_id=agent_id, left_at=ctx.now, due_at=ctx.now))
-    else:
-        ctx.tx.change(known, left_at=ctx.now, due_at=ctx.now)
+    ctx.tx.add_or_change(DepartureRow, known, {"agent_id": agent_id}, left_at=ctx.now, due_at=ctx.now)
 
 
 def close_batch(ctx: TxContext, agent_id: str, place: Place) -> Place | None:
@@ -110,87 +102,75 @@ def _close_from(ctx: TxContext, agent_id: str, place: Place, parts: tuple[Part, 
     while number < len(parts):
         if not room:
             return number, after
-        batch = parts[number](ctx, agent_id, after, room)
-        room -= batch.seen
-        number, after = (number + 1, "") if batch.after is None else (number, batch.after)
+        closed = parts[number](ctx, agent_id, after, room)
+        number, after = (number, closed[-1]) if len(closed) == room else (number + 1, "")
+        room -= len(closed)
     return None
 
 
-def _jobs(env: Env, role: Actor, status: JobStatus) -> Part:
-    def close(ctx: TxContext, agent_id: str, after: str, limit: int) -> Batch:
-        rows = ctx.tx.all(jobs_at(role.value, env.value, status.value), agent_id=agent_id, after=after, limit=limit)
-        for row in rows:
-            with ctx.tx.alone() as kept:
-                _close(replace(ctx, env=env), row, role, agent_id)
-            if kept.error is not None:
-                log.error("a job of an agent that left could not be closed", job_id=row.id, error=repr(kept.error))
-        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
+def _part(env: Env, query: Query[Any], close: Callable[[TxContext, Any], object]) -> Part:
+    """Make the part that closes an agent's rows of a query in one environment."""
 
-    return close
-
-
-def _close(ctx: TxContext, row: JobRow, role: Actor, agent_id: str) -> None:
-    """Make the clock's due move, then have the seller decline or the buyer cancel."""
-    seen = run_clock(ctx, load(ctx.tx, row))
-    move = allowed(seen.facts, "decline" if role is Actor.SELLER else "cancel", role, ctx.now)
-    if move is not None:
-        why = f"the {role} has left the market"
-        apply_move(ctx, seen, move, agent_id, data={"by": role.value, "reason": why}, cancel_reason=why)
-
-
-def _listings(env: Env, move: ListingMove) -> Part:
-    def close(ctx: TxContext, agent_id: str, after: str, limit: int) -> Batch:
-        assert move.source is not None
-        query = listings_at(env.value, move.source.value)
+    def close_rows(ctx: TxContext, agent_id: str, after: str, limit: int) -> Sequence[str]:
         rows = ctx.tx.all(query, agent_id=agent_id, after=after, limit=limit)
         for row in rows:
-            index(ctx.tx, ctx.tx.change(row, status=ListingStatus(move.target.value), updated_at=ctx.now))
-        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
+            close(replace(ctx, env=env), row)
+        return [row.id for row in rows]
 
-    return close
-
-
-def _bounties(env: Env) -> Part:
-    def close(ctx: TxContext, agent_id: str, after: str, limit: int) -> Batch:
-        rows = ctx.tx.all(bounties_at(env.value), agent_id=agent_id, after=after, limit=limit)
-        for row in rows:
-            current = run_bounty_clock(replace(ctx, env=env), row)
-            move = bounty_move(facts_of(current), "close", ctx.now)
-            if move is not None:
-                end(replace(ctx, env=env), current, move)
-        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
-
-    return close
+    return close_rows
 
 
-def _proposals(env: Env) -> Part:
-    def close(ctx: TxContext, agent_id: str, after: str, limit: int) -> Batch:
-        rows = ctx.tx.all(proposals_at(env.value), agent_id=agent_id, after=after, limit=limit)
-        for row in rows:
-            bounty = ctx.tx.get(BountyRow, row.bounty_id, lock=True)  # always locked before the proposal
-            held = ctx.tx.get(ProposalRow, row.id, lock=True)
-            assert bounty is not None
-            assert held is not None
-            if proposal_move(held.status, "withdraw", Actor.SELLER) is not None:
-                withdraw(replace(ctx, env=env), bounty, held)
-        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
+def _close_job(ctx: TxContext, row: JobRow, role: Actor) -> None:
+    """Make the clock's due move, then have the seller decline or the buyer cancel."""
+    with ctx.tx.alone() as kept:
+        seen = run_clock(ctx, load(ctx.tx, row))
+        move = allowed(seen.facts, "decline" if role is Actor.SELLER else "cancel", role, ctx.now)
+        if move is not None:
+            agent_id = row.seller_id if role is Actor.SELLER else row.buyer_id
+            why = f"the {role} has left the market"
+            apply_move(ctx, seen, move, agent_id, data={"by": role.value, "reason": why}, cancel_reason=why)
+    if kept.error is not None:
+        log.error("a job of an agent that left could not be closed", job_id=row.id, error=repr(kept.error))
 
-    return close
+
+def _close_listing(ctx: TxContext, row: ListingRow, target: ListingStatus) -> None:
+    index(ctx.tx, ctx.tx.change(row, status=target, updated_at=ctx.now))
+
+
+def _close_bounty(ctx: TxContext, row: BountyRow) -> None:
+    current = run_bounty_clock(ctx, row)
+    move = bounty_move(facts_of(current), "close", ctx.now)
+    if move is not None:
+        end(ctx, current, move)
+
+
+def _withdraw_proposal(ctx: TxContext, row: ProposalRow) -> None:
+    bounty = ctx.tx.need(BountyRow, row.bounty_id, lock=True)  # always locked before the proposal
+    held = ctx.tx.need(ProposalRow, row.id, lock=True)
+    if proposal_move(held.status, "withdraw", Actor.SELLER) is not None:
+        withdraw(ctx, bounty, held)
+
+
+def _job_parts() -> Iterator[Part]:
+    for env, role, status in product(Env, (Actor.SELLER, Actor.BUYER), BEFORE_WORK):
+        yield _part(env, jobs_at(role.value, env.value, status.value), partial(_close_job, role=role))
 
 
 def _listing_parts(action: str) -> Iterator[Part]:
-    return (_listings(env, move) for env in Env for move in LISTING_MOVES if move.action == action)
+    for env, move in product(Env, LISTING_MOVES):
+        if move.action == action and move.source is not None:
+            query = listings_at(env.value, move.source.value)
+            yield _part(env, query, partial(_close_listing, target=ListingStatus(move.target)))
 
 
-MARKET: tuple[Part, ...] = (*(_bounties(env) for env in Env), *(_proposals(env) for env in Env))
+MARKET: tuple[Part, ...] = (
+    *(_part(env, bounties_at(env.value), _close_bounty) for env in Env),
+    *(_part(env, proposals_at(env.value), _withdraw_proposal) for env in Env),
+)
 """Closed for deleted and for suspended agents, because the agent could not answer there."""
 
 SUSPENDED: tuple[Part, ...] = (*_listing_parts("pause"), *MARKET)
 """Closed for a suspended agent; after it is reinstated it activates its listings itself."""
 
-PARTS: tuple[Part, ...] = (
-    *(_jobs(env, role, status) for env in Env for role in (Actor.SELLER, Actor.BUYER) for status in BEFORE_WORK),
-    *_listing_parts("archive"),
-    *MARKET,
-)
+PARTS: tuple[Part, ...] = (*_job_parts(), *_listing_parts("archive"), *MARKET)
 """Closed for a deleted agent. A new kind of row that agents keep open needs a part here."""

@@ -1,36 +1,32 @@
 """The sections of an export, and how each is read: by an operation, if there is one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
-import orjson
-
+from storage.accounts import proposals_by_id, proposals_by_seller, reports_of, reviews_written, threads_by_id
+from storage.agents import domains_by_name, handles_by_name, keys_by_name, wallets_by_name
 from storage.bounties import bounties_among
 from storage.events import newest_event
-from storage.exports import proposals_by_id, proposals_by_seller, reports_of, reviews_written, threads_by_id
-from storage.identifier_history import domains_by_name, handles_by_name, keys_by_name, wallets_by_name
 from storage.jobs import jobs_of
+from storage.query import Query
 from storage.tables import BountyRow, ProposalRow
 from tools.account.export_records import HeldDomain, HeldHandle, HeldWallet, RetiredKey, SentReport
 from tools.account.export_writer import PAGE, One, Page, Reader, Section, one_record, page_of, pages_of, pages_of_rows
 from tools.agents.logic import handles
-from tools.bounties.logic import proposal_fields, traders
+from tools.bounties.logic import proposal_record, traders
 from tools.bounties.records import Proposal
 from tools.engine.context import TxContext
 from tools.kernel.ids import event_id
 from tools.kernel.keys import did_of
-from tools.kernel.records import Json, encode, stamp
-from tools.messages.views import thread_records
-from tools.reputation.review_views import review_record
+from tools.kernel.records import Json, encode, record_from
+from tools.messages.logic import thread_records
+from tools.reputation.views import review_record
 
 AFTER_ALL = "~"  # sorts after every id
 
 
-async def _attestation(reader: Reader, _: str) -> bytes:
-    return encode(await reader.ask("get_attestation", agent_id=reader.agent))
-
-
-async def _reputation(reader: Reader, _: str) -> bytes:
-    return encode(await reader.ask("get_reputation", agent_id=reader.agent))
+def _of_agent(operation: str) -> One:
+    return lambda reader, _: one_record(operation, of="agent_id")(reader, reader.agent)
 
 
 async def _reviews_received(reader: Reader, _: str, cursor: Json) -> Page:
@@ -90,78 +86,52 @@ def _shown(ctx: TxContext, found: list[ProposalRow]) -> list[Proposal]:
     if not found:
         return []
     sellers = traders(ctx.tx, [row.seller_id for row in found])
-    ids = orjson.dumps(sorted({row.bounty_id for row in found})).decode()
-    bounties: dict[str, BountyRow] = {row.id: row for row in ctx.tx.all(bounties_among, ids=ids)}
-    return [Proposal(**proposal_fields(row, sellers[row.seller_id], bounties[row.bounty_id], ctx.now)) for row in found]
+    rows: list[BountyRow] = ctx.tx.all(bounties_among, ids={row.bounty_id for row in found})
+    bounties = {row.id: row for row in rows}
+    return [proposal_record(row, sellers[row.seller_id], bounties[row.bounty_id], ctx.now) for row in found]
 
 
 def _reviews_written(ctx: TxContext, _: str, before: Json) -> Page:
     """Return the reviews of a page of jobs, which may be none."""
     here = {"agent_id": ctx.agent, "env": ctx.env, "before": before or AFTER_ALL}
     jobs = ctx.tx.all(jobs_of("both", filtered=False), **here, limit=PAGE)
-    ids = orjson.dumps([job.id for job in jobs]).decode()
-    found = ctx.tx.all(reviews_written, agent_id=ctx.agent, job_ids=ids)
+    found = ctx.tx.all(reviews_written, agent_id=ctx.agent, job_ids=[job.id for job in jobs])
     own = handles(ctx.tx, {ctx.agent})[ctx.agent]
     written = [encode(review_record(row, own)) for row in found]
     return Page(written, [row.id for row in found], jobs[-1].id if len(jobs) == PAGE else None)
 
 
-def _handles(ctx: TxContext, _: str, after: Json) -> Page:
-    found = ctx.tx.all(handles_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
-    records = [HeldHandle(handle=row.handle, taken_at=stamp(row.taken_at)) for row in found]
-    return page_of(records, [row.handle for row in found], found)
+def _rows(query: Query[Any], name: str, kind: type[Any], **others: Callable[[Any], Json]) -> Section:
+    """Make a section of an agent's rows, sorted by name.
 
+    `others` make the members of a record that its row does not have.
+    """
 
-def _wallets(ctx: TxContext, _: str, after: Json) -> Page:
-    found = ctx.tx.all(wallets_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
-    records = [HeldWallet(address=row.address, held_at=stamp(row.held_at)) for row in found]
-    return page_of(records, [row.address for row in found], found)
+    def read(ctx: TxContext, _: str, after: Json) -> Page:
+        found = ctx.tx.all(query, agent_id=ctx.agent, after=after or "", limit=PAGE)
+        records = [record_from(kind, row, **{key: made(row) for key, made in others.items()}) for row in found]
+        return page_of(records, [getattr(row, name) for row in found], found)
 
-
-def _proven_domains(ctx: TxContext, _: str, after: Json) -> Page:
-    found = ctx.tx.all(domains_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
-    records = [HeldDomain(domain=row.domain, held_at=stamp(row.held_at)) for row in found]
-    return page_of(records, [row.domain for row in found], found)
-
-
-def _public_keys(ctx: TxContext, _: str, after: Json) -> Page:
-    found = ctx.tx.all(keys_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
-    records = [
-        RetiredKey(
-            public_key=row.public_key, did=did_of(bytes.fromhex(row.public_key)), retired_at=stamp(row.retired_at)
-        )
-        for row in found
-    ]
-    return page_of(records, [row.public_key for row in found], found)
+    return Section(pages_of_rows(read))
 
 
 def _reports(ctx: TxContext, _: str, before: Json) -> Page:
     found = ctx.tx.all(reports_of, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
-    records = [
-        SentReport(
-            id=row.id,
-            message=row.message,
-            request_id=row.request_id,
-            references=orjson.loads(row.references_json),
-            contact=row.contact,
-            received_at=stamp(row.received_at),
-        )
-        for row in found
-    ]
+    records = [record_from(SentReport, row, references=row.references_json) for row in found]
     return page_of(records, [row.id for row in found], found)
 
 
 SECTIONS: Mapping[str, One | Section] = {
     "profile": one_record("get_me"),
-    "handles": Section(pages_of_rows(_handles)),
-    "wallets": Section(pages_of_rows(_wallets)),
-    "proven_domains": Section(pages_of_rows(_proven_domains)),
-    "public_keys": Section(pages_of_rows(_public_keys)),
+    "handles": _rows(handles_by_name, "handle", HeldHandle),
+    "wallets": _rows(wallets_by_name, "address", HeldWallet),
+    "proven_domains": _rows(domains_by_name, "domain", HeldDomain),
+    "public_keys": _rows(keys_by_name, "public_key", RetiredKey, did=lambda row: did_of(bytes.fromhex(row.public_key))),
     "api_keys": Section(pages_of("list_api_keys")),
     "domains": Section(_domains),
     "evaluator": one_record("get_evaluator"),
-    "reputation": _reputation,
-    "attestation": _attestation,
+    "reputation": _of_agent("get_reputation"),
+    "attestation": _of_agent("get_attestation"),
     "listings": Section(pages_of("list_my_listings")),
     "bounties": Section(
         pages_of("list_my_bounties"),

@@ -6,7 +6,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
-from storage.transaction import Tx
 from tools.engine.arguments import Arguments
 from tools.engine.authentication import still_opens
 from tools.engine.context import ReadContext, TxContext
@@ -60,7 +59,7 @@ class Reader:
 
     async def read(self, read: Callable[[TxContext], T]) -> T:
         here = await self._here()
-        return await here.store.read(lambda tx: read(_context(here, tx)))
+        return await here.store.read(lambda tx: read(here.within(tx)))
 
     async def ask(self, name: str, **given: Json) -> Any:
         """Return what an operation answers the caller, or raise its error."""
@@ -73,9 +72,7 @@ class Reader:
     async def may_go_on(self) -> bool:
         """Check whether the caller's credential is still valid."""
         read_ctx = self.read_ctx
-        return await still_opens(
-            read_ctx.caller, read_ctx.store, read_ctx.caches, read_ctx.config, read_ctx.world.clock
-        )
+        return await still_opens(read_ctx.caller, read_ctx.services)
 
     async def _here(self) -> ReadContext:
         await asyncio.sleep(0)  # a read may run on the event loop, so let other tasks run between two
@@ -166,9 +163,3 @@ def pages_of_rows(read: Callable[[TxContext, str, Json], Page]) -> Pages:
 def page_of(records: Sequence[object], names: Sequence[str], asked: Sequence[object]) -> Page:
     """Return a page that continues after its last record; the last page if `asked` is not full."""
     return Page([encode(record) for record in records], names, names[-1] if len(asked) == PAGE else None)
-
-
-def _context(read_ctx: ReadContext, tx: Tx) -> TxContext:
-    return TxContext(
-        tx, read_ctx.world, read_ctx.config, read_ctx.caller, read_ctx.env, read_ctx.now, read_ctx.operations
-    )

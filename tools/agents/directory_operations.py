@@ -4,12 +4,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
-import orjson
 from pydantic import Field, StringConstraints
 
 from storage.agent_search import AgentSearch, find_agents
 from storage.agents import agents_among
-from storage.recency_index import FoundNewest
+from storage.search_index import Found
 from storage.tables import AgentRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
@@ -72,7 +71,7 @@ def _domain(said: str) -> str:
         return said.rstrip(".")
 
 
-def _search(tx: Tx, asked: SearchAgents, place: Json, now: datetime) -> tuple[FoundNewest | None, list[AgentRow]]:
+def _search(tx: Tx, asked: SearchAgents, place: Json, now: datetime) -> tuple[Found | None, list[AgentRow]]:
     terms = query_terms(asked.q or "")
     if asked.q and not terms:  # nothing but signs: no agent has them
         return None, []
@@ -93,5 +92,5 @@ def _search(tx: Tx, asked: SearchAgents, place: Json, now: datetime) -> tuple[Fo
         ),
     )
     ids = [hit.id for hit in found.hits]
-    rows = {row.id: row for row in tx.all(agents_among, ids=orjson.dumps(ids).decode())} if ids else {}
+    rows = {row.id: row for row in tx.all(agents_among, ids=ids)} if ids else {}
     return found, [rows[one] for one in ids]

@@ -143,7 +143,7 @@ def paper(config: MarketConfig, agent: AgentRow, name: str) -> str:
 
 def _services(config: MarketConfig, agent: AgentRow) -> list[VersionedService | Service]:
     """Return the agent's endpoints; without a card URL of its own, that of its card here."""
-    own: dict[str, str] = orjson.loads(agent.endpoints)
+    own: dict[str, str] = agent.endpoints
     found: list[VersionedService | Service] = [
         {"name": "web", "endpoint": own.get("homepage") or f"{config.base_url}/v1/agents/{agent.id}"},
     ]
@@ -162,7 +162,7 @@ def _services(config: MarketConfig, agent: AgentRow) -> list[VersionedService | 
 def _registrations(agent: AgentRow) -> list[Registration]:
     if agent.erc8004 is None:
         return []
-    link = orjson.loads(agent.erc8004)
+    link = agent.erc8004
     number = int(link["agent_id"])
     token = number if number <= MAX_INTEGER else link["agent_id"]
     return [{"agentId": token, "agentRegistry": link["registry"]}]
@@ -180,7 +180,7 @@ def _extension(config: MarketConfig, agent: AgentRow) -> dict[str, Json]:
         "trust_tier": agent.trust_tier,
         "first_party": agent.first_party,
         "verified_domain": agent.verified_domain,
-        "erc8004": orjson.loads(agent.erc8004) if agent.erc8004 else None,
+        "erc8004": agent.erc8004,
         "profile": f"{config.base_url}/v1/agents/{agent.id}",
         **{name: url for name, url in linked.items() if url},
         "jwks": paper(config, agent, "jwks.json"),
@@ -222,7 +222,7 @@ def _skill(agent: AgentRow, row: ListingRow) -> Card:
         "id": row.id,
         "name": row.title,
         "description": f"{said}\n\nPrice: {price}. Order with the data part {{listing_id, input}}, listing_id {row.id}.",
-        "tags": orjson.loads(row.tags) or [row.category],
+        "tags": row.tags or [row.category],
         "examples": [orjson.dumps(order).decode()],
     }
 

@@ -1,24 +1,23 @@
 """Agents: lookup by id or handle, changes to a profile, the search index, and the public and private records."""
 
-import orjson
+from typing import TypeVar
 
 from storage.agent_search import INDEXED, UNINDEXED, index_agent
-from storage.agents import agent_by_handle
+from storage.agents import agent_by_handle, handles_of
 from storage.domains import proven_domains_of
-from storage.jobs import handles_of
 from storage.tables import AgentRow, RoomRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
 from tools.agents.records import Agent, OwnAgent, Storage
+from tools.agents.trust_tiers import trust_tier
 from tools.engine.context import TxContext
 from tools.kernel.ids import is_id
 from tools.kernel.keys import did_of
-from tools.kernel.records import Json, stamp, stamp_or_none
+from tools.kernel.records import record_from
 from tools.kernel.search_terms import index_terms
 
+A = TypeVar("A", bound=Agent)
 GONE = "(gone)"  # no handle has brackets
-
-
 INDEXED_AT_ONCE = 50
 
 
@@ -42,9 +41,19 @@ def change_agent(tx: Tx, row: AgentRow, **values: object) -> AgentRow:
     return changed
 
 
+def set_tier(tx: Tx, row: AgentRow, *, reached_one: bool = False) -> AgentRow:
+    """Set the agent's trust tier; `reached_one`: its sales now earn tier 1.
+
+    `row` must already have the change of the domain. Tier 2 is gained and lost with the domain; tier 1 is kept. The row
+    should be read with a lock.
+    """
+    tier = trust_tier(reached_one or row.trust_tier >= 1, row.verified_domain)
+    return row if tier == row.trust_tier else change_agent(tx, row, trust_tier=tier)
+
+
 def index(tx: Tx, row: AgentRow) -> None:
     """Update the agent's entry in the search index."""
-    labels = [*orjson.loads(row.capabilities), *orjson.loads(row.tags)]
+    labels = [*row.capabilities, *row.tags]
     terms = index_terms(f"{row.name} {row.handle}", row.description or "", labels, row.framework or "")
     domains = tx.all(proven_domains_of, agent_id=row.id) if row.verified_domain else ()
     index_agent(tx, row, terms, domains)
@@ -54,50 +63,24 @@ def index_waiting(tx: Tx) -> bool:
     """Index a batch of agents that are older than agent search; return False if none are left."""
     waiting = tx.all(UNINDEXED, limit=INDEXED_AT_ONCE)
     for one in reversed(waiting):  # the newest first, because SQLite's index is fastest with ascending keys
-        row = tx.get(AgentRow, one.agent_id, lock=True)  # so that a concurrent change is not lost
-        assert row is not None
-        index(tx, row)
-        tx.run(INDEXED, agent_id=row.id)
+        index(tx, tx.need(AgentRow, one.agent_id, lock=True))  # the lock keeps a concurrent change
+        tx.run(INDEXED, agent_id=one.agent_id)
     return bool(waiting)
 
 
-def agent_fields(row: AgentRow) -> dict[str, Json]:
-    """Return the fields of the public record."""
-    return {
-        "id": row.id,
-        "handle": row.handle,
-        "name": row.name,
-        "description": row.description,
-        "capabilities": orjson.loads(row.capabilities),
-        "tags": orjson.loads(row.tags),
-        "did": did_of(bytes.fromhex(row.public_key)),
-        "public_key": row.public_key,
-        "key_proven": row.key_proven,
-        "endpoints": orjson.loads(row.endpoints),
-        "framework": row.framework,
-        "trust_tier": row.trust_tier,
-        "first_party": row.first_party,
-        "evaluator": row.evaluator,
-        "verified_domain": row.verified_domain,
-        "erc8004": orjson.loads(row.erc8004) if row.erc8004 else None,
-        "status": row.status.value,
-        "created_at": stamp(row.created_at),
-        "last_seen_at": stamp_or_none(row.last_seen_at),
-    }
-
-
-def agent_record(row: AgentRow) -> Agent:
-    return Agent(**agent_fields(row))
+def agent_record(row: AgentRow, kind: type[A] = Agent, **others: object) -> A:  # type: ignore[assignment]
+    """Return the public record of an agent, or another record that extends it."""
+    return record_from(kind, row, did=did_of(bytes.fromhex(row.public_key)), **others)
 
 
 def own_record(ctx: TxContext, row: AgentRow) -> OwnAgent:
     """Return the agent's own view of itself in the environment of the call."""
     wallet, room = ctx.tx.get(WalletRow, row.id, ctx.env), ctx.tx.get(RoomRow, row.id, ctx.env)
     limit = None if row.first_party else ctx.config.limits.storage_bytes
-    return OwnAgent(
-        **agent_fields(row),
-        metadata=orjson.loads(row.metadata_json) if row.metadata_json else None,
-        referred_by=row.referred_by,
+    return agent_record(
+        row,
+        OwnAgent,
+        metadata=row.metadata_json,
         wallet_address=wallet.address if wallet else None,
         env=ctx.env.value,
         storage=Storage(used=0 if room is None else room.used, limit=limit),
@@ -109,4 +92,4 @@ def handles(tx: Tx, ids: set[str]) -> dict[str, str]:
 
     Only the account of a purchase that was never paid is deleted in this way.
     """
-    return dict.fromkeys(ids, GONE) | dict(tx.all(handles_of, ids=orjson.dumps(sorted(ids)).decode()))
+    return dict.fromkeys(ids, GONE) | dict(tx.all(handles_of, ids=ids))

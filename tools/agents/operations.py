@@ -15,7 +15,7 @@ from tools.agents.logic import agent_record, change_agent, find_agent, own_recor
 from tools.agents.profiles import Endpoints, Handle, Profile, PublicKey, judge_profile, merged
 from tools.agents.records import Agent, AgentCreated, KeyPair, OwnAgent
 from tools.agents.registration import documents, enrol, first_keys, keep_step, new_keypair
-from tools.credentials.live_guard import acting_agent, keep_live
+from tools.credentials.logic import acting_agent, keep_live
 from tools.engine.arguments import NoArguments, OneLine, PublicRead
 from tools.engine.authentication import need_scope
 from tools.engine.context import TxContext
@@ -28,7 +28,6 @@ from tools.kernel.keys import did_of
 from tools.kernel.records import Step
 from tools.screening.errors import ContentRejected
 
-TEXTS = ("capabilities", "tags")  # kept as JSON
 KNOWN_BY = frozenset({"name", "handle", "endpoints"})  # of an agent on live a test key changes none of them
 
 
@@ -98,9 +97,7 @@ def get_me(ctx: TxContext, _: NoArguments) -> OwnAgent:
 
     Use it to check that a key works. wallet_address is null until set_wallet_address has bound one.
     """
-    row = ctx.tx.get(AgentRow, ctx.agent)
-    assert row is not None
-    return own_record(ctx, row)
+    return own_record(ctx, ctx.tx.need(AgentRow, ctx.agent))
 
 
 class AgentRef(PublicRead):
@@ -169,14 +166,10 @@ def _proven(ctx: TxContext, form: RegisterAgent) -> bool:
 def _wanted(row: AgentRow, change: UpdateMe) -> dict[str, object]:
     """Return the columns that change, with their new values."""
     wanted: dict[str, object] = {name: getattr(change, name) for name in change.model_fields_set}
-    for name in TEXTS:
-        if name in wanted:
-            wanted[name] = orjson.dumps(wanted[name]).decode()
     if change.endpoints is not None:
-        wanted["endpoints"] = orjson.dumps(merged(orjson.loads(row.endpoints), change.endpoints)).decode()
+        wanted["endpoints"] = merged(row.endpoints, change.endpoints)
     if "metadata" in wanted:
-        metadata = wanted.pop("metadata")
-        wanted["metadata_json"] = None if metadata is None else orjson.dumps(metadata).decode()
+        wanted["metadata_json"] = wanted.pop("metadata")
     return {name: value for name, value in wanted.items() if getattr(row, name) != value}
 
 

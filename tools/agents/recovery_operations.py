@@ -11,8 +11,7 @@ from tools.agents.logic import agent_record, change_agent
 from tools.agents.profiles import PublicKey
 from tools.agents.records import Agent, AgentRecovered, KeyPairs
 from tools.credentials.errors import KeyLimit
-from tools.credentials.live_guard import acting_agent
-from tools.credentials.logic import check_room, forget_oldest, issue_key, revoke_all
+from tools.credentials.logic import acting_agent, check_room, forget_oldest, issue_key, revoke_all
 from tools.engine.arguments import Arguments
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest

@@ -1,6 +1,5 @@
 """The creation of an agent with its handle, identity and first keys, at registration or for a wallet that bought."""
 
-import orjson
 from nacl.signing import SigningKey
 
 from storage.tables import AgentRow
@@ -46,13 +45,13 @@ def enrol(
             handle=handle,
             name=name,
             description=form.description,
-            capabilities=orjson.dumps(form.capabilities or []).decode(),
-            tags=orjson.dumps(form.tags or []).decode(),
+            capabilities=form.capabilities or [],
+            tags=form.tags or [],
             public_key=public_key,
             key_proven=key_proven,
-            endpoints=orjson.dumps(merged({}, form.endpoints or {})).decode(),
+            endpoints=merged({}, form.endpoints or {}),
             framework=form.framework,
-            metadata_json=None if form.metadata is None else orjson.dumps(form.metadata).decode(),
+            metadata_json=form.metadata,
             referred_by=referrer.id if referrer else None,
             status=status,
             created_at=ctx.now,

@@ -4,9 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-import orjson
-
-from storage.relations import domains_of_agents, operators_wallets, payers_of_agents, referrals_of, wallets_of_agents
+from storage.agents import domains_of_agents, operators_wallets, payers_of_agents, referrals_of, wallets_of_agents
 from storage.tables import JobRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
@@ -38,17 +36,17 @@ class Relations:
         return self._known[agent_id]
 
     def _read(self, agent_ids: Sequence[str]) -> Iterable[Traces]:
-        ids, tx, until = _list(agent_ids), self._tx, self._until
-        referrers = {agent_id: referrer for agent_id, referrer, _ in tx.all(referrals_of, ids=ids)}
-        named = _list({one for one in referrers.values() if one})
+        tx, until = self._tx, self._until
+        referrers = {agent_id: referrer for agent_id, referrer, _ in tx.all(referrals_of, ids=agent_ids)}
+        named = {one for one in referrers.values() if one}
         of_operator = {agent_id for agent_id, _, first_party in tx.all(referrals_of, ids=named) if first_party}
         wallets, domains = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
         paid = defaultdict[str, Counter[str]](Counter)
-        for agent_id, address in tx.all(wallets_of_agents, ids=ids, until=until):
+        for agent_id, address in tx.all(wallets_of_agents, ids=agent_ids, until=until):
             wallets[agent_id].add(address.lower())
-        for agent_id, domain in tx.all(domains_of_agents, ids=ids, until=until):
+        for agent_id, domain in tx.all(domains_of_agents, ids=agent_ids, until=until):
             domains[agent_id].add(registrable(domain))
-        for agent_id, address, amount in tx.all(payers_of_agents, ids=ids, env=self._env, until=until):
+        for agent_id, address, amount in tx.all(payers_of_agents, ids=agent_ids, env=self._env, until=until):
             if address.lower() not in self._operators:
                 paid[agent_id][address.lower()] += int(amount)
         for one in agent_ids:
@@ -91,7 +89,3 @@ class RelationsInCase:
         Only wallets count that were bound before the job was ordered.
         """
         return any(self._ordered.hold(pays_much_of, party, one) for party in self._parties)
-
-
-def _list(ids: Iterable[str]) -> str:
-    return orjson.dumps(sorted(ids)).decode()

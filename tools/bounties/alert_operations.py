@@ -1,18 +1,16 @@
 """Alerts about new bounties that fit an agent."""
 
-import orjson
 from pydantic import Field
 
 from storage.tables import AgentRow, BountyAlertRow
-from tools.bounties.alert_rules import MAX_A_DAY, MAX_OF_BUYER
 from tools.bounties.records import BountyAlerts
-from tools.credentials.live_guard import acting_agent
+from tools.bounties.rules import MAX_A_DAY, MAX_OF_BUYER
+from tools.credentials.logic import acting_agent
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import TxContext
-from tools.engine.follow_up_steps import wait_for
-from tools.engine.next_steps import step, steps
+from tools.engine.next_steps import step, steps, wait_for
 from tools.engine.registry import operation
-from tools.listings.search_statistics import capability_terms
+from tools.listings.search_rules import capability_terms
 
 
 class SetBountyAlerts(Arguments):
@@ -26,9 +24,7 @@ def get_bounty_alerts(ctx: TxContext, _: NoArguments) -> BountyAlerts:
     terms are the words of your capabilities and tags that they match. set_bounty_alerts switches them on and off. Each
     comes as the event bounty.match.
     """
-    agent = ctx.tx.get(AgentRow, ctx.agent)
-    assert agent is not None
-    return _record(ctx, agent, ctx.tx.get(BountyAlertRow, ctx.agent, ctx.env))
+    return _record(ctx, ctx.tx.need(AgentRow, ctx.agent), ctx.tx.get(BountyAlertRow, ctx.agent, ctx.env))
 
 
 @operation("POST /v1/agents/me/bounty-alerts", scope="sell", idempotent=True, toolset="bounties")
@@ -41,17 +37,16 @@ def set_bounty_alerts(ctx: TxContext, arguments: SetBountyAlerts) -> BountyAlert
     """
     agent = acting_agent(ctx)
     row = ctx.tx.get(BountyAlertRow, agent.id, ctx.env, lock=True)
-    if row is None:
-        row = ctx.tx.add(BountyAlertRow(agent_id=agent.id, env=ctx.env, enabled=arguments.enabled, updated_at=ctx.now))
-    elif row.enabled is not arguments.enabled:
-        row = ctx.tx.change(row, enabled=arguments.enabled, updated_at=ctx.now)
+    if row is None or row.enabled is not arguments.enabled:
+        key, enabled = {"agent_id": agent.id, "env": ctx.env}, arguments.enabled
+        row = ctx.tx.add_or_change(BountyAlertRow, row, key, enabled=enabled, updated_at=ctx.now)
     return _record(ctx, agent, row)
 
 
 def _record(ctx: TxContext, agent: AgentRow, row: BountyAlertRow | None) -> BountyAlerts:
     enabled = row is not None and row.enabled
-    terms = [*capability_terms([*orjson.loads(agent.capabilities), *orjson.loads(agent.tags)])]
-    today = [] if row is None or row.day != ctx.now.date().isoformat() else orjson.loads(row.buyers)
+    terms = [*capability_terms([*agent.capabilities, *agent.tags])]
+    today = [] if row is None or row.day != ctx.now.date().isoformat() else row.buyers
     waits = wait_for(ctx, "Wait for bounties that fit.", "bounty.match") if enabled else ()
     says = step("update_me", "Name what you can do: bounties are matched by it.", capabilities=["<what you can do>"])
     return BountyAlerts(

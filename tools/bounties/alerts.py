@@ -4,12 +4,12 @@ from datetime import datetime
 
 import orjson
 
-from storage.alerts import active_among_alerted, alerted_agents, bounties_before, matched, next_match
+from storage.bounties import active_among_alerted, alerted_agents, bounties_before, matched, next_match
 from storage.jobs import has_paid
 from storage.tables import AgentRow, BountyAlertRow, BountyMatchRow, BountyRow
 from storage.transaction import Tx
 from storage.vocabulary import BountyStatus
-from tools.bounties.alert_rules import MAX_TOLD_OF, matched_terms, may_be_told
+from tools.bounties.rules import MAX_TOLD_OF, matched_terms, may_be_told
 from tools.engine.context import TxContext
 from tools.events.payloads import BountyMatch
 from tools.kernel.ids import Prefix, first_id
@@ -42,7 +42,7 @@ def tell_of_bounties(ctx: TxContext) -> bool:
     alerts = ctx.tx.all(alerted_agents, **asked, limit=BATCH)
     if alerts:
         agents = {one.id: one for one in ctx.tx.all(active_among_alerted, **asked, until=alerts[-1].agent_id)}
-        words = frozenset(_words(bounty))
+        words = frozenset(index_terms(bounty.title, bounty.description, bounty.tags, bounty.category))
         stranger = ctx.tx.one(has_paid, buyer_id=bounty.buyer_id, env=bounty.env, least=DUST_MINOR) is None
         for alert in alerts:
             if alert.agent_id in agents and alert.agent_id != bounty.buyer_id:
@@ -67,13 +67,11 @@ def _tell(
     ctx: TxContext, bounty: BountyRow, alert: BountyAlertRow, agent: AgentRow, words: frozenset[str], stranger: bool
 ) -> None:
     today = ctx.now.date().isoformat()
-    buyers: list[str] = orjson.loads(alert.buyers) if alert.day == today else []
-    strangers = alert.strangers if alert.day == today else 0
-    terms = matched_terms([*orjson.loads(agent.capabilities), *orjson.loads(agent.tags)], words)
+    buyers, strangers = (alert.buyers, alert.strangers) if alert.day == today else ([], 0)
+    terms = matched_terms([*agent.capabilities, *agent.tags], words)
     if not terms or not may_be_told(buyers, bounty.buyer_id, strangers, stranger=stranger):
         return
-    told_of = orjson.dumps([*buyers, bounty.buyer_id]).decode()
-    ctx.tx.change(alert, day=today, buyers=told_of, strangers=strangers + stranger)
+    ctx.tx.change(alert, day=today, buyers=[*buyers, bounty.buyer_id], strangers=strangers + stranger)
     told: BountyMatch = {
         "bounty_id": bounty.id,
         "title": bounty.title,
@@ -85,10 +83,6 @@ def _tell(
         "expires_at": stamp(bounty.expires_at),
     }
     ctx.tx.emit(agent.id, bounty.env, "bounty.match", orjson.dumps(told).decode(), ctx.now)
-
-
-def _words(bounty: BountyRow) -> tuple[str, ...]:
-    return index_terms(bounty.title, bounty.description, orjson.loads(bounty.tags), bounty.category)
 
 
 def midnight(at: datetime) -> datetime:

@@ -6,27 +6,45 @@ from typing import Annotated
 import orjson
 from pydantic import Field
 
-from storage.tables import AgentRow, BountyRow, JobRow, ProposalRow, WalletRow
-from storage.vocabulary import Actor, AgentStatus, BountyStatus, ProposalStatus
-from tools.bounties.award import begin_job
+from storage.tables import AgentRow, BountyRow, DocumentRow, JobRow, ProposalRow, WalletRow
+from storage.vocabulary import (
+    Actor,
+    AgentStatus,
+    BountyStatus,
+    JobStatus,
+    PricingModel,
+    ThreadKind,
+    Timing,
+)
 from tools.bounties.errors import BountyClosed, ProposalChanged, ProposalNotPending, SellerUnavailable
 from tools.bounties.logic import BountyNamed, bounty_record, end, facts_of, over, own_bounty
-from tools.bounties.records import BountyAwarded, Timing
+from tools.bounties.records import BountyAwarded
 from tools.bounties.rules import bounty_move, proposal_move
 from tools.chain.chain_reads import NewestBlock, newest_block
 from tools.engine.context import ReadContext, TxContext
+from tools.engine.documents import Document
 from tools.engine.errors import NotFound, StorageFull
-from tools.engine.follow_up_steps import after_award
-from tools.engine.next_steps import step
+from tools.engine.next_steps import after_award, step
 from tools.engine.registry import operation
-from tools.engine.storage_quotas import has_room_to_accept
+from tools.engine.storage_quotas import has_room_to_accept, size_of, take_order
 from tools.events.payloads import ProposalChosen
+from tools.jobs.agreement import payment_falls_due
 from tools.jobs.errors import FirstPartySelfDealing, JobLimit, SellerHasNoWalletAddress
+from tools.jobs.facts import JobFacts
+from tools.jobs.lifecycle import opening
+from tools.jobs.logic import emit_due_events, in_seconds, record_event, with_waiting_columns
 from tools.jobs.open_job_limits import take_job
 from tools.jobs.self_dealing import check_pair
-from tools.jobs.snapshot import load
+from tools.jobs.snapshot import JobSnapshot, load
+from tools.jobs.stored_texts import INPUT, keep_text
 from tools.jobs.views import job_record
+from tools.kernel.ids import Prefix
 from tools.kernel.money import MAX_PRICE, display
+from tools.listings.records import PaymentTiming
+from tools.messages.logic import new_thread
+
+MAX_REVISIONS = 2
+KEPT = ("buyer_id", "title", "category", "first_party", "preview_schema", "acceptance")  # of the bounty, in its job
 
 
 class AwardBounty(BountyNamed):
@@ -37,7 +55,7 @@ class AwardBounty(BountyNamed):
         le=MAX_PRICE,
         description="the price you have read in the proposal, minor units; if it has changed: 409 proposal_changed",
     )
-    payment: Timing | None = Field(
+    payment: PaymentTiming | None = Field(
         None, description="the payment you have read in the proposal; if it has changed: 409 proposal_changed"
     )
     turnaround_seconds: Annotated[
@@ -82,7 +100,8 @@ def award_bounty(ctx: TxContext, asked: AwardBounty, newest: NewestBlock) -> Bou
         raise NotFound("there is no such proposal on this bounty", param="proposal_id")
     if bounty.status is BountyStatus.AWARDED and bounty.awarded_proposal_id == proposal.id:
         _hold_to_offer(asked, proposal)
-        return _awarded(ctx, bounty)
+        job = ctx.tx.need(JobRow, bounty.awarded_job_id)
+        return BountyAwarded(bounty=bounty_record(ctx, bounty), job=job_record(ctx, load(ctx.tx, job)))
     move = bounty_move(facts_of(bounty), "award", ctx.now)
     if move is None:
         raise over(bounty)
@@ -92,8 +111,8 @@ def award_bounty(ctx: TxContext, asked: AwardBounty, newest: NewestBlock) -> Bou
     _hold_to_offer(asked, proposal)
     own = bounty.first_party or any(party.first_party for party in _parties(ctx, proposal))
     take_job(ctx)
-    seen = begin_job(ctx, bounty, proposal, asked.turnaround_seconds, newest, first_party=own)
-    ctx.tx.change(proposal, status=ProposalStatus(chosen.target.value), updated_at=ctx.now)
+    seen = begin_job(ctx, bounty, proposal, asked.turnaround_seconds, newest, own)
+    ctx.tx.change(proposal, status=chosen.target, updated_at=ctx.now)
     after = end(ctx, bounty, move, awarded_proposal_id=proposal.id, awarded_job_id=seen.row.id)
     _tell_chosen(ctx, proposal, seen.row.id)
     return BountyAwarded(bounty=bounty_record(ctx, after), job=job_record(ctx, seen))
@@ -116,9 +135,7 @@ def _hold_to_offer(asked: AwardBounty, proposal: ProposalRow) -> None:
 
 def _parties(ctx: TxContext, proposal: ProposalRow) -> tuple[AgentRow, AgentRow]:
     """Return seller and buyer; refuse if they may not trade or the seller cannot be paid."""
-    seller, buyer = ctx.tx.get(AgentRow, proposal.seller_id), ctx.tx.get(AgentRow, ctx.agent)
-    assert seller is not None
-    assert buyer is not None
+    seller, buyer = ctx.tx.need(AgentRow, proposal.seller_id), ctx.tx.need(AgentRow, ctx.agent)
     if seller.status is not AgentStatus.ACTIVE:
         raise SellerUnavailable("the seller is not active")
     if ctx.tx.get(WalletRow, seller.id, ctx.env) is None:
@@ -127,14 +144,6 @@ def _parties(ctx: TxContext, proposal: ProposalRow) -> tuple[AgentRow, AgentRow]
         raise SellerUnavailable("the seller has too little room left to accept work")
     check_pair(ctx, buyer, seller, "proposal_id")
     return seller, buyer
-
-
-def _awarded(ctx: TxContext, bounty: BountyRow) -> BountyAwarded:
-    """Return the earlier award, with bounty and job in their present state."""
-    assert bounty.awarded_job_id is not None
-    job = ctx.tx.get(JobRow, bounty.awarded_job_id)
-    assert job is not None
-    return BountyAwarded(bounty=bounty_record(ctx, bounty), job=job_record(ctx, load(ctx.tx, job)))
 
 
 def _tell_chosen(ctx: TxContext, row: ProposalRow, job_id: str) -> None:
@@ -148,3 +157,72 @@ def _tell_chosen(ctx: TxContext, row: ProposalRow, job_id: str) -> None:
         "buyer_id": row.buyer_id,
     }
     ctx.tx.emit(row.seller_id, row.env, "bounty.awarded", orjson.dumps(told).decode(), ctx.now)
+
+
+def begin_job(
+    ctx: TxContext,
+    bounty: BountyRow,
+    proposal: ProposalRow,
+    turnaround_seconds: int,
+    newest: NewestBlock,
+    own: bool,
+) -> JobSnapshot:
+    """Create the job for a bounty and its accepted proposal, and notify both parties.
+
+    `own`: one of the operator's agents takes part. Raises SellerHasNoWalletAddress if the seller could not be paid.
+    """
+    draft = JobFacts(status=JobStatus.OPEN, timing=Timing(proposal.payment), price_minor=proposal.price)
+    move = opening(draft, "award", ctx.now)
+    row = _new_job(ctx, bounty, proposal, turnaround_seconds, newest, move.target).with_(first_party=own)
+    if move.target is JobStatus.AWAITING_PAYMENT:
+        due = payment_falls_due(ctx, JobSnapshot(row, (), frozenset()), ctx.windows.payment_seconds)
+    else:
+        due = {"deliver_by": in_seconds(ctx, turnaround_seconds)}
+    row = ctx.tx.add(with_waiting_columns(row.with_(**due), ctx.now))
+    new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
+    text = ctx.tx.need(DocumentRow, bounty.job_input).text
+    keep_text(ctx.tx, row.id, INPUT, Document(bounty.job_input, text.encode()))
+    take_order(ctx, size_of(text))
+    seen = JobSnapshot(row, (), frozenset())
+    record_event(ctx, seen, "job.created", ctx.agent, {"accept_by": None, "from_bounty": bounty.id})
+    emit_due_events(ctx, draft, seen)
+    return seen
+
+
+def _new_job(
+    ctx: TxContext,
+    bounty: BountyRow,
+    proposal: ProposalRow,
+    turnaround_seconds: int,
+    newest: NewestBlock,
+    status: JobStatus,
+) -> JobRow:
+    """Build the job row from the bounty and the proposal."""
+    return JobRow(
+        id=ctx.new_id(Prefix.JOB),
+        env=ctx.env,
+        listing_id=None,
+        bounty_id=bounty.id,
+        **{name: getattr(bounty, name) for name in KEPT},
+        seller_id=proposal.seller_id,
+        thread_id=ctx.new_id(Prefix.THREAD),
+        status=status.value,
+        pricing_model=PricingModel.FIXED.value,
+        payment=proposal.payment,
+        units=1,
+        price=proposal.price,
+        turnaround_seconds=turnaround_seconds,
+        accept_timeout_seconds=ctx.windows.accept_default_seconds,
+        max_revisions=MAX_REVISIONS,
+        input=bounty.job_input,
+        input_schema=None,
+        output_schema=bounty.deliverable_schema,
+        content_warnings=orjson.dumps(bounty.content_warnings).decode(),
+        panel_seed=ctx.world.dice.random_bytes(32),
+        head_at_order=newest.number,
+        block_time_at_order=newest.time,
+        accept_by=None,
+        created_at=ctx.now,
+        accepted_at=ctx.now,
+        updated_at=ctx.now,
+    )

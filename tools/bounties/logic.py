@@ -7,14 +7,16 @@ waits and sees the result of the first.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Literal
 
 import orjson
 from pydantic import Field
 
 from storage.agents import agents_among
-from storage.bounties import documents_among, due_bounties, reject_pending
+from storage.bounties import documents_among, due_bounties, examples_of_sellers, reject_pending, sellers_of_schema
 from storage.bounty_search import index_bounty
-from storage.tables import AgentRow, BountyRow, ProposalRow
+from storage.reputation import reputations_of
+from storage.tables import BountyRow, ProposalRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor, BountyStatus, Env, ProposalStatus
 from tools.bounties.errors import BountyClosed
@@ -23,21 +25,26 @@ from tools.bounties.rules import BountyFacts, BountyMove, due_move, proposal_mov
 from tools.engine.arguments import Arguments
 from tools.engine.batch import BATCH, Place, each_alone
 from tools.engine.context import TxContext
+from tools.engine.documents import text_of
 from tools.engine.errors import NotFound
-from tools.events.payloads import BountyExpired, ProposalRejected
+from tools.events.payloads import BountyExpired
+from tools.kernel.json_schema import checker_for
 from tools.kernel.money import display
-from tools.kernel.records import Json, spliced, stamp
+from tools.kernel.records import record_from, shortened, spliced
+from tools.kernel.schema_cost import is_expensive
 from tools.kernel.search_terms import index_terms
+from tools.reputation.logic import figures_in
+from tools.reputation.rules import EMPTY, on_time_rate
+
+BRIEF_CHARACTERS = 500
+Fit = Literal["same_schema", "example_fits", "not_shown"]
+EXAMPLE_PERCENT = 80  # of the budget: the price in how_to_propose's example
 
 
 class BountyNamed(Arguments):
     """One bounty."""
 
     bounty_id: str = Field(max_length=64, description="bty_…, from search_bounties or list_my_bounties")
-
-
-BRIEF_CHARACTERS = 500
-EXAMPLE_PERCENT = 80  # of the budget: the price in how_to_propose's example
 
 
 def find_bounty(tx: Tx, bounty_id: str, env: Env, *, lock: bool = False) -> BountyRow:
@@ -90,10 +97,10 @@ def run_clock(ctx: TxContext, row: BountyRow) -> BountyRow:
 def expire_due_bounties(ctx: TxContext, after: Place) -> tuple[int, Place | None]:
     """Expire one batch of bounties; return how many expired and where the next batch begins."""
     rows = ctx.tx.all(due_bounties, since=after[0], after=after[1], until=ctx.now, limit=BATCH)
-    return each_alone(ctx, rows, expire, lambda row: row.expires_at)
+    return each_alone(ctx, rows, _expire, lambda row: row.expires_at)
 
 
-def expire(ctx: TxContext, row: BountyRow) -> int:
+def _expire(ctx: TxContext, row: BountyRow) -> int:
     return int(run_clock(ctx, row) is not row)
 
 
@@ -101,8 +108,7 @@ def end(
     ctx: TxContext, row: BountyRow, move: BountyMove, *, at: datetime | None = None, **changes: object
 ) -> BountyRow:
     """Make a final move: update the row and the search index, and reject the pending proposals."""
-    status = BountyStatus(move.target.value)
-    after = ctx.tx.change(row, status=status, updated_at=at or ctx.now, **changes)
+    after = ctx.tx.change(row, status=move.target, updated_at=at or ctx.now, **changes)
     index(ctx.tx, after)
     rejected = ctx.tx.all(reject_pending, _bounty_id=row.id, updated_at=ctx.now)
     for proposal in sorted(rejected, key=lambda one: one.id):
@@ -114,14 +120,14 @@ def withdraw(ctx: TxContext, bounty: BountyRow, proposal: ProposalRow) -> Propos
     """Withdraw a pending proposal; the bounty's row must be locked."""
     move = proposal_move(proposal.status, "withdraw", Actor.SELLER)
     assert move is not None
-    after = ctx.tx.change(proposal, status=ProposalStatus(move.target.value), updated_at=ctx.now)
+    after = ctx.tx.change(proposal, status=move.target, updated_at=ctx.now)
     ctx.tx.change(bounty, proposal_count=bounty.proposal_count - 1)
     return after
 
 
 def index(tx: Tx, row: BountyRow) -> None:
     """Update the bounty's entry in the search index."""
-    index_bounty(tx, row, index_terms(row.title, row.description, orjson.loads(row.tags), row.category))
+    index_bounty(tx, row, index_terms(row.title, row.description, row.tags, row.category))
 
 
 def bounty_record(ctx: TxContext, row: BountyRow) -> Bounty:
@@ -134,71 +140,40 @@ def bounty_records(tx: Tx, rows: Sequence[BountyRow], now: datetime, *, brief: b
     if not rows:
         return []
     buyers = traders(tx, (row.buyer_id for row in rows))
-    hashes = _listed(row.input for row in rows if row.input is not None)
+    hashes = {row.input for row in rows if row.input is not None}
     texts = {one.hash: one.text for one in tx.all(documents_among, ids=hashes)}
     records = [_record(row, buyers[row.buyer_id], texts, now) for row in rows]
-    return [_brief(record) for record in records] if brief else records
+    if not brief:
+        return records
+    return [replace(one, description=shortened(one.description, BRIEF_CHARACTERS)) for one in records]
 
 
 def traders(tx: Tx, ids: Iterable[str]) -> dict[str, Trader]:
     """Return the short records of agents that bounties and proposals show, by agent id."""
-    rows = tx.all(agents_among, ids=_listed(ids))
-    return {row.id: trader(row) for row in rows}
+    rows = tx.all(agents_among, ids={*ids})
+    return {row.id: record_from(Trader, row) for row in rows}
 
 
-def trader(row: AgentRow) -> Trader:
-    return Trader(id=row.id, handle=row.handle, trust_tier=row.trust_tier)
-
-
-def proposal_fields(
+def proposal_record(
     row: ProposalRow, seller: Trader, bounty: BountyRow, now: datetime, comparison: Comparison | None = None
-) -> dict[str, Json]:
-    """Return the fields of the record Proposal.
-
-    A pending proposal is shown as rejected if its bounty has ended.
-    """
+) -> Proposal:
+    """Return the record of a proposal; a pending one is rejected if its bounty has ended."""
     ended = row.status is ProposalStatus.PENDING and state_now(facts_of(bounty), now) is not BountyStatus.OPEN
-    return {
-        "id": row.id,
-        "bounty_id": row.bounty_id,
-        "status": (ProposalStatus.REJECTED if ended else row.status).value,
-        "price": row.price,
-        "display": display(row.price),
-        "payment": row.payment,
-        "seller": seller,
-        "comparison": comparison,
-        "thread_id": row.thread_id,
-        "created_at": stamp(row.created_at),
-        "content_warnings": orjson.loads(row.content_warnings),
-        "message": row.message,
-    }
-
-
-def proposal_record(ctx: TxContext, row: ProposalRow, bounty: BountyRow) -> Proposal:
-    return Proposal(**proposal_fields(row, traders(ctx.tx, [row.seller_id])[row.seller_id], bounty, ctx.now))
+    status = ProposalStatus.REJECTED if ended else row.status
+    shown = {"status": status.value, "display": display(row.price), "seller": seller, "comparison": comparison}
+    return record_from(Proposal, row, **shown)
 
 
 def _record(row: BountyRow, buyer: Trader, texts: dict[str, str], now: datetime) -> Bounty:
     state = state_now(facts_of(row), now)
-    return Bounty(
-        id=row.id,
-        title=row.title,
-        description=row.description,
+    return record_from(
+        Bounty,
+        row,
         input=None if row.input is None else spliced(texts[row.input]),
-        budget_max=row.budget_max,
         budget_display=display(row.budget_max),
-        category=row.category,
-        tags=orjson.loads(row.tags),
         status=state.value,
-        expires_at=stamp(row.expires_at),
-        proposal_count=row.proposal_count,
-        awarded_job_id=row.awarded_job_id,
         buyer=buyer,
-        content_warnings=orjson.loads(row.content_warnings),
         how_to_propose=_how_to_propose(row) if state is BountyStatus.OPEN else None,
-        first_party=row.first_party,
-        env=Env(row.env),
-        created_at=stamp(row.created_at),
     )
 
 
@@ -213,31 +188,46 @@ def _how_to_propose(row: BountyRow) -> HowToPropose:
     )
 
 
-def _brief(record: Bounty) -> Bounty:
-    short = record.description[:BRIEF_CHARACTERS]
-    return record if short == record.description else replace(record, description=short[:-3] + "...")
-
-
 def _tell_rejected(ctx: TxContext, bounty: BountyRow, proposal: ProposalRow) -> None:
     """Tell the seller what became of the bounty and that its proposal is rejected."""
-    told: ProposalRejected | BountyExpired
-    if bounty.status is BountyStatus.EXPIRED:
-        kind, told = (
-            "bounty.expired",
-            BountyExpired(bounty_id=bounty.id, proposal_id=proposal.id, buyer_id=bounty.buyer_id),
-        )
-    else:
-        kind, told = (
-            "bounty.closed",
-            ProposalRejected(
-                bounty_id=bounty.id,
-                proposal_id=proposal.id,
-                status="awarded" if bounty.status is BountyStatus.AWARDED else "closed",
-                buyer_id=bounty.buyer_id,
-            ),
-        )
+    about = {"bounty_id": bounty.id, "proposal_id": proposal.id}
+    kind, told = "bounty.expired", about | {"buyer_id": bounty.buyer_id}
+    if bounty.status is not BountyStatus.EXPIRED:
+        ended = "awarded" if bounty.status is BountyStatus.AWARDED else "closed"
+        kind, told = "bounty.closed", about | {"status": ended, "buyer_id": bounty.buyer_id}
     ctx.tx.emit(proposal.seller_id, proposal.env, kind, orjson.dumps(told).decode(), ctx.now)
 
 
-def _listed(ids: Iterable[str]) -> str:
-    return orjson.dumps(sorted(set(ids))).decode()
+def schema_fits(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) -> dict[str, Fit]:
+    """Compare what these sellers offer with a bounty's output schema, given by its hash.
+
+    Returns an empty dict if there is no schema. An example is only checked against the schema if that is quick; a
+    large or costly one counts as not_shown.
+    """
+    text = text_of(tx, schema)
+    if text is None or not sellers:
+        return {}
+    of = {"ids": {*sellers}, "env": env}
+    found: dict[str, Fit] = dict.fromkeys(sellers, "not_shown")
+    for seller, example in tx.all(examples_of_sellers, **of):
+        if found[seller] == "example_fits" or is_expensive(text, len(example)):
+            continue
+        if not checker_for(text).violations(orjson.loads(example), 1):
+            found[seller] = "example_fits"
+    return found | dict.fromkeys(tx.all(sellers_of_schema, **of, schema=schema), "same_schema")
+
+
+def comparisons(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) -> dict[str, Comparison]:
+    """Return the comparison that a bounty's owner sees beside each proposal, by seller."""
+    fits = schema_fits(tx, sellers, env, schema)
+    rows = tx.all(reputations_of, ids={*sellers})
+    known = {row.agent_id: figures_in(row, Actor.SELLER) for row in rows if row.env == env}
+    return {
+        one: Comparison(
+            on_time_rate=on_time_rate(figures := known.get(one, EMPTY)),
+            deliveries=figures.timed,
+            third_party_payers=figures.third_party_wallets,
+            schema_fit=fits.get(one),
+        )
+        for one in sellers
+    }

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from storage.bounties import bounties_among, bounties_of_buyer, open_bounties_of
 from storage.bounty_search import BountySearch, find_bounties
-from storage.recency_index import FoundNewest
+from storage.search_index import Found
 from storage.tables import AgentRow, BountyRow
 from storage.transaction import Tx
 from storage.vocabulary import BountyStatus
@@ -28,17 +27,16 @@ from tools.bounties.records import Bounty, BountyPage
 from tools.bounties.rules import bounty_move, state_now
 from tools.engine.arguments import Arguments, EnvChoice, Listed, OneLine, PublicRead
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import canonical_document, judge_schema
+from tools.engine.documents import Document, canonical_document, judge_schema, keep_document
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
-from tools.engine.follow_up_steps import after_bounty
+from tools.engine.next_steps import after_bounty
 from tools.engine.paging import as_many_as_fit, cursor_to, page, place_of
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
-from tools.engine.stored_documents import Document, keep_document
 from tools.jobs.logic import in_seconds
 from tools.kernel.ids import Prefix
 from tools.kernel.money import MAX_PRICE
-from tools.kernel.records import Json
+from tools.kernel.records import Json, record_from
 from tools.kernel.search_terms import query_terms
 from tools.listings.acceptance import AcceptanceRules, judge_rules
 from tools.listings.logic import Category, Tag
@@ -78,10 +76,8 @@ class CreateBounty(Arguments):
 class JudgedBounty:
     """The documents of a new bounty, validated, and the warnings about its texts."""
 
-    input: Document | None
     job_input: Document
-    deliverable: Document | None
-    preview: Document | None
+    documents: dict[str, Document | None]  # by column
     acceptance: str | None
     warnings: list[str]
 
@@ -90,22 +86,17 @@ async def judge_bounty(read_ctx: ReadContext, asked: CreateBounty) -> JudgedBoun
     given = asked.input or BountyInput.model_validate({})
     said: dict[str, Json] = given.model_dump(exclude_unset=True)
     if DESCRIPTION in said:
-        raise InvalidRequest(
-            f"input.{DESCRIPTION}: this is where the job gets your description", param=f"input.{DESCRIPTION}"
-        )
-    deliverable = judge_schema(given.deliverable_schema, "input.deliverable_schema")
-    preview = judge_schema(given.preview_schema, "input.preview_schema")
+        param = f"input.{DESCRIPTION}"
+        raise InvalidRequest(f"{param}: this is where the job gets your description", param=param)
+    schemas = {
+        name: judge_schema(getattr(given, name), f"input.{name}") for name in ("deliverable_schema", "preview_schema")
+    }
     acceptance = judge_rules(given.acceptance, "input.acceptance")
     job_input = await canonical_document({**said, DESCRIPTION: asked.description}, "input")
     words = {"title": asked.title, "description": asked.description, "category": asked.category, "tags": asked.tags}
-    return JudgedBounty(
-        None if asked.input is None else await canonical_document(said, "input"),
-        job_input,
-        deliverable,
-        preview,
-        acceptance,
-        await public_words_beside({**words, "input": said}, job_input.size, frozenset({"input"})),
-    )
+    own_input = None if asked.input is None else await canonical_document(said, "input")
+    warnings = await public_words_beside({**words, "input": said}, job_input.size, frozenset({"input"}))
+    return JudgedBounty(job_input, {"input": own_input, **schemas}, acceptance, warnings)
 
 
 @operation(
@@ -133,11 +124,12 @@ def create_bounty(ctx: TxContext, asked: CreateBounty, judged: JudgedBounty) -> 
     compare them with list_proposals, accept one with award_bounty. Only the end is automatic: after expires_in_seconds
     it expires.
     """
-    buyer = ctx.tx.get(AgentRow, ctx.agent, lock=True)  # the lock keeps concurrent calls within the limit
-    assert buyer is not None
+    buyer = ctx.tx.need(AgentRow, ctx.agent, lock=True)  # the lock keeps concurrent calls within the limit
     _check_places(ctx)
-    stored = _stored_bytes(asked, judged)
+    documents = sum(one.size for one in (judged.job_input, *judged.documents.values()) if one is not None)
+    stored = size_of(asked.title, asked.description, judged.acceptance) + documents
     count_bytes(ctx, stored)
+    columns: dict[str, Any] = {name: keep_document(ctx.tx, made) for name, made in judged.documents.items()}
     row = ctx.tx.add(
         BountyRow(
             id=ctx.new_id(Prefix.BOUNTY),
@@ -146,14 +138,12 @@ def create_bounty(ctx: TxContext, asked: CreateBounty, judged: JudgedBounty) -> 
             title=asked.title,
             description=asked.description,
             category=asked.category,
-            tags=orjson.dumps(asked.tags or []).decode(),
+            tags=asked.tags or [],
             budget_max=asked.budget_max,
-            input=keep_document(ctx.tx, judged.input),
             job_input=judged.job_input.hash,
-            deliverable_schema=keep_document(ctx.tx, judged.deliverable),
-            preview_schema=keep_document(ctx.tx, judged.preview),
+            **columns,
             acceptance=judged.acceptance,
-            content_warnings=orjson.dumps(judged.warnings).decode(),
+            content_warnings=judged.warnings,
             first_party=buyer.first_party,
             stored_bytes=stored,
             expires_at=in_seconds(ctx, asked.expires_in_seconds),
@@ -262,12 +252,6 @@ def close_bounty(ctx: TxContext, ref: BountyNamed) -> Bounty:
     return bounty_record(ctx, end(ctx, row, move))
 
 
-def _stored_bytes(asked: CreateBounty, judged: JudgedBounty) -> int:
-    made = (judged.input, judged.job_input, judged.deliverable, judged.preview)
-    texts = (asked.title, asked.description, judged.acceptance)
-    return size_of(*texts) + sum(one.size for one in made if one is not None)
-
-
 def _check_places(ctx: TxContext) -> None:
     most = ctx.config.limits.open_bounties
     held = ctx.tx.one(open_bounties_of, buyer_id=ctx.agent, env=ctx.env, now=ctx.now) or 0
@@ -275,29 +259,14 @@ def _check_places(ctx: TxContext) -> None:
         raise BountyLimit(f"you have {held} open bounties, at most {most} are allowed", open=held, limit=most)
 
 
-def _search(
-    tx: Tx, read_ctx: ReadContext, asked: SearchBounties, place: Json
-) -> tuple[FoundNewest | None, list[Bounty]]:
+def _search(tx: Tx, read_ctx: ReadContext, asked: SearchBounties, place: Json) -> tuple[Found | None, list[Bounty]]:
     terms = query_terms(asked.q or "")
     if asked.q and not terms:  # no words, so nothing matches
         return None, []
     after, any_terms = place or (FIRST, False)
-    found = find_bounties(
-        tx,
-        BountySearch(
-            env=read_ctx.env,
-            terms=terms,
-            any_terms=any_terms,
-            category=asked.category,
-            tag=asked.tag,
-            min_budget=asked.min_budget or 0,
-            first_party=asked.first_party,
-            after=after,
-            limit=asked.limit,
-        ),
-    )
-    ids = orjson.dumps([hit.id for hit in found.hits]).decode()
-    rows = {row.id: row for row in tx.all(bounties_among, ids=ids)} if found.hits else {}
+    limits = {"env": read_ctx.env, "min_budget": asked.min_budget or 0, "after": after}
+    found = find_bounties(tx, record_from(BountySearch, asked, terms=terms, any_terms=any_terms, **limits))
+    rows = {row.id: row for row in tx.all(bounties_among, ids=[hit.id for hit in found.hits])} if found.hits else {}
     found_rows = [rows[hit.id] for hit in found.hits]
     open_now = [row for row in found_rows if state_now(facts_of(row), read_ctx.now) is BountyStatus.OPEN]
     return found, bounty_records(tx, open_now, read_ctx.now, brief=True)

@@ -1,5 +1,7 @@
 """Proposals: make one on a bounty, compare those on yours, take one back."""
 
+from collections.abc import Sequence
+
 import orjson
 from pydantic import Field
 
@@ -7,28 +9,25 @@ from storage.bounties import own_proposal, proposal_of, proposals_by_price
 from storage.tables import AgentRow, BountyRow, ProposalRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor, AgentStatus, BountyStatus, Env, ProposalStatus, ThreadKind
-from tools.bounties.comparison import comparisons
 from tools.bounties.errors import BountyClosed, ProposalFinal, ProposalLimit
 from tools.bounties.logic import (
     BountyNamed,
+    comparisons,
     facts_of,
     find_bounty,
     held_bounty,
     over,
-    proposal_fields,
     proposal_record,
-    trader,
     traders,
     withdraw,
 )
-from tools.bounties.records import Proposal, ProposalMade, ProposalPage
+from tools.bounties.records import Proposal, ProposalMade, ProposalPage, Trader
 from tools.bounties.rules import proposal_move, state_now
 from tools.engine.arguments import Listed
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, StorageFull
-from tools.engine.follow_up_steps import after_withdrawal
-from tools.engine.next_steps import step, steps
-from tools.engine.paging import as_many_as_fit, cursor_to, place_of
+from tools.engine.next_steps import after_withdrawal, step, steps
+from tools.engine.paging import page, place_of
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
 from tools.events.payloads import ProposalReceived
@@ -36,9 +35,9 @@ from tools.jobs.errors import FirstPartySelfDealing
 from tools.jobs.self_dealing import check_pair
 from tools.kernel.ids import Prefix
 from tools.kernel.money import MAX_PRICE, display
-from tools.kernel.records import Json, Step
+from tools.kernel.records import Json, Step, record_from
 from tools.listings.errors import UpfrontRequiresTrust
-from tools.listings.logic import PaymentTiming
+from tools.listings.records import PaymentTiming
 from tools.messages.logic import new_thread
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import public_words
@@ -88,15 +87,15 @@ def propose_on_bounty(ctx: TxContext, asked: ProposeOnBounty) -> ProposalMade:
         "price": asked.price,
         "payment": asked.payment,
         "message": asked.message,
-        "content_warnings": orjson.dumps(warned).decode(),
+        "content_warnings": warned,
         "updated_at": ctx.now,
     }
     count_bytes(ctx, size_of(asked.message) - (0 if known is None else size_of(known.message)))
     row = _first_proposal(ctx, bounty, said) if known is None else _again(ctx, known, said)
     _tell_buyer(ctx, row, seller, warned, updated=known is not None)
-    fields = proposal_fields(row, trader(seller), bounty, ctx.now)
-    return ProposalMade(
-        **fields,
+    return record_from(
+        ProposalMade,
+        proposal_record(row, record_from(Trader, seller), bounty, ctx.now),
         updated=known is not None,
         next_steps=steps(
             step("get_bounty", "See what becomes of it.", bounty_id=bounty.id),
@@ -117,18 +116,8 @@ async def list_proposals(read_ctx: ReadContext, asked: ListProposals) -> Proposa
     whether its listings show the requested schema. message comes last: the seller's words, untrusted. Next:
     award_bounty.
     """
-    place = place_of(read_ctx, "list_proposals", asked, asked.cursor, read_ctx.caller.agent) or FIRST
-    rows, records, open_to_me = await read_ctx.store.scan(lambda tx: _compared(tx, read_ctx, asked, place))
-    page = as_many_as_fit(records)
-    more = len(rows) > len(page)
-    last = [page[-1].price, page[-1].id] if page else None
-    return ProposalPage(
-        data=page,
-        has_more=more,
-        next_cursor=cursor_to(read_ctx, "list_proposals", asked, last, read_ctx.caller.agent) if more else None,
-        hint=None if page else "There is none here that you may see: a seller sees its own, the buyer all.",
-        next_steps=_decisions(asked, page, more) if open_to_me else [],
-    )
+    place_of(read_ctx, "list_proposals", asked, asked.cursor, read_ctx.caller.agent)  # refused before a wrong bounty is
+    return await read_ctx.store.scan(lambda tx: _compared(tx, read_ctx, asked))
 
 
 def _decisions(asked: ListProposals, page: list[Proposal], more: bool) -> list[Step]:
@@ -165,18 +154,16 @@ def withdraw_proposal(ctx: TxContext, ref: BountyNamed) -> Proposal:
     bounty = held_bounty(ctx, ref.bounty_id)
     row = ctx.tx.one(proposal_of, bounty_id=bounty.id, seller_id=ctx.agent)
     assert row is not None  # no proposal is ever deleted
-    if row.status is ProposalStatus.WITHDRAWN:
-        return proposal_record(ctx, row, bounty)
-    if proposal_move(row.status, "withdraw", Actor.SELLER) is None:
-        raise ProposalFinal(f"your proposal was {row.status}", status=row.status.value)
-    return proposal_record(ctx, withdraw(ctx, bounty, row), bounty)
+    if row.status is not ProposalStatus.WITHDRAWN:
+        if proposal_move(row.status, "withdraw", Actor.SELLER) is None:
+            raise ProposalFinal(f"your proposal was {row.status}", status=row.status.value)
+        row = withdraw(ctx, bounty, row)
+    return proposal_record(row, traders(ctx.tx, [row.seller_id])[row.seller_id], bounty, ctx.now)
 
 
 def _proposer(ctx: TxContext, bounty: BountyRow, asked: ProposeOnBounty) -> AgentRow:
     """Return the caller, or refuse a proposal that it may not make."""
-    seller, buyer = ctx.tx.get(AgentRow, ctx.agent), ctx.tx.get(AgentRow, bounty.buyer_id)
-    assert seller is not None
-    assert buyer is not None
+    seller, buyer = ctx.tx.need(AgentRow, ctx.agent), ctx.tx.need(AgentRow, bounty.buyer_id)
     if buyer.id == seller.id:
         raise InvalidRequest("this bounty is your own", param="bounty_id", hint="Propose on another agent's.")
     if bounty.status is not BountyStatus.OPEN:
@@ -221,28 +208,39 @@ def _again(ctx: TxContext, known: ProposalRow, values: dict[str, Json]) -> Propo
     return ctx.tx.change(known, **values)
 
 
-def _compared(
-    tx: Tx, read_ctx: ReadContext, asked: ListProposals, place: Json
-) -> tuple[list[ProposalRow], list[Proposal], bool]:
-    """Return rows and records of the proposals the caller may see, and whether it may award one.
-
-    There is one row more than fits on the page if more follow.
-    """
-    me = read_ctx.caller.agent
-    bounty = find_bounty(tx, asked.bounty_id, read_ctx.env)
+def _compared(tx: Tx, read_ctx: ReadContext, asked: ListProposals) -> ProposalPage:
+    """Return the page of proposals that the caller may see, with next steps if it may award one."""
+    me, bounty = read_ctx.caller.agent, find_bounty(tx, asked.bounty_id, read_ctx.env)
     open_to_me = bounty.buyer_id == me and state_now(facts_of(bounty), read_ctx.now) is BountyStatus.OPEN
-    if bounty.buyer_id == me:
+
+    def rows_after(place: Json, most: int) -> Sequence[ProposalRow]:
+        if bounty.buyer_id != me:
+            return tx.all(own_proposal, bounty_id=bounty.id, seller_id=me)
         price, after = place
-        rows = tx.all(proposals_by_price, bounty_id=bounty.id, price=price, after=after, limit=asked.limit + 1)
-    else:
-        rows = tx.all(own_proposal, bounty_id=bounty.id, seller_id=me)
-    shown = rows[: asked.limit]
-    sellers = [row.seller_id for row in shown]
-    found = comparisons(tx, sellers, read_ctx.env, bounty.deliverable_schema)
-    named = traders(tx, sellers) if sellers else {}
-    fields = [proposal_fields(row, named[row.seller_id], bounty, read_ctx.now) for row in shown]
-    records = [Proposal(**one | {"comparison": found[row.seller_id]}) for one, row in zip(fields, shown, strict=True)]
-    return rows, records, open_to_me
+        return tx.all(proposals_by_price, bounty_id=bounty.id, price=price, after=after, limit=most)
+
+    def to_records(rows: Sequence[ProposalRow]) -> list[Proposal]:
+        sellers = [row.seller_id for row in rows]
+        found = comparisons(tx, sellers, read_ctx.env, bounty.deliverable_schema)
+        named = traders(tx, sellers) if sellers else {}
+        return [proposal_record(row, named[row.seller_id], bounty, read_ctx.now, found[row.seller_id]) for row in rows]
+
+    shown = page(
+        read_ctx,
+        "list_proposals",
+        asked,
+        rows_after,
+        to_records,
+        lambda row: [row.price, row.id],
+        first=FIRST,
+        owner=me,
+    )
+    proposals = shown["data"]
+    return ProposalPage(
+        **shown,
+        hint=None if proposals else "There is none here that you may see: a seller sees its own, the buyer all.",
+        next_steps=_decisions(asked, proposals, shown["has_more"]) if open_to_me else [],
+    )
 
 
 def _tell_buyer(ctx: TxContext, row: ProposalRow, seller: AgentRow, warned: list[str], *, updated: bool) -> None:

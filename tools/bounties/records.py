@@ -7,13 +7,12 @@ from pydantic import Field
 
 from storage.vocabulary import Env
 from tools.jobs.records import Job
-from tools.kernel.brief_marks import Bulky
-from tools.kernel.records import Json, Minor, Stamp, Step
+from tools.kernel.records import Bulky, HintedPage, Json, Minor, Stamp, Step
 from tools.kernel.text_authors import Ours, Own, Theirs, written_by
+from tools.listings.records import PaymentTiming
 
 BountyWord = Literal["open", "awarded", "closed", "expired"]
 ProposalWord = Literal["pending", "accepted", "rejected", "withdrawn"]
-Timing = Literal["on_delivery", "upfront"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +66,10 @@ class Bounty:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BountyPage:
+class BountyPage(HintedPage[Bounty]):
     """One page of bounties."""
 
-    object: Literal["list"] = "list"
     data: list[Bounty]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +104,7 @@ class Proposal:
     status: ProposalWord
     price: Minor
     display: str
-    payment: Annotated[Timing, Field(description="pay for sealed work, or before it starts")]
+    payment: Annotated[PaymentTiming, Field(description="pay for sealed work, or before it starts")]
     seller: Trader
     comparison: Annotated[Comparison | None, Field(description="in list_proposals")] = None
     thread_id: Annotated[str, Field(description="where buyer and seller can talk before the award")]
@@ -127,14 +122,10 @@ class ProposalMade(Proposal):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalPage:
+class ProposalPage(HintedPage[Proposal]):
     """One page of proposals, the lowest price first."""
 
-    object: Literal["list"] = "list"
     data: list[Proposal]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
     next_steps: list[Step]
 
 

@@ -1,14 +1,16 @@
-"""The lifecycles of bounties and of proposals: tables of moves, and functions that read them.
+"""The lifecycles of bounties and of proposals as tables of moves, and the limits of bounty alerts.
 
 The clock is an actor, as for jobs: a bounty past expires_at has expired even before a sweep runs.
 """
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
 from storage.vocabulary import Actor, BountyStatus, ProposalStatus
 from tools.jobs.lifecycle import Move
+from tools.listings.search_rules import capability_terms
 
 BUYER, SELLER, CLOCK = Actor.BUYER, Actor.SELLER, Actor.CLOCK
 
@@ -80,3 +82,23 @@ def tables() -> str:
         for of, move in named
     )
     return "\n".join((head, *rows)) + "\n"
+
+
+MAX_A_DAY, MAX_OF_BUYER = 20, 2  # alerts to one agent in a UTC day: in all, and for one buyer's bounties
+MAX_OF_STRANGERS = 5  # of these, for buyers that have never paid anybody
+MAX_TOLD_OF = 10  # bounties of one buyer in a UTC day that cause alerts
+
+
+def matched_terms(labels: Sequence[str], words: Collection[str]) -> list[str]:
+    """Find which terms of an agent's capabilities and tags occur in a bounty."""
+    return [term for term in capability_terms(labels) if term in words]
+
+
+def may_be_told(buyers: Sequence[str], buyer_id: str, strangers: int, *, stranger: bool) -> bool:
+    """Check whether an agent may get one more alert today.
+
+    `buyers` are the buyers of the bounties in today's alerts to it. A stranger has never paid anybody; `strangers` of
+    the alerts were for such buyers.
+    """
+    crowded = stranger and strangers >= MAX_OF_STRANGERS
+    return not crowded and len(buyers) < MAX_A_DAY and buyers.count(buyer_id) < MAX_OF_BUYER

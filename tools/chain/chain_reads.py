@@ -31,18 +31,15 @@ async def newest_block(read_ctx: ReadContext) -> NewestBlock:
     chain = read_ctx.world.chains.get(read_ctx.env)
     if chain is None:
         return NewestBlock()
-    if _age(read_ctx, chain.last_head) > CURRENT_SECONDS and read_ctx.health.chains.get(read_ctx.env) != "down":
-        await _look_again(chain)
+    chains = read_ctx.services.health.chains
+    if _age(read_ctx, chain.last_head) > CURRENT_SECONDS and chains.get(read_ctx.env) != "down":
+        with suppress(ChainDown, TimeoutError):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await chain.block(await chain.head())
     seen = chain.last_head
     if seen is None or _age(read_ctx, seen) > FRESH_HEAD_SECONDS:
         return NewestBlock()
     return NewestBlock(seen[0], _chain_time(read_ctx, chain))
-
-
-async def _look_again(chain: Chain) -> None:
-    with suppress(ChainDown, TimeoutError):
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await chain.block(await chain.head())
 
 
 def _chain_time(read_ctx: ReadContext, chain: Chain) -> datetime | None:

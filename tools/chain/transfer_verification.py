@@ -181,7 +181,8 @@ def verify(transaction: str, seen: ChainAnswers, terms: Terms) -> Verification:
         block_time=place.block_time,
         confirmations=confirmations,
     )
-    return _judge_content(placed, receipt, parties, terms)
+    too_old = is_too_old(number, place.block_time, terms)
+    return _judge_content(placed, receipt, parties, too_old)
 
 
 class _Transfer(NamedTuple):
@@ -217,18 +218,18 @@ def _parties(terms: Terms) -> _Parties:
     return _Parties(payers - shared, payees - shared, shared)
 
 
-def _judge_content(placed: Verification, receipt: _Receipt, parties: _Parties, terms: Terms) -> Verification:
+def _judge_content(placed: Verification, receipt: _Receipt, parties: _Parties, too_old: bool) -> Verification:
     if not receipt.succeeded:
         return _invalid(placed, InvalidReason.REVERTED)
     fault = _fault(receipt.transfers, parties)
     if fault is not None:
         return replace(_invalid(placed, fault), strangers=_strangers(receipt.transfers, parties, fault))
-    if _too_old(placed, terms):
+    if too_old:
         return _invalid(placed, InvalidReason.TOO_OLD)
     amount_minor, payer, payee = _net(receipt.transfers, parties)
     if amount_minor == 0:
         return _invalid(placed, InvalidReason.AMOUNT_TOO_LOW)
-    if placed.confirmations < terms.confirmations:
+    if placed.confirmations < placed.required:
         return placed
     return replace(placed, kind=TransferStatus.PAID, amount_minor=amount_minor, payer=payer, payee=payee)
 
@@ -259,12 +260,6 @@ def _strangers(transfers: list[_Transfer], parties: _Parties, fault: InvalidReas
     else:
         found = []
     return tuple(dict.fromkeys(found))[:8]
-
-
-def _too_old(placed: Verification, terms: Terms) -> bool:
-    assert placed.block_number is not None
-    assert placed.block_time is not None
-    return is_too_old(placed.block_number, placed.block_time, terms)
 
 
 def is_too_old(block_number: int, block_time: int, began: Began | Terms) -> bool:

@@ -48,11 +48,6 @@ def claim_message(brand: str, base_url: str, agent_id: str, address: str, public
     return f"{brand}:x402-account:{base_url}:{agent_id}:{address.lower()}:{public_key}:{seconds}"
 
 
-def rotation_message(brand: str, agent_id: str, old_public_hex: str, new_public_hex: str) -> str:
-    """Return the text that a new agent key signs to replace the old one."""
-    return f"{brand}:rotate:{agent_id}:{old_public_hex.lower()}:{new_public_hex.lower()}"
-
-
 def eip191_hash(text: str) -> bytes:
     """Return the 32 bytes that personal_sign signs for `text` (EIP-191, version 0x45)."""
     raw = text.encode()

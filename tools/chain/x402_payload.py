@@ -3,6 +3,7 @@
 Source: the x402 specification, version 2, scheme `exact` on EVM chains; EIP-3009 for the authorization and EIP-712 for what is signed.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +38,20 @@ def _type_hash(name: str) -> bytes:
     return bytes(keccak(text=f"{name}({members})"))
 
 
-_DOMAIN, _TRANSFER = _type_hash("EIP712Domain"), _type_hash(PRIMARY)
+_TYPE_HASHES = {name: _type_hash(name) for name in TYPES}
+_AS_WORD: Mapping[str, Callable[[str], bytes]] = {
+    "string": lambda text: bytes(keccak(text=text)),
+    "bytes32": lambda text: bytes.fromhex(text[2:]),
+}
+
+
+def _hash_of(name: str, members: Mapping[str, Any]) -> bytes:
+    """Return the hash of a struct (hashStruct of EIP-712)."""
+    kinds, words = ["bytes32"], [_TYPE_HASHES[name]]
+    for kind, value in ((one["type"], members[one["name"]]) for one in TYPES[name]):
+        kinds.append("bytes32" if kind == "string" else kind)
+        words.append(_AS_WORD[kind](value) if kind in _AS_WORD else value)
+    return bytes(keccak(encode(kinds, words)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,23 +105,7 @@ class Authorization:
 
     def digest(self, token: Token) -> bytes:
         """Return the 32 bytes that the payer's key signs (EIP-712)."""
-        domain = encode(
-            ["bytes32", "bytes32", "bytes32", "uint256", "address"],
-            [_DOMAIN, keccak(text=token.name), keccak(text=token.version), token.chain_id, token.address],
-        )
-        said = encode(
-            ["bytes32", "address", "address", "uint256", "uint256", "uint256", "bytes32"],
-            [
-                _TRANSFER,
-                self.payer,
-                self.payee,
-                self.value,
-                self.valid_after,
-                self.valid_before,
-                bytes.fromhex(self.nonce[2:]),
-            ],
-        )
-        return bytes(keccak(b"\x19\x01" + keccak(domain) + keccak(said)))
+        return bytes(keccak(b"\x19\x01" + _hash_of("EIP712Domain", token.domain) + _hash_of(PRIMARY, self.message)))
 
     def written(self) -> dict[str, str]:
         """Return the message as it is in a payment payload: every number as text."""

@@ -103,7 +103,7 @@ def read_payment(header: str) -> Payment:
         version=int(version),
         scheme=_text(terms, "scheme"),
         network=V1_NETWORKS.get(network, network),
-        authorization=_authorization(_object(payload, "authorization")),
+        authorization=read_authorization(_object(payload, "authorization")),
         signature=_matching(payload, "signature", _SIGNATURE, "0x and whole bytes of hex", MAX_SIGNATURE).lower(),
         resource=_resource(found),
     )
@@ -191,7 +191,8 @@ def _is_use(log: object, asset: str, authorization: Authorization) -> bool:
     return log["address"].lower() == asset.lower() and topics == wanted
 
 
-def _authorization(found: dict[str, Json]) -> Authorization:
+def read_authorization(found: Json) -> Authorization:
+    """Parse an authorization as it is in a payment payload; raises BadPayment."""
     return Authorization(
         payer=_address(found, "from"),
         payee=_address(found, "to"),

@@ -1,28 +1,33 @@
 """API keys: look at them, make one, end one."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Annotated
 
-import orjson
 from pydantic import AfterValidator, Field
 
-from storage.keys import keys_of, test_keys_of
+from storage.agents import keys_of, test_keys_of
 from storage.tables import KeyRow
 from storage.vocabulary import Env, KeyStatus
 from tools.credentials.errors import KeyLimit, LastKey
-from tools.credentials.live_guard import acting_agent, holds_test_key, need_live_key
-from tools.credentials.logic import check_room, forget_oldest, issue_key, usable
+from tools.credentials.logic import (
+    acting_agent,
+    check_room,
+    forget_oldest,
+    holds_test_key,
+    issue_key,
+    need_live_key,
+    usable,
+)
 from tools.credentials.records import ApiKey, ApiKeyCreated, ApiKeyPage
 from tools.engine.arguments import Arguments, Listed, OneLine
+from tools.engine.caller import Scope, beyond
 from tools.engine.context import TxContext
 from tools.engine.errors import Forbidden, InvalidCursor, NotFound
-from tools.engine.follow_up_steps import after_key
-from tools.engine.paging import cursor_to, place_of
+from tools.engine.next_steps import after_key
+from tools.engine.paging import page
 from tools.engine.registry import operation
-from tools.engine.scopes import Scope, beyond
-from tools.kernel.records import stamp, stamp_or_none
+from tools.kernel.records import record_from
 
 Scopes = Annotated[
     list[Scope], Field(min_length=1, max_length=6), AfterValidator(lambda given: list(dict.fromkeys(given)))
@@ -36,15 +41,18 @@ def list_api_keys(ctx: TxContext, asked: Listed) -> ApiKeyPage:
     A live key and a signed request list the keys of both environments, a test key those of test. revoke_api_key ends one by
     its id; a key's secret is never shown again.
     """
-    before = place_of(ctx, "list_api_keys", asked, asked.cursor, ctx.agent) or "key_~"
     query = test_keys_of if holds_test_key(ctx.caller) else keys_of
-    rows = ctx.tx.all(query, agent_id=ctx.agent, before=before, limit=asked.limit + 1)
-    page, more = rows[: asked.limit], len(rows) > asked.limit
-    return ApiKeyPage(
-        data=[key_record(row) for row in page],
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_api_keys", asked, page[-1].id, ctx.agent) if more else None,
+    found = page(
+        ctx,
+        "list_api_keys",
+        asked,
+        lambda before, most: ctx.tx.all(query, agent_id=ctx.agent, before=before, limit=most),
+        lambda rows: [record_from(ApiKey, row) for row in rows],
+        lambda row: row.id,
+        first="key_~",
+        owner=ctx.agent,
     )
+    return ApiKeyPage(**found)
 
 
 class CreateApiKey(Arguments):
@@ -87,7 +95,7 @@ def create_api_key(ctx: TxContext, asked: CreateApiKey) -> ApiKeyCreated:
     check_room(ctx, agent.id, asked.env)
     row, secret = issue_key(ctx, agent.id, asked.env, asked.name, scopes, _end(ctx, asked.expires_in_days))
     forget_oldest(ctx, agent.id, asked.env)
-    return ApiKeyCreated(**asdict(key_record(row)), key=secret)
+    return record_from(ApiKeyCreated, row, key=secret)
 
 
 def _end(ctx: TxContext, days: int | None) -> datetime | None:
@@ -122,22 +130,8 @@ def revoke_api_key(ctx: TxContext, ref: KeyRef) -> ApiKey:
     if row.env == Env.LIVE and holds_test_key(ctx.caller):
         raise need_live_key("revoke a live key")
     if row.status is KeyStatus.REVOKED:
-        return key_record(row)
+        return record_from(ApiKey, row)
     if list(usable(ctx, agent.id)) == [row.id]:
         raise LastKey("this is your only usable key")
     ctx.tx.invalidate(f"key:{row.hash}", f"holder:{agent.id}")
-    return key_record(ctx.tx.change(row, status=KeyStatus.REVOKED))
-
-
-def key_record(row: KeyRow) -> ApiKey:
-    return ApiKey(
-        id=row.id,
-        env=Env(row.env).value,
-        prefix=row.prefix,
-        name=row.name,
-        scopes=orjson.loads(row.scopes),
-        status=row.status.value,
-        last_used_at=stamp_or_none(row.last_used_at),
-        expires_at=stamp_or_none(row.expires_at),
-        created_at=stamp(row.created_at),
-    )
+    return record_from(ApiKey, ctx.tx.change(row, status=KeyStatus.REVOKED))

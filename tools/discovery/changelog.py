@@ -1,6 +1,6 @@
 """Changes to the market as data, which GET /v1/changelog answers."""
 
-from tools.discovery.market_records import ChangelogEntry
+from tools.discovery.records import ChangelogEntry
 
 CHANGELOG = (
     ChangelogEntry(

@@ -2,26 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
+from operator import attrgetter
 
-import orjson
 from pydantic import Field
 
+from storage import discovery as queries
 from storage.bounties import bounties_among
 from storage.bounty_search import BountySearch, find_bounties
-from storage.discovery import (
-    bounties_by_category,
-    bounties_since,
-    highest_bounties,
-    jobs_since,
-    newest_of_others,
-    search_totals,
-    searched_terms,
-    unanswered,
-    unmet_terms,
-)
 from storage.tables import AgentRow, BountyRow
 from storage.transaction import Tx
-from storage.vocabulary import Env
 from tools.bounties.logic import bounty_records
 from tools.bounties.records import Bounty
 from tools.discovery.records import (
@@ -38,10 +28,10 @@ from tools.engine.context import ReadContext
 from tools.engine.registry import operation
 from tools.kernel.ids import Prefix, first_id
 from tools.kernel.money import display
-from tools.kernel.records import spliced, stamp
+from tools.kernel.records import record_from, shortened, spliced, stamp
 from tools.kernel.search_terms import fold
-from tools.listings.cached_listing import shown_listing
-from tools.listings.search_statistics import (
+from tools.listings.logic import shown_listing
+from tools.listings.search_rules import (
     MAX_TERM,
     MIN_CLIENTS,
     SEARCH_DAYS,
@@ -95,14 +85,13 @@ async def get_demand(read_ctx: ReadContext, asked: ReadDemand) -> Demand:
 
 
 async def _demand(read_ctx: ReadContext, days: int) -> Demand:
-    read = lambda tx: _wanted(tx, read_ctx, days)  # noqa: E731 - reads as what it is
-    return await read_ctx.shared_results.of(f"demand {read_ctx.env} {days}", lambda: read_ctx.store.scan(read))
+    read = partial(_wanted, read_ctx=read_ctx, days=days)
+    return await read_ctx.services.shared_results.of(f"demand {read_ctx.env} {days}", lambda: read_ctx.store.scan(read))
 
 
 def _for_agent(tx: Tx, read_ctx: ReadContext) -> tuple[Sequence[str], list[BountyLead], list[BountyLead], list[str]]:
-    agent = tx.get(AgentRow, read_ctx.caller.agent)
-    assert agent is not None
-    labels = [*orjson.loads(agent.capabilities), *orjson.loads(agent.tags)]
+    agent = tx.need(AgentRow, read_ctx.caller.agent)
+    labels = [*agent.capabilities, *agent.tags]
     terms = capability_terms(labels)
     return (
         terms,
@@ -115,7 +104,9 @@ def _for_agent(tx: Tx, read_ctx: ReadContext) -> tuple[Sequence[str], list[Bount
 def _unanswered(tx: Tx, read_ctx: ReadContext) -> list[BountyRow]:
     asked = {"env": read_ctx.env, "now": read_ctx.now, "not_of": read_ctx.caller.agent}
     return of_many(
-        tx.all(unanswered, **asked, limit=rows_for(EACH, read_ctx.config.limits.open_bounties)), _buyer, EACH
+        tx.all(queries.unanswered, **asked, limit=rows_for(EACH, read_ctx.config.limits.open_bounties)),
+        attrgetter("buyer_id"),
+        EACH,
     )
 
 
@@ -124,12 +115,8 @@ def _new_listings(tx: Tx, read_ctx: ReadContext) -> list[str]:
     since = first_id(Prefix.LISTING, read_ctx.now - WEEK)
     asked = {"env": read_ctx.env, "seller_id": read_ctx.caller.agent, "since": since}
     looked_at = rows_for(EACH, read_ctx.config.limits.active_listings)
-    newest: list[tuple[str, str]] = tx.all(newest_of_others, **asked, limit=looked_at)
+    newest: list[tuple[str, str]] = tx.all(queries.newest_of_others, **asked, limit=looked_at)
     return [listing_id for listing_id, _ in of_many(newest, lambda one: one[1], EACH)]
-
-
-def _buyer(bounty: BountyRow) -> str:
-    return bounty.buyer_id
 
 
 def _fitting(tx: Tx, read_ctx: ReadContext, terms: Sequence[str]) -> list[BountyLead]:
@@ -137,10 +124,10 @@ def _fitting(tx: Tx, read_ctx: ReadContext, terms: Sequence[str]) -> list[Bounty
     if not terms:
         return []
     found = find_bounties(tx, BountySearch(env=read_ctx.env, terms=tuple(terms), any_terms=True, limit=LOOKED_AT))
-    rows = tx.all(bounties_among, ids=orjson.dumps([hit.id for hit in found.hits]).decode()) if found.hits else []
+    rows = tx.all(bounties_among, ids=[hit.id for hit in found.hits]) if found.hits else []
     open_now = [row for row in rows if row.expires_at > read_ctx.now and row.buyer_id != read_ctx.caller.agent_id]
     best = sorted(open_now, key=lambda row: (-row.budget_max, row.id))
-    return _leads(tx, read_ctx, of_many(best, _buyer, EACH), terms)
+    return _leads(tx, read_ctx, of_many(best, attrgetter("buyer_id"), EACH), terms)
 
 
 def _leads(tx: Tx, read_ctx: ReadContext, rows: Sequence[BountyRow], terms: Sequence[str]) -> list[BountyLead]:
@@ -149,21 +136,12 @@ def _leads(tx: Tx, read_ctx: ReadContext, rows: Sequence[BountyRow], terms: Sequ
 
 def _lead(bounty: Bounty, terms: Sequence[str]) -> BountyLead:
     said = fold(" ".join((bounty.title, bounty.description, bounty.category, *bounty.tags)))
-    short = bounty.description[:LEAD_CHARACTERS]
-    return BountyLead(
-        id=bounty.id,
-        title=bounty.title,
-        description=short if short == bounty.description else short[:-3] + "...",
-        category=bounty.category,
-        tags=bounty.tags,
-        budget_max=bounty.budget_max,
-        budget_display=bounty.budget_display,
-        proposal_count=bounty.proposal_count,
-        expires_at=bounty.expires_at,
+    return record_from(
+        BountyLead,
+        bounty,
+        description=shortened(bounty.description, LEAD_CHARACTERS),
         buyer={"id": bounty.buyer.id, "handle": bounty.buyer.handle, "first_party": bounty.first_party},
         matched_terms=[term for term in terms if term in said],
-        how_to_propose=bounty.how_to_propose,
-        created_at=bounty.created_at,
     )
 
 
@@ -171,21 +149,23 @@ def _wanted(tx: Tx, read_ctx: ReadContext, days: int) -> Demand:
     env, now = read_ctx.env, read_ctx.now
     asked = {"env": env, "since": first_day(now.date(), days), "least": MIN_CLIENTS}
     looked_at = rows_for(OPEN_SHOWN, read_ctx.config.limits.open_bounties)
-    highest = of_many(tx.all(highest_bounties, env=env, now=now, limit=looked_at), _buyer, OPEN_SHOWN)
+    highest = of_many(
+        tx.all(queries.highest_bounties, env=env, now=now, limit=looked_at), attrgetter("buyer_id"), OPEN_SHOWN
+    )
     return Demand(
         env=env,
         window_days=days,
         read_me_first="These figures are of this market only, and small if it is young: a few searches are no trend.",
-        open_bounties=[_open(row) for row in highest],
+        open_bounties=[record_from(OpenBounty, row, budget_display=display(row.budget_max)) for row in highest],
         by_category=[
             CategoryDemand(
                 category=category, open_bounties=count, budget_total=int(total), budget_display=display(int(total))
             )
-            for category, count, total in tx.all(bounties_by_category, env=env, now=now)[:TERMS_SHOWN]
+            for category, count, total in tx.all(queries.bounties_by_category, env=env, now=now)[:TERMS_SHOWN]
         ],
         what_the_searching_produced=_produced(tx, read_ctx, days),
-        unmet_searches=[_term(one) for one in tx.all(unmet_terms, **asked, limit=TERMS_SHOWN)],
-        searched=[_term(one) for one in tx.all(searched_terms, **asked, limit=TERMS_SHOWN)],
+        unmet_searches=[_term(one) for one in tx.all(queries.unmet_terms, **asked, limit=TERMS_SHOWN)],
+        searched=[_term(one) for one in tx.all(queries.searched_terms, **asked, limit=TERMS_SHOWN)],
         how_this_is_made="Words of search_listings by registered agents, folded, without addresses, ids and long "
         "numbers; anonymous searches do not count. The searching agent is kept as a keyed hash of agent and day, for 30 days.",
         limits={
@@ -200,31 +180,18 @@ def _wanted(tx: Tx, read_ctx: ReadContext, days: int) -> Demand:
 
 
 def _produced(tx: Tx, read_ctx: ReadContext, days: int) -> SearchedFor:
-    env: Env = read_ctx.env
+    env, began = read_ctx.env, read_ctx.now - timedelta(days=days)
     since = first_day(read_ctx.now.date(), days)
-    began = read_ctx.now - timedelta(days=days)
-    ((searches, terms, published, most),) = tx.all(search_totals, env=env, since=since, least=MIN_CLIENTS)
+    ((searches, terms, published, most),) = tx.all(queries.search_totals, env=env, since=since, least=MIN_CLIENTS)
     return SearchedFor(
         searches=int(searches),
         terms=terms,
         terms_published=int(published),
         terms_withheld=terms - int(published),
         most_clients_on_one_term=most,
-        bounties_posted=tx.one(bounties_since, env=env, since=first_id(Prefix.BOUNTY, began)) or 0,
-        jobs_started=tx.one(jobs_since, env=env, since=first_id(Prefix.JOB, began)) or 0,
+        bounties_posted=tx.one(queries.bounties_since, env=env, since=first_id(Prefix.BOUNTY, began)) or 0,
+        jobs_started=tx.one(queries.jobs_since, env=env, since=first_id(Prefix.JOB, began)) or 0,
         note="These followed the searches, but not because of them: no agent is tracked from a search to an order.",
-    )
-
-
-def _open(row: BountyRow) -> OpenBounty:
-    return OpenBounty(
-        id=row.id,
-        title=row.title,
-        category=row.category,
-        budget_max=row.budget_max,
-        budget_display=display(row.budget_max),
-        proposal_count=row.proposal_count,
-        expires_at=stamp(row.expires_at),
     )
 
 

@@ -1,21 +1,27 @@
-"""Operations about the market itself: health, changelog, payment."""
+"""Operations about the market itself: health, changelog, payment, search of operations by purpose."""
 
 from datetime import timedelta
+from functools import cache
+from typing import Annotated
+
+from pydantic import Field
 
 from tools.discovery.changelog import CHANGELOG
-from tools.discovery.market_records import Changelog, Health
-from tools.discovery.sanctions_state import sanctions_state
-from tools.engine.arguments import NoArguments, PublicRead
+from tools.discovery.records import Changelog, Health, SanctionsState, Tool, ToolPage
+from tools.discovery.tool_search import Told, found, told
+from tools.engine.arguments import Arguments, NoArguments, PublicRead
 from tools.engine.config import Network
 from tools.engine.context import ReadContext
-from tools.engine.errors import TooBusy
-from tools.engine.registry import CATALOGUE, operation
+from tools.engine.errors import InvalidRequest, TooBusy
+from tools.engine.json_schemas import input_schema
+from tools.engine.registry import CATALOGUE, TOOLSETS, Operation, operation
 from tools.evaluators.logic import evaluators_drawable
 from tools.jobs.disputes.draw_rules import PANEL_SEATS
 from tools.jobs.payments.gasless import SPECIFICATION, gasless_info, x402_info
 from tools.jobs.payments.records import PaymentsInfo
-from tools.kernel.records import Json, stamp, stamp_or_none
+from tools.kernel.records import Json, record_from, stamp, stamp_or_none
 
+MOST = 20  # operations that a search answers
 STALE = timedelta(seconds=30)  # after a probe this old, the loop that sweeps deadlines counts as stopped
 
 
@@ -26,7 +32,7 @@ async def get_health(read_ctx: ReadContext, _: NoArguments) -> Health:
     Call it when calls fail with internal_error or chain_unavailable: it names the part that is down. A payment on the
     chain stays valid meanwhile.
     """
-    pulse = read_ctx.health
+    pulse = read_ctx.services.health
     if not pulse.database:
         raise TooBusy("the database does not answer", retry_after_seconds=5)
     workers = pulse.workers and pulse.taken_at is not None and read_ctx.now - pulse.taken_at <= STALE
@@ -41,7 +47,7 @@ async def get_health(read_ctx: ReadContext, _: NoArguments) -> Health:
         workers=workers,
         chains={env.value: state for env, state in pulse.chains.items()},
         probed_at=stamp_or_none(pulse.taken_at),
-        sanctions=sanctions_state(read_ctx.world.sanctions),
+        sanctions=SanctionsState.of(read_ctx.world.sanctions),
     )
 
 
@@ -155,3 +161,54 @@ def _wallet() -> dict[str, Json]:
         "set_via": f"{bind.method} {bind.path}",
         "change_via": f"{bind.method} {bind.path} with proof: an Ed25519 signature by the agent key",
     }
+
+
+class FindTools(Arguments):
+    query: str | None = Field(
+        None, min_length=1, max_length=200, description="what you want to do, in a few English words; or a tool's name"
+    )
+    toolset: Annotated[str, Field(max_length=32, json_schema_extra={"enum": list(TOOLSETS)})] | None = Field(
+        None, description="only of this toolset"
+    )
+    limit: int = Field(5, ge=1, le=MOST, description="how many, 1-20")
+
+
+@operation(
+    "GET /v1/tools",
+    auth="none",
+    toolset="market",
+    cache_seconds=60,
+    examples=({"query": "give a payment back"},),
+)
+async def find_tools(_: ReadContext, asked: FindTools) -> ToolPage:
+    """Find the tool for what you want to do, with its description and input schema.
+
+    In a brief answer only the best three have both: search for another by its name.
+
+    tools/list shows only the common ones. Call any other by its own name, or through call_tool if your client only
+    calls listed tools.
+    """
+    if asked.toolset is not None and asked.toolset not in TOOLSETS:
+        hint = f"Toolsets: {', '.join(TOOLSETS)}."
+        raise InvalidRequest(f"toolset: there is no {asked.toolset}", param="toolset", hint=hint)
+    names = found(asked.query, _told()) if asked.query else list(_offered())
+    kept = [op for op in map(_offered().__getitem__, names) if asked.toolset in (None, op.toolset)]
+    return ToolPage(
+        data=[
+            record_from(Tool, op, read_only=op.safe, surfaces=sorted(op.surfaces), input_schema=input_schema(op))
+            for op in kept[: asked.limit]
+        ],
+        has_more=len(kept) > asked.limit,
+        next_cursor=None,
+        hint=None if kept else f"No tool is for that. Toolsets: {', '.join(TOOLSETS)}.",
+    )
+
+
+@cache
+def _offered() -> dict[str, Operation]:
+    return {op.name: op for op in CATALOGUE.values() if op.auth != "admin"}
+
+
+@cache
+def _told() -> tuple[Told, ...]:
+    return tuple(told(op.name, op.toolset, op.summary, op.description) for op in _offered().values())

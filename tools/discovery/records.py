@@ -1,15 +1,18 @@
-"""Records about the whole market: its figures, its feed and its demand."""
+"""Records about the whole market: its figures, its feed, its demand, its operations and its health."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from storage.vocabulary import Env
 from tools.bounties.records import HowToPropose
-from tools.kernel.records import Json, Minor, Priced, Stamp
+from tools.engine.ports import Sanctions
+from tools.kernel.records import Foremost, HintedPage, Json, Minor, Page, Priced, Stamp, stamp_or_none
 from tools.kernel.text_authors import Foreign, Ours, Own, Theirs
 from tools.listings.records import Listing
+
+BEST: Final = Foremost(3)  # a model calls one of them and finds the others by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +61,10 @@ class FeedItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedPage:
+class FeedPage(HintedPage[FeedItem]):
     """One page of the feed, the newest first."""
 
-    object: Literal["list"] = "list"
     data: list[FeedItem]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,3 +173,76 @@ class Demand:
     how_this_is_made: Ours[str]
     limits: dict[str, int]
     generated_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One operation: an MCP tool, an A2A skill and a route of that name."""
+
+    object: Literal["tool"] = "tool"
+    name: Ours[str]
+    title: Ours[str]
+    toolset: str
+    summary: Ours[str]
+    description: Annotated[Ours[str], BEST]
+    auth: Annotated[Literal["none", "optional", "key", "signed"], Field(description="key: or a signed request")]
+    read_only: bool
+    surfaces: Annotated[list[str], Field(description="mcp, a2a, rest")]
+    method: str
+    path: str
+    input_schema: Annotated[Ours[dict[str, Json]], BEST, Field(description="of its arguments")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolPage(Page[Tool]):
+    """The tools found, best first."""
+
+    data: list[Tool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SanctionsState:
+    screening: Annotated[bool, Field(description="false while no list is loaded: then nothing is refused")]
+    addresses: int
+    updated_at: Stamp | None
+
+    @classmethod
+    def of(cls, sanctions: Sanctions) -> "SanctionsState":
+        """Return whether wallets are screened, against how many addresses, and as of when."""
+        found = sanctions.state()
+        if found is None:
+            return cls(screening=False, addresses=0, updated_at=None)
+        return cls(screening=True, addresses=found.addresses, updated_at=stamp_or_none(found.updated_at))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """The findings of a background probe, at most 5 seconds old."""
+
+    object: Literal["health"] = "health"
+    status: Annotated[Literal["ok", "degraded"], Field(description="degraded: a worker or a configured chain is down")]
+    service: str
+    version: str
+    time: Stamp
+    request_id: str
+    database: bool
+    workers: bool
+    chains: Annotated[dict[str, str], Field(description="per environment: ok, down or not_configured")]
+    probed_at: Stamp | None
+    sanctions: SanctionsState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangelogEntry:
+    version: str
+    date: str
+    changes: Ours[list[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changelog:
+    """The changes to the market, newest first."""
+
+    object: Literal["changelog"] = "changelog"
+    current_version: str
+    entries: list[ChangelogEntry]

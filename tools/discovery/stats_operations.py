@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import partial
 from heapq import merge
 from hmac import digest
 from itertools import islice
@@ -9,19 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from storage.discovery import (
-    agents_counted,
-    bounties_by_category,
-    jobs_counted,
-    jobs_lost,
-    listings_counted,
-    newest_agents,
-    newest_bounties,
-    newest_completed,
-    newest_listings,
-    settlements_counted,
-    volumes,
-)
+from storage import discovery as queries
 from storage.transaction import Tx
 from storage.vocabulary import Env, JobStatus
 from tools.discovery.records import FeedItem, FeedPage, FirstPartyStats, Stats
@@ -50,8 +39,8 @@ async def get_stats(read_ctx: ReadContext, _: PublicRead) -> Stats:
     first_party has the part of the operator's own agents. Read it before you offer something here; get_demand says what
     is searched for.
     """
-    read = lambda tx: _stats(tx, read_ctx.env, read_ctx.now)  # noqa: E731 - reads as what it is
-    return await read_ctx.shared_results.of(f"stats {read_ctx.env}", lambda: read_ctx.store.scan(read))
+    read = partial(_stats, env=read_ctx.env, now=read_ctx.now)
+    return await read_ctx.services.shared_results.of(f"stats {read_ctx.env}", lambda: read_ctx.store.scan(read))
 
 
 class ReadFeed(Listed):
@@ -98,11 +87,13 @@ class _Happened(NamedTuple):
 
 
 def _stats(tx: Tx, env: Env, now: datetime) -> Stats:
-    agents = {bool(first): (count, seen or 0) for first, count, seen in tx.all(agents_counted, since=now - WEEK)}
-    listings = {bool(first): count for first, count in tx.all(listings_counted, env=env)}
-    jobs = [(JobStatus(status), bool(first), count) for status, first, count in tx.all(jobs_counted, env=env)]
-    volume = {bool(first): int(minor or 0) for first, minor in tx.all(volumes, env=env)}
-    lost = {bool(first): count for first, count in tx.all(jobs_lost, env=env)}
+    agents = {
+        bool(first): (count, seen or 0) for first, count, seen in tx.all(queries.agents_counted, since=now - WEEK)
+    }
+    listings = {bool(first): count for first, count in tx.all(queries.listings_counted, env=env)}
+    jobs = [(JobStatus(status), bool(first), count) for status, first, count in tx.all(queries.jobs_counted, env=env)]
+    volume = {bool(first): int(minor or 0) for first, minor in tx.all(queries.volumes, env=env)}
+    lost = {bool(first): count for first, count in tx.all(queries.jobs_lost, env=env)}
     done = {
         first: sum(count for status, own, count in jobs if status in DONE and own is first) - lost.get(first, 0)
         for first in (True, False)
@@ -115,9 +106,9 @@ def _stats(tx: Tx, env: Env, now: datetime) -> Stats:
         listings_active=sum(listings.values()),
         jobs_completed=sum(done.values()),
         jobs_open=sum(count for status, _, count in jobs if status in GOING_ON),
-        bounties_open=sum(count for _, count, _ in tx.all(bounties_by_category, env=env, now=now)),
+        bounties_open=sum(count for _, count, _ in tx.all(queries.bounties_by_category, env=env, now=now)),
         volume_usdc_completed=sum(volume.values()),
-        settlements=tx.one(settlements_counted, env=env) or 0,
+        settlements=tx.one(queries.settlements_counted, env=env) or 0,
         first_party=FirstPartyStats(
             agents=own_agents[0],
             listings_active=listings.get(True, 0),
@@ -129,19 +120,19 @@ def _stats(tx: Tx, env: Env, now: datetime) -> Stats:
 
 
 def _agents(ctx: TxContext, after: _Ends, limit: int) -> Iterable[_Happened]:
-    for agent_id, handle, name, at in ctx.tx.all(newest_agents, before=after.agents, limit=limit):
+    for agent_id, handle, name, at in ctx.tx.all(queries.newest_agents, before=after.agents, limit=limit):
         yield _Happened(at, "agents", agent_id, "agent.created", {"agent_id": agent_id, "handle": handle, "name": name})
 
 
 def _listings(ctx: TxContext, after: _Ends, limit: int) -> Iterable[_Happened]:
     names = ("listing_id", "title", "category", "seller_handle", "pricing_model", "price", "payment")
-    for *told, at in ctx.tx.all(newest_listings, env=ctx.env, before=after.listings, limit=limit):
+    for *told, at in ctx.tx.all(queries.newest_listings, env=ctx.env, before=after.listings, limit=limit):
         yield _Happened(at, "listings", told[0], "listing.created", _money(zip(names, told, strict=True)))
 
 
 def _bounties(ctx: TxContext, after: _Ends, limit: int) -> Iterable[_Happened]:
     names = ("bounty_id", "title", "category", "budget_max", "buyer_handle")
-    for *told, at in ctx.tx.all(newest_bounties, env=ctx.env, now=ctx.now, before=after.bounties, limit=limit):
+    for *told, at in ctx.tx.all(queries.newest_bounties, env=ctx.env, now=ctx.now, before=after.bounties, limit=limit):
         yield _Happened(at, "bounties", told[0], "bounty.created", _money(zip(names, told, strict=True)))
 
 
@@ -152,7 +143,7 @@ def _completed(ctx: TxContext, after: _Ends, limit: int) -> Iterable[_Happened]:
     """
     last, shown = after.completed
     before = EPOCH + timedelta(microseconds=last)
-    rows = ctx.tx.all(newest_completed, env=ctx.env, before_at=before, limit=limit + shown)
+    rows = ctx.tx.all(queries.newest_completed, env=ctx.env, before_at=before, limit=limit + shown)
     for at, title, category, price, seller, status in rows[shown:]:
         microseconds = (at - EPOCH) // timedelta(microseconds=1)
         last, shown = microseconds, shown + 1 if microseconds == last else 1

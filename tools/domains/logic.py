@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import orjson
 
@@ -10,22 +10,22 @@ from storage.domains import due_domains, holder_to_change, proven_domains_of
 from storage.tables import AgentRow, DomainRow, HeldDomainRow
 from storage.transaction import Tx
 from storage.vocabulary import DomainStatus, Env
-from tools.agents.logic import change_agent
-from tools.agents.trust_tier_updates import set_tier
-from tools.domains.records import DnsProof, FileProof, Instructions
+from tools.agents.logic import change_agent, set_tier
+from tools.domains.records import DnsProof, Domain, FileProof, Instructions
 from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext
 from tools.engine.outgoing_urls import own_places
 from tools.engine.ports import Dns, HttpClient, Unreachable, World
 from tools.events.identity_payloads import DomainRevoked, DomainVerified
 from tools.kernel.domain_names import claim_text, dns_name, https_url, in_file, in_records
-from tools.kernel.records import Json, stamp, stamp_or_none
+from tools.kernel.records import Json, record_from
 from tools.kernel.ssrf_guard import BadTarget, UrlUnreachable, judge_target
 
 DAILY, SOON = timedelta(hours=24), timedelta(hours=1)
 LEASE = timedelta(minutes=5)  # a look takes at most 15 seconds
 BATCH = 25
 MAX_FAILURES = 3
+D = TypeVar("D", bound=Domain)
 Reason = Literal["challenge_missing", "claimed_by_other_agent"]
 
 
@@ -109,8 +109,7 @@ def revoke(ctx: TxContext, row: DomainRow, reason: Reason, **more: Json) -> Doma
 
 def follow_domains(tx: Tx, agent_id: str) -> AgentRow:
     """Update profile, search and trust tier from the agent's proven domains."""
-    agent = tx.get(AgentRow, agent_id, lock=True)
-    assert agent is not None
+    agent = tx.need(AgentRow, agent_id, lock=True)
     proven = tx.all(proven_domains_of, agent_id=agent_id)
     return set_tier(tx, change_agent(tx, agent, verified_domain=proven[0] if proven else None))
 
@@ -138,20 +137,9 @@ def finish_check(ctx: TxContext, due: Due, proof: Proof | None) -> None:
         ctx.tx.change(row, failures=row.failures + 1, last_error=proof.errors, **_looked(ctx))
 
 
-def domain_fields(config: MarketConfig, row: DomainRow) -> dict[str, Json]:
-    return {
-        "domain": row.domain,
-        "status": row.status.value,
-        "method": row.method,
-        "verified_at": stamp_or_none(row.verified_at),
-        "last_checked_at": stamp_or_none(row.last_checked_at),
-        "revoked_at": stamp_or_none(row.revoked_at),
-        "revoked_reason": row.revoked_reason,
-        "failures": row.failures,
-        "last_error": row.last_error,
-        "instructions": _instructions(config, row),
-        "created_at": stamp(row.created_at),
-    }
+def domain_record(config: MarketConfig, row: DomainRow, kind: type[D] = Domain, **others: object) -> D:  # type: ignore[assignment]
+    """Return the record of a claimed domain, or another record that extends it."""
+    return record_from(kind, row, instructions=_instructions(config, row), **others)
 
 
 def _instructions(config: MarketConfig, row: DomainRow) -> Instructions:

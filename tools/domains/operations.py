@@ -10,18 +10,19 @@ from storage.transaction import Tx
 from storage.vocabulary import DomainStatus
 from tools.agents.former_names import kept_domains
 from tools.agents.key_possession import proven_did
-from tools.credentials.live_guard import acting_agent, keep_live
+from tools.credentials.logic import acting_agent, keep_live
 from tools.domains.errors import TooManyDomains
-from tools.domains.logic import Proof, domain_fields, follow_domains, hold, look_for_proof
+from tools.domains.logic import Proof, domain_record, follow_domains, hold, look_for_proof
 from tools.domains.records import Check, Claimant, Domain, DomainChecked, DomainClaim, DomainDeleted, DomainList
 from tools.engine.arguments import Arguments, NoArguments
-from tools.engine.context import Caller, ReadContext, TxContext
+from tools.engine.caller import Caller
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import NotFound, TooBusy
-from tools.engine.follow_up_steps import after_check, after_claim
+from tools.engine.next_steps import after_check, after_claim
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.kernel.domain_names import MAX_CHARACTERS, MAX_DOMAINS, BadDomain, domain_of
-from tools.kernel.records import stamp
+from tools.kernel.records import record_from
 from tools.kernel.ssrf_guard import NotAttempted
 
 CHANGE = "change the domains"
@@ -68,7 +69,7 @@ def list_domains(ctx: TxContext, _: NoArguments) -> DomainList:
     assert agent is not None
     rows = ctx.tx.all(domains_of, agent_id=agent.id)
     return DomainList(
-        data=[_record(ctx, row) for row in rows],
+        data=[domain_record(ctx.config, row) for row in rows],
         verified_domain=agent.verified_domain,
         trust_tier=agent.trust_tier,
         hint="Publish what instructions say, then call verify_domain." if rows else "Claim one with add_domain.",
@@ -94,10 +95,10 @@ def add_domain(ctx: TxContext, asked: AddDomain) -> Domain:
     keep_live(ctx.tx, ctx.caller, CHANGE)
     known = ctx.tx.get(DomainRow, agent.id, asked.domain)
     if known is not None:
-        return _record(ctx, known)
+        return domain_record(ctx.config, known)
     if (ctx.tx.one(domains_claimed, agent_id=agent.id) or 0) >= MAX_DOMAINS:
         raise TooManyDomains(f"you claim {MAX_DOMAINS} domains, more are not allowed", limit=MAX_DOMAINS)
-    return _record(ctx, ctx.tx.add(DomainRow(agent_id=agent.id, domain=asked.domain, created_at=ctx.now)))
+    return domain_record(ctx.config, ctx.tx.add(DomainRow(agent_id=agent.id, domain=asked.domain, created_at=ctx.now)))
 
 
 async def read_proof(read_ctx: ReadContext, ref: DomainRef) -> Proof:
@@ -133,14 +134,14 @@ def verify_domain(ctx: TxContext, ref: DomainRef, proof: Proof) -> DomainChecked
     if row is None:
         raise _unclaimed()
     after = _missed(ctx, row, proof) if proof.method is None else hold(ctx, row, proof.method)
-    agent = ctx.tx.get(AgentRow, ctx.agent)
-    assert agent is not None
     found = proof.method is not None
-    check = None if found else Check(dns_error=proof.dns_error, https_error=proof.https_error)
-    return DomainChecked(
-        **domain_fields(ctx.config, after),
+    check = None if found else record_from(Check, proof)
+    return domain_record(
+        ctx.config,
+        after,
+        DomainChecked,
         verified=found,
-        trust_tier=agent.trust_tier,
+        trust_tier=ctx.tx.need(AgentRow, ctx.agent).trust_tier,
         check=check,
         hint=_after_check(after, found),
     )
@@ -179,24 +180,8 @@ def get_domain_claim(ctx: TxContext, ref: DomainRef) -> DomainClaim:
     row = ctx.tx.one(holder_of, domain=ref.domain)
     if row is None:
         raise NotFound("no agent has proven this domain", param="domain", hint="search_agents finds agents by words.")
-    agent = ctx.tx.get(AgentRow, row.agent_id)
-    assert agent is not None
-    assert row.verified_at is not None
-    assert row.last_checked_at is not None
-    return DomainClaim(
-        domain=row.domain,
-        agent=Claimant(
-            id=agent.id,
-            handle=agent.handle,
-            name=agent.name,
-            did=proven_did(agent),
-            trust_tier=agent.trust_tier,
-            first_party=agent.first_party,
-        ),
-        method="dns" if row.method == "dns" else "https",
-        verified_at=stamp(row.verified_at),
-        last_checked_at=stamp(row.last_checked_at),
-    )
+    agent = ctx.tx.need(AgentRow, row.agent_id)
+    return record_from(DomainClaim, row, agent=record_from(Claimant, agent, did=proven_did(agent)))
 
 
 def _may_verify(tx: Tx, caller: Caller, domain: str) -> None:
@@ -204,10 +189,6 @@ def _may_verify(tx: Tx, caller: Caller, domain: str) -> None:
     if tx.get(DomainRow, caller.agent, domain) is None:
         raise _unclaimed()
     keep_live(tx, caller, CHANGE)
-
-
-def _record(ctx: TxContext, row: DomainRow) -> Domain:
-    return Domain(**domain_fields(ctx.config, row))
 
 
 def _missed(ctx: TxContext, row: DomainRow, proof: Proof) -> DomainRow:

@@ -1,24 +1,26 @@
-"""Checks access tokens against the agent, its auth epoch and the API key they were issued for."""
+"""Access tokens: signed claims as text, checked against the agent, its auth epoch and its API key."""
 
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
+from hashlib import sha256
 
 import orjson
 
-from storage.store import Store
 from storage.tables import AgentRow, KeyRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, KeyStatus
-from tools.engine.caches import Caches, KeyFacts, TokenSubject
-from tools.engine.config import MarketConfig
-from tools.engine.context import Caller, CallRequest
+from tools.engine.caches import KeyFacts, TokenSubject
+from tools.engine.caller import Caller, CallRequest, beyond
 from tools.engine.errors import Unauthenticated
 from tools.engine.oauth import TOKEN_PATH
-from tools.engine.ports import Clock
-from tools.engine.scopes import beyond
-from tools.engine.token_claims import PREFIX, Token, read_token, token_key
+from tools.engine.services import Services
 
+PREFIX = "oat_"
+LIFE_SECONDS = 3600
+MAX_LENGTH = 1024  # characters
 BAD_TOKEN = "the access token was changed, has expired, or what it was given for no longer stands"  # noqa: S105 - a sentence
 NEW_TOKEN = f"Get a new one: POST {TOKEN_PATH}."
 
@@ -29,30 +31,75 @@ def is_token(credential: str | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class AccessTokens:
-    """Looks up the callers of access tokens."""
+class Token:
+    """The claims of an access token.
 
-    store: Store
-    caches: Caches
-    config: MarketConfig
-    clock: Clock
+    It is valid only while the agent, its epoch and its key are.
+    """
 
-    async def holder(self, text: str, request: CallRequest) -> Caller:
-        """Return the caller of this token. Raises Unauthenticated if it is invalid."""
-        token, now = read_token(token_key(self.config.pepper), text), self.clock.now()
-        if token is None or token.expires_at <= now.timestamp() or not is_valid(token, await self._facts(token), now):
-            raise Unauthenticated(BAD_TOKEN, hint=NEW_TOKEN, code="invalid_token")
-        return _caller(token, request)
+    agent_id: str
+    env: str
+    scopes: tuple[str, ...]
+    key_id: str | None  # the API key used to log in; None: the agent's own key signed
+    epoch: int
+    expires_at: int  # Unix seconds
 
-    def former(self, text: str, request: CallRequest) -> Caller | None:
-        """Return the caller of this token, even if it has expired; None if it never was valid."""
-        token = read_token(token_key(self.config.pepper), text)
-        return None if token is None else _caller(token, request)
 
-    async def _facts(self, token: Token) -> TokenSubject | None:
-        name = f"token:{token.agent_id}:{token.key_id or ''}"
-        read = partial(_read, agent_id=token.agent_id, key_id=token.key_id)
-        return self.caches.holders.get(name) or await self.caches.holders.fetch(name, lambda: self.store.read(read))
+@lru_cache(maxsize=8)
+def token_key(pepper: bytes) -> bytes:
+    """Return the signing key of access tokens, derived from the pepper."""
+    return hmac.digest(pepper, b"emporion:access-token", sha256)
+
+
+def write_token(key: bytes, token: Token) -> str:
+    """Write a token: `oat_`, the claims, a dot and an HMAC-SHA256 over all before it."""
+    told = [token.agent_id, token.env, token.scopes, token.key_id, token.epoch, token.expires_at]
+    signed = PREFIX + _base64url(orjson.dumps(told))
+    return f"{signed}.{_tag(key, signed)}"
+
+
+def read_token(key: bytes, text: str) -> Token | None:
+    """Return the claims of a token, or None for any other text.
+
+    Whether the token is still valid is not checked here. The tag is compared as text, so another encoding of the same
+    bytes is refused.
+    """
+    if not text.startswith(PREFIX) or len(text) > MAX_LENGTH or not text.isascii():
+        return None
+    signed, _, tag = text.rpartition(".")
+    if not hmac.compare_digest(tag, _tag(key, signed)):
+        return None
+    raw = signed.removeprefix(PREFIX)
+    agent_id, env, scopes, key_id, epoch, expires_at = orjson.loads(urlsafe_b64decode(raw + "=" * (-len(raw) % 4)))
+    return Token(agent_id, env, tuple(scopes), key_id, epoch, expires_at)
+
+
+def _tag(key: bytes, signed: str) -> str:
+    return _base64url(hmac.digest(key, signed.encode(), sha256))
+
+
+def _base64url(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+async def holder_of(text: str, request: CallRequest, services: Services) -> Caller:
+    """Return the caller of this token. Raises Unauthenticated if it is invalid."""
+    token, now = read_token(token_key(services.config.pepper), text), services.world.clock.now()
+    if token is None or token.expires_at <= now.timestamp() or not is_valid(token, await _facts(token, services), now):
+        raise Unauthenticated(BAD_TOKEN, hint=NEW_TOKEN, code="invalid_token")
+    return _caller(token, request)
+
+
+def former_holder_of(text: str, request: CallRequest, services: Services) -> Caller | None:
+    """Return the caller of this token, even if it has expired; None if it never was valid."""
+    token = read_token(token_key(services.config.pepper), text)
+    return None if token is None else _caller(token, request)
+
+
+async def _facts(token: Token, services: Services) -> TokenSubject | None:
+    name, holders = f"token:{token.agent_id}:{token.key_id or ''}", services.caches.holders
+    read = partial(_read, agent_id=token.agent_id, key_id=token.key_id)
+    return holders.get(name) or await holders.fetch(name, lambda: services.store.read(read))
 
 
 def is_valid(token: Token, facts: TokenSubject | None, now: datetime) -> bool:
@@ -62,15 +109,13 @@ def is_valid(token: Token, facts: TokenSubject | None, now: datetime) -> bool:
     if token.key_id is None:
         return True
     key = facts.key
-    if key is None or not key.usable or (key.expires_at and key.expires_at <= now):
-        return False
-    return key.env == token.env and not beyond(key.scopes, token.scopes)
+    return key is not None and key.is_usable(now) and key.env == token.env and not beyond(key.scopes, token.scopes)
 
 
 def facts_of(key: KeyRow, agent: AgentRow) -> KeyFacts:
     """Return what an API key grants according to its rows."""
-    usable = key.status is KeyStatus.ACTIVE and agent.status is AgentStatus.ACTIVE
-    return KeyFacts(key.id, agent.id, Env(key.env), tuple(orjson.loads(key.scopes)), usable, key.expires_at)
+    active = key.status is KeyStatus.ACTIVE and agent.status is AgentStatus.ACTIVE
+    return KeyFacts(key.id, agent.id, Env(key.env), tuple(key.scopes), active, key.expires_at)
 
 
 def _read(tx: Tx, agent_id: str, key_id: str | None) -> TokenSubject | None:

@@ -58,6 +58,18 @@ class Arguments(BaseModel):
         absent = cls.model_fields.keys() - cls.nulls  # unknown fields stay, so that they are refused even if null
         return {name: value for name, value in given.items() if value is not None or name not in absent}
 
+    @property
+    def chosen_env(self) -> Env | None:
+        """The argument `env`, if the operation takes one and it was given."""
+        env: Env | None = self.__dict__.get("env")
+        return env
+
+    @property
+    def longest_wait(self) -> int:
+        """The argument `wait_seconds`; 0 if the operation takes none."""
+        seconds: int = self.__dict__.get("wait_seconds", 0)
+        return seconds
+
     def identity(self) -> dict[str, Any]:
         """Return, as JSON values, what two calls must share to be the same call."""
         said = self.model_dump(mode="json", exclude=set(self.unstored))

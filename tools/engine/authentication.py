@@ -7,19 +7,17 @@ sent, a signature beside it is not read.
 from hmac import compare_digest
 
 from storage.agents import key_by_hash
-from storage.store import Store
 from storage.tables import AgentRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
-from tools.engine.access_tokens import AccessTokens, facts_of, is_token
-from tools.engine.caches import Caches, KeyFacts
+from tools.engine.access_tokens import facts_of, former_holder_of, holder_of, is_token
+from tools.engine.caches import KeyFacts
+from tools.engine.caller import Caller, CallRequest, opens
 from tools.engine.config import MarketConfig
-from tools.engine.context import Caller, CallRequest
 from tools.engine.errors import Forbidden, InvalidRequest, Unauthenticated
-from tools.engine.ports import Clock
 from tools.engine.registry import Operation
 from tools.engine.request_signatures import FORM, NEEDS_SIGNATURE, signer_of
-from tools.engine.scopes import opens
+from tools.engine.services import Services
 from tools.kernel.http_signatures import digest_fault
 from tools.kernel.keys import API_KEY, key_hash
 
@@ -29,7 +27,7 @@ OPERATOR_HINT = "Send the operator's secret as X-Admin-Token."
 BAD_KEY = "the API key is unknown, revoked, expired, or its agent is not active"
 
 
-async def identify(request: CallRequest, store: Store, caches: Caches, config: MarketConfig, clock: Clock) -> Caller:
+async def identify(request: CallRequest, services: Services) -> Caller:
     """Identify the caller of a request.
 
     Bad credentials are refused even if the operation needs none. Raises InvalidRequest and Unauthenticated.
@@ -42,23 +40,17 @@ async def identify(request: CallRequest, store: Store, caches: Caches, config: M
         )
     secret = request.credential or request.argument_key
     if secret is None and not request.is_anonymous:
-        return await signer_of(request, store, config, clock)
-    caller = (
-        Caller(None, None, None, (), request)
-        if secret is None
-        else await _keyholder(secret, request, store, caches, config, clock)
-    )
+        return await signer_of(request, services)
+    caller = Caller(None, None, None, (), request) if secret is None else await _keyholder(secret, request, services)
     _check_digest(request)
     return caller
 
 
-async def _keyholder(
-    secret: str, request: CallRequest, store: Store, caches: Caches, config: MarketConfig, clock: Clock
-) -> Caller:
+async def _keyholder(secret: str, request: CallRequest, services: Services) -> Caller:
     if is_token(secret):
-        return await AccessTokens(store, caches, config, clock).holder(secret, request)
-    facts = await key_facts(secret, store, caches, config.pepper)
-    if facts is None or not facts.usable or (facts.expires_at and facts.expires_at <= clock.now()):
+        return await holder_of(secret, request, services)
+    facts = await key_facts(secret, services)
+    if facts is None or not facts.is_usable(services.world.clock.now()):
         raise Unauthenticated(BAD_KEY)
     return Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, request)
 
@@ -72,31 +64,29 @@ def _check_digest(request: CallRequest) -> None:
         )
 
 
-async def still_opens(caller: Caller, store: Store, caches: Caches, config: MarketConfig, clock: Clock) -> bool:
+async def still_opens(caller: Caller, services: Services) -> bool:
     """Check whether the credential is still valid, for work that goes on after admission."""
     if caller.proof is not None:
-        row = await store.read(lambda tx: tx.get(AgentRow, caller.agent))
+        row = await services.store.read(lambda tx: tx.get(AgentRow, caller.agent))
         return row is not None and row.status is AgentStatus.ACTIVE and row.public_key == caller.proof.public_key
     try:
-        await identify(caller.request, store, caches, config, clock)
+        await identify(caller.request, services)
     except Unauthenticated:
         return False
     return True
 
 
-async def former_caller(
-    request: CallRequest, store: Store, caches: Caches, config: MarketConfig, clock: Clock
-) -> Caller | None:
+async def former_caller(request: CallRequest, services: Services) -> Caller | None:
     """Return the caller of a key, token or signature, even if it is no longer valid.
 
     None without a key or with an unknown one.
     """
     secret = request.credential or request.argument_key
     if secret is None and not request.is_anonymous:
-        return await signer_of(request, store, config, clock, former=True)
+        return await signer_of(request, services, former=True)
     if secret is not None and is_token(secret):
-        return AccessTokens(store, caches, config, clock).former(secret, request)
-    facts = None if secret is None else await key_facts(secret, store, caches, config.pepper)
+        return former_holder_of(secret, request, services)
+    facts = None if secret is None else await key_facts(secret, services)
     return None if facts is None else Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, request)
 
 
@@ -133,13 +123,13 @@ def need_operator(request: CallRequest, config: MarketConfig) -> None:
         raise Unauthenticated(NO_OPERATOR, hint=OPERATOR_HINT)
 
 
-async def key_facts(secret: str, store: Store, caches: Caches, pepper: bytes) -> KeyFacts | None:
+async def key_facts(secret: str, services: Services) -> KeyFacts | None:
     """Return what an API key may do, or could do before; None if it never existed."""
     if not API_KEY.fullmatch(secret):
         return None
-    hashed = key_hash(pepper, secret)
-    name = f"key:{hashed}"
-    return caches.keys.get(name) or await caches.keys.fetch(name, lambda: store.read(lambda tx: _read(tx, hashed)))
+    hashed = key_hash(services.config.pepper, secret)
+    name, keys = f"key:{hashed}", services.caches.keys
+    return keys.get(name) or await keys.fetch(name, lambda: services.store.read(lambda tx: _read(tx, hashed)))
 
 
 def _read(tx: Tx, hashed: str) -> KeyFacts | None:

@@ -1,13 +1,18 @@
-"""Caches of frequently read records; the commit that changes a record drops its cache entry."""
+"""Caches: of records, dropped by the commit that changes one; and of answers that read much of the market."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar, cast
 
 from storage.cache import Cache
 from storage.store import Store
 from storage.vocabulary import Env
 from tools.engine.ports import Clock
 
+T = TypeVar("T")
+KEPT_SECONDS, REST = 60.0, 50  # of a shared result; the longer one counts: KEPT_SECONDS, or REST times its computation
 MAX_BYTES = 64 * 1024 * 1024  # for listings: about 15,000 ordinary ones or 100 of the largest
 
 
@@ -19,8 +24,11 @@ class KeyFacts:
     agent_id: str
     env: Env
     scopes: tuple[str, ...]
-    usable: bool
+    active: bool  # neither revoked nor of an agent that is not active
     expires_at: datetime | None
+
+    def is_usable(self, now: datetime) -> bool:
+        return self.active and not (self.expires_at and self.expires_at <= now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +78,33 @@ class Caches:
             owners="seller",
             owner_of=lambda shown: shown.seller_id,
         )
+
+
+class SharedResults:
+    """Answers that read much of the market, shared by all callers, each with its expiry.
+
+    If several callers find an entry expired, only one recomputes it.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.kept: dict[str, tuple[object, float]] = {}
+        self.making: dict[str, asyncio.Lock] = {}
+
+    async def of(self, name: str, make: Callable[[], Awaitable[T]]) -> T:
+        """Return the value of this name; compute it if it is missing or expired.
+
+        There are few names: an operation, its environment, a number or two.
+        """
+        if self._stands(name):
+            return cast(T, self.kept[name][0])
+        async with self.making.setdefault(name, asyncio.Lock()):
+            if not self._stands(name):
+                began = self.clock.monotonic()
+                value = await make()
+                now = self.clock.monotonic()
+                self.kept[name] = value, now + max(KEPT_SECONDS, REST * (now - began))
+        return cast(T, self.kept[name][0])
+
+    def _stands(self, name: str) -> bool:
+        return name in self.kept and self.clock.monotonic() < self.kept[name][1]

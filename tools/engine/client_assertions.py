@@ -9,8 +9,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import OKPKey
 from joserfc.jws import JWSRegistry, deserialize_compact
 
-from tools.kernel.http_signatures import signed_by
-from tools.kernel.keys import jwk_of
+from tools.kernel.keys import jwk_of, signed_by
 from tools.kernel.strict_json import BadJson, parse
 
 TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"

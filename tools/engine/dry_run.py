@@ -3,10 +3,12 @@
 The answer shows no secret, and nothing that only the real call may reveal: a dry run costs nothing and leaves no trace.
 """
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, get_type_hints
 
+from storage.store import Store
 from storage.transaction import Tx
 from tools.engine.idempotency import Response
 from tools.kernel.records import REVEALED, SHOWN_ONCE
@@ -22,8 +24,17 @@ class DryRunRollback(Exception):
         self.answer = answer
 
 
-def run_then_roll_back(tx: Tx, unit: Any) -> None:
-    raise DryRunRollback(replace(unit(tx), dry_run=True))
+async def rolled_back(store: Store, unit: Callable[[Tx], Response], name: str) -> Response:
+    """Run a unit of work, roll it back and return its response."""
+
+    def run(tx: Tx) -> None:
+        raise DryRunRollback(replace(unit(tx), dry_run=True))
+
+    try:
+        await store.write(run, name)
+    except DryRunRollback as done:
+        return done.answer
+    raise AssertionError("a dry run was committed")
 
 
 def without_secrets(record: Any) -> Any:

@@ -1,5 +1,7 @@
 """Errors of any call: its form, credentials and limits, and faults of the market itself."""
 
+from typing import ClassVar
+
 from tools.kernel.errors import (
     AuthenticationFailed,
     Json,
@@ -10,6 +12,18 @@ from tools.kernel.errors import (
     TakenAlready,
     ValidationFailed,
 )
+
+
+class AsksPayment:
+    """Base of records of payment terms, which are answered together with the error `asks`."""
+
+    __slots__ = ()
+    asks: ClassVar[type[MarketError]]
+
+    @property
+    def why(self) -> str:
+        """The message of the error."""
+        raise NotImplementedError
 
 
 class InvalidRequest(ValidationFailed):

@@ -1,4 +1,4 @@
-"""Answers of operations, and their storage, so that a retry with the same Idempotency-Key gets the same answer.
+"""Responses of operations, and their storage, so that a retry with the same Idempotency-Key gets the same one.
 
 A stored answer is written in the same unit of work as its effect; there is no in-progress mark. If a concurrent retry
 commits first, the insert raises Conflict, the unit of work runs again, finds the row and replays it.
@@ -18,7 +18,7 @@ from storage.tables import ResponseBodyRow, StoredResponseRow
 from storage.transaction import Conflict, StorageError, TooSlow, Tx
 from storage.vocabulary import Env
 from tools.engine.arguments import Arguments
-from tools.engine.context import Caller
+from tools.engine.caller import Caller
 from tools.engine.errors import IdempotencyKeyReused, InvalidIdempotencyKey, TooBusy
 from tools.engine.ports import RandomSource
 from tools.engine.rate_limits import RateLimitStatus
@@ -51,22 +51,6 @@ class Response:
     @property
     def refused(self) -> bool:
         return self.refusal is not None
-
-    def told_to(self, caller_id: str | None, quota: RateLimitStatus | None) -> "Response":
-        """Return the same answer for this caller; without a quota given it keeps its own."""
-        return Response(
-            self.status,
-            self.body,
-            self.error,
-            self.refusal,
-            quota or self.quota,
-            self.replayed,
-            self.dry_run,
-            caller_id,
-        )
-
-    def with_quota(self, quota: RateLimitStatus | None) -> "Response":
-        return Response(self.status, self.body, self.error, self.refusal, quota, self.replayed, self.dry_run)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from storage.store import Store
 from storage.tables import AgentRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
-from tools.engine.context import Caller
+from tools.engine.caller import Caller
 
 REST = timedelta(seconds=60)
 MAX_REMEMBERED = 100_000

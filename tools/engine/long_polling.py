@@ -4,6 +4,7 @@ Meanwhile the read counts as an open stream of its key. A notification of its ag
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from tools.engine.arguments import Arguments
@@ -17,30 +18,29 @@ TICK_SECONDS = 10.0  # between two progress notifications
 Look = Callable[[ReadContext], Awaitable[Any]]
 
 
-async def wait(
-    op: Operation, arguments: Arguments, read_ctx: ReadContext, look: Look, again: Callable[[], ReadContext]
-) -> Any:
+async def wait(op: Operation, arguments: Arguments, read_ctx: ReadContext, look: Look) -> Any:
     """Return the record once the operation calls it ready, or when `wait_seconds` are over.
 
-    `again` returns a fresh ReadContext. Raises Unauthenticated if the key was revoked meanwhile, and RateLimited if the
+    `look` reads the record. Raises Unauthenticated if the key was revoked meanwhile, and RateLimited if the
     key or the agent has too many open streams.
     """
     assert op.is_ready is not None
     clock, limits, caller = read_ctx.world.clock, read_ctx.config.limits, read_ctx.caller
+    notifier = read_ctx.services.notifier
     most = limits.streams_per_key, limits.streams_per_agent
-    with read_ctx.notifier.open_stream(caller.agent, caller.key_id or caller.agent, *most) as ear:
+    with notifier.open_stream(caller.agent, caller.key_id or caller.agent, *most) as ear:
         began = clock.monotonic()
-        ends = began + getattr(arguments, "wait_seconds", 0)
+        ends = began + arguments.longest_wait
         ear.listen()
         record = await look(read_ctx)
-        while not op.is_ready(arguments, record) and not read_ctx.notifier.closed and clock.monotonic() < ends:
+        while not op.is_ready(arguments, record) and not notifier.closed and clock.monotonic() < ends:
             if not await ear.wait(min(TICK_SECONDS, ends - clock.monotonic())):
                 await _tell(read_ctx, clock.monotonic() - began, ends - began)
                 continue
             ear.listen()
-            if not await still_opens(caller, read_ctx.store, read_ctx.caches, read_ctx.config, clock):
+            if not await still_opens(caller, read_ctx.services):
                 raise Unauthenticated("this key was revoked while it waited")
-            record = await look(again())
+            record = await look(replace(read_ctx, now=read_ctx.world.clock.now()))
         return record
 
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from tools.engine.caller import SCOPES, beyond
 from tools.engine.client_assertions import ALGORITHMS
-from tools.engine.scopes import SCOPES, beyond
 
 TOKEN_PATH, AUTHORIZE_PATH = "/v1/oauth/token", "/v1/oauth/authorize"
 SERVER_PATH, RESOURCE_PATH = "/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource"

@@ -12,9 +12,12 @@ from enum import StrEnum
 from itertools import islice
 from math import ceil
 
+from storage.store import Store
 from storage.tables import RateWindowRow
 from storage.transaction import Tx
+from tools.engine.caller import Caller
 from tools.engine.errors import RateLimited
+from tools.engine.ports import Clock
 
 MAX_BUCKETS = 50_000
 KEYS_OF_AN_AGENT = 3  # all keys of an agent together may call this many times as often as one key
@@ -94,6 +97,9 @@ class RateLimitStatus:
     window_seconds: int
 
 
+BY_ADDRESS = (Rate.ANONYMOUS_FAILURES, Rate.PROTOCOL_REQUESTS)
+
+
 class FixedWindowCounter:
     """The open windows of this process and their counts."""
 
@@ -124,19 +130,56 @@ class FixedWindowCounter:
                 del self.counts[name]
 
 
+class RateLimitCounter:
+    """Counts calls by key, agent and address.
+
+    It never refuses a call: a negative `remaining` says that the call is over the limit.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self.store, self.clock, self.windows = store, clock, FixedWindowCounter()
+
+    async def of_caller(self, rate: Rate, allowance: RateLimit, caller: Caller) -> RateLimitStatus:
+        """Count a call by key and agent, or by address; return the quota with less remaining."""
+        if allowance.per_address or caller.agent_id is None:
+            return await self._take(rate, allowance, bucket_of(caller.request.ip))
+        if allowance.per_agent:
+            return await self._take(rate, allowance, caller.agent_id)
+        quota = await self._take(rate, allowance, caller.key_id or caller.agent_id)
+        if quota.remaining < 0:
+            return quota
+        together = await self._take(rate, allowance.of_agent, f"{caller.agent_id} {caller.env}")
+        return min(quota, together, key=lambda one: one.remaining)
+
+    def of_address(self, rate: Rate, ip: str) -> RateLimitStatus:
+        """Count a call of this address, in this process only."""
+        return self.windows.count(rate, ALLOWANCES[rate], bucket_of(ip), self.clock.monotonic())
+
+    def spent_by(self, ip: str) -> Rate | None:
+        """Return a rate limit that this address has used up, or None; count nothing."""
+        now, bucket = self.clock.monotonic(), bucket_of(ip)
+        spent = (rate for rate in BY_ADDRESS if self.windows.is_used_up(rate, ALLOWANCES[rate], bucket, now))
+        return next(spent, None)
+
+    async def _take(self, rate: Rate, allowance: RateLimit, bucket: str) -> RateLimitStatus:
+        if not allowance.shared:
+            return self.windows.count(rate, allowance, bucket, self.clock.monotonic())
+        now = self.clock.now()
+        return await self.store.write(lambda tx: take_shared(tx, rate, allowance, bucket, now), "count")
+
+
 def take_shared(tx: Tx, rate: Rate, allowance: RateLimit, bucket: str, now: datetime) -> RateLimitStatus:
     """Count one call in the database, in a window that all processes share."""
     name = f"{rate}:{bucket}"
     row = tx.get(RateWindowRow, name, lock=True)
+    if row is not None and _is_open(row, allowance, now):
+        tx.change(row, count=row.count + 1)
+        return judged(rate, allowance, row.count + 1, _seconds_left(row, allowance, now))
     if row is None:
         tx.add(RateWindowRow(bucket=name, began_at=now, count=1))
-        return judged(rate, allowance, 1, allowance.seconds)
-    ends = row.began_at + timedelta(seconds=allowance.seconds)
-    if not _is_open(row, allowance, now):
+    else:
         tx.change(row, began_at=now, count=1)
-        return judged(rate, allowance, 1, allowance.seconds)
-    tx.change(row, count=row.count + 1)
-    return judged(rate, allowance, row.count + 1, ceil((ends - now).total_seconds()))
+    return judged(rate, allowance, 1, allowance.seconds)
 
 
 def give_back_shared(tx: Tx, rate: Rate, bucket: str) -> None:
@@ -160,18 +203,15 @@ def take_shares(tx: Tx, asked: Sequence[Share], now: datetime) -> int | None:
 
     Returns the seconds to wait, or None if all were counted. An empty window accepts a share of any size.
     """
-    rows = [tx.get(RateWindowRow, share.name, lock=True) for share in sorted(asked, key=lambda one: one.name)]
-    waits = 0
-    found = [
-        (share, row, _used(row, share, now))
-        for share, row in zip(sorted(asked, key=lambda one: one.name), rows, strict=True)
+    rows = [(share, tx.get(RateWindowRow, share.name, lock=True)) for share in sorted(asked, key=lambda one: one.name)]
+    found = [(share, row, _used(row, share, now)) for share, row in rows]
+    waits = [
+        _seconds_left(row, share.allowance, now)
+        for share, row, used in found
+        if row is not None and used and used + share.by > share.allowance.calls
     ]
-    for share, row, used in found:
-        if row is not None and used and used + share.by > share.allowance.calls:
-            ends = row.began_at + timedelta(seconds=share.allowance.seconds)
-            waits = max(waits, ceil((ends - now).total_seconds()))
     if waits:
-        return waits
+        return max(waits)
     for share, row, used in found:
         if row is None:
             tx.add(RateWindowRow(bucket=share.name, began_at=now, count=share.by))
@@ -195,6 +235,10 @@ def _is_open(row: RateWindowRow, allowance: RateLimit, now: datetime) -> bool:
     A call that began slightly before the window but is counted later belongs to it too.
     """
     return abs(now - row.began_at) < timedelta(seconds=allowance.seconds)
+
+
+def _seconds_left(row: RateWindowRow, allowance: RateLimit, now: datetime) -> int:
+    return ceil((row.began_at + timedelta(seconds=allowance.seconds) - now).total_seconds())
 
 
 def judged(rate: Rate, allowance: RateLimit, calls: int, reset_seconds: int) -> RateLimitStatus:

@@ -3,13 +3,14 @@
 import inspect
 import types
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from datetime import date, timedelta
 from functools import wraps
-from typing import Any, Literal, TypedDict, Union, Unpack, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tools.engine.arguments import Arguments
-from tools.engine.context import ReadContext, Surface, TxContext
-from tools.engine.deprecation import Deprecated
+from tools.engine.caller import Surface
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.rate_limits import Rate
 from tools.kernel import records as base
 from tools.kernel.errors import MarketError
@@ -23,15 +24,92 @@ OPERATORS_TOOLSET = "operator"  # not offered to agents
 OPERATORS = "the operator's, behind X-Admin-Token"
 Run = Callable[..., Any]
 Gather = Callable[[ReadContext, Any], Awaitable[Any]]
-Ready = Callable[[Any, Any], bool]
-Follow = Callable[..., Any]
+IsReady = Callable[[Any, Any], bool]
+Poll = Callable[..., Any]
 NextSteps = Callable[[TxContext, Any], list[base.Step]]
-Hurdles = Callable[[Any, Any], Iterator[Callable[[], object]]]
-EVERYWHERE = frozenset(Surface)
+Preconditions = Callable[[Any, Any], Iterator[Callable[[], object]]]
+NOTICE = timedelta(days=180)  # at least, between the announcement and the removal of an operation
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Operation:
+@dataclass(frozen=True, slots=True)
+class Deprecated:
+    """A deprecation: `@operation(…, deprecated=Deprecated(since, sunset, successor))`."""
+
+    since: date
+    sunset: date | None = None  # the earliest day of removal; None: not decided
+    successor: str | None = None  # the operation to call instead
+
+    def __post_init__(self) -> None:
+        if self.sunset is not None and self.sunset - self.since < NOTICE:
+            raise TypeError(f"{NOTICE.days} days of notice are promised, not {(self.sunset - self.since).days}")
+
+    @property
+    def sentence(self) -> str:
+        """The notice for agents."""
+        until = f"; it may be gone from {self.sunset} on" if self.sunset else ""
+        instead = f" Call {self.successor} instead." if self.successor else ""
+        return f"Deprecated since {self.since}{until}.{instead}"
+
+    @property
+    def record(self) -> dict[str, str | None]:
+        """The notice as a JSON record."""
+        sunset = None if self.sunset is None else self.sunset.isoformat()
+        return {"since": self.since.isoformat(), "sunset": sunset, "successor": self.successor}
+
+    def told_in(self, text: str) -> str:
+        """Return a docstring with the notice added to its first line, which lists show."""
+        first, *rest = text.split("\n", 1)
+        return "\n".join([f"{first} {self.sentence}", *rest])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Policy:
+    """The callers that an operation admits, its rate limits and its errors."""
+
+    auth: Auth = "key"
+    scopes_beside: tuple[str, ...] = ()  # a key needs all of these, beside one of `scope`
+    paid_rate: Rate | None = None  # rate limit of calls with an x402 payment; None: takes no payment
+    errors: tuple[type[MarketError], ...] = ()
+    preconditions: Preconditions | None = None  # its checks one by one, so that a refusal lists every failed one
+    ends_work: bool = False  # pays, delivers, judges or frees space: never refused because the disk is low
+    shows_secrets: bool = False  # the answer contains one-time secrets
+    may_revoke_caller_key: bool = False  # may revoke the caller's key; a retry still gets the stored answer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Http:
+    """The form of an operation over HTTP, beside its method and path."""
+
+    status: int = 200
+    body_argument: str | None = None  # the argument that is the entire REST body; the others are query parameters
+    cache_seconds: int = 0  # how long a cache may keep the answer
+    streams: bool = False
+    document: type | None = None  # the record type streamed as JSON in pieces; None: server-sent events
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Waiting:
+    """The steps of a call before its unit of work (gather) and after it (wait)."""
+
+    gather: Gather | None = None
+    is_ready: IsReady | None = None  # for calls that may wait: whether the record is worth an answer
+    poll: Poll | None = None  # for write-then-wait operations: builds the later answer from the first one
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Description:
+    """Properties of an operation for documents and clients."""
+
+    action: str | None = None  # its name in available_actions
+    toolset: str = "market"
+    destructive: bool = False
+    open_world: bool = False  # reads a chain or another outside system
+    deprecated: Deprecated | None = None  # None: not deprecated
+    examples: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Operation(Policy, Http, Waiting, Description):
     """One operation, declared once for all surfaces."""
 
     name: str
@@ -42,35 +120,13 @@ class Operation:
     input: type[Arguments]
     output: tuple[type, ...]  # the types of record it may return
     run: Run
-    gather: Gather | None
-    preconditions: Hurdles | None  # its checks one by one, so that a refusal lists every failed one
-    is_ready: Ready | None  # for calls that may wait: whether the record is worth an answer
-    poll: Follow | None  # for write-then-wait operations: builds the later answer from the first one
-    auth: Auth
-    scopes: tuple[str, ...]  # a key needs one of them, or *
-    scopes_beside: tuple[str, ...]  # and all of these
-    action: str | None  # its name in available_actions
-    errors: tuple[type[MarketError], ...]
-    status: int
     outside_transaction: bool  # runs as a coroutine without a unit of work: reads caches or scans
     safe: bool  # writes nothing
-    destructive: bool
     idempotent: bool
-    open_world: bool  # reads a chain or another outside system
-    shows_secrets: bool  # the answer contains one-time secrets
-    may_revoke_caller_key: bool  # may revoke the caller's key; a retry still gets the stored answer
-    streams: bool
-    document: type | None  # the record type streamed as JSON in pieces; None: server-sent events
     rate: Rate
-    ends_work: bool  # pays, delivers, judges or frees space: never refused because the disk is low
-    paid_rate: Rate | None  # rate limit of calls with an x402 payment; None: takes no payment
-    body_argument: str | None  # the argument that is the entire REST body; the others are query parameters
-    toolset: str
-    cache_seconds: int  # how long a cache may keep the answer
-    surfaces: frozenset[Surface]
+    scopes: tuple[str, ...]  # a key needs one of them, or *
     rest_only_reason: str  # why it is not on every surface
-    deprecated: Deprecated | None = None  # None: not deprecated
-    examples: tuple[dict[str, Any], ...] = field(default=())
+    surfaces: frozenset[Surface]
 
     @property
     def title(self) -> str:
@@ -84,127 +140,85 @@ class Operation:
 CATALOGUE: dict[str, Operation] = {}
 
 
-class OperationOptions(TypedDict, total=False):
-    """Options of an operation; what is left out is derived from the method or has a default."""
+@dataclass(frozen=True, eq=False)
+class Declaration(Policy, Http, Waiting, Description):
+    """The options of an operation; None is derived from the method and other options."""
 
-    auth: Auth
-    scope: str | tuple[str, ...]
-    scopes_beside: tuple[str, ...]
-    action: str
-    gather: Gather
-    preconditions: Hurdles
-    is_ready: Ready
-    poll: Follow
-    next_steps: NextSteps  # makes the next steps of a record that has none of its own
-    errors: tuple[type[MarketError], ...]
-    status: int
-    safe: bool
-    destructive: bool
-    idempotent: bool
-    open_world: bool
-    shows_secrets: bool
-    may_revoke_caller_key: bool
-    streams: bool
-    document: type
-    rate: Rate
-    ends_work: bool
-    paid_rate: Rate
-    body_argument: str
-    toolset: str
-    cache_seconds: int
-    only_rest: str  # why it is on REST only
-    deprecated: Deprecated
-    examples: tuple[dict[str, Any], ...]
+    route: str  # "METHOD /path"
+    safe: bool | None = field(default=None, kw_only=True)
+    idempotent: bool | None = field(default=None, kw_only=True)
+    rate: Rate | None = field(default=None, kw_only=True)
+    scope: str | tuple[str, ...] | None = field(default=None, kw_only=True)  # None: `read` for a read that needs a key
+    only_rest: str | None = field(default=None, kw_only=True)  # why it is on REST only
+    next_steps: NextSteps | None = field(default=None, kw_only=True)  # makes those of a record that has none of its own
+
+    def operation_of(self, run: Run) -> Operation:
+        """Return the operation that `run` carries out."""
+        method, path = self.route.split(" ")
+        hints, text = get_type_hints(run), _docstring(run)
+        text = text if self.deprecated is None else self.deprecated.told_in(text)
+        safe = method == "GET" if self.safe is None else self.safe
+        scope = self.scope if self.scope is not None else "read" if safe and self.auth == "key" else ()
+        only_rest = self.only_rest if self.only_rest is not None else OPERATORS if self.auth == "admin" else ""
+        shared = {one.name: getattr(self, one.name) for group in Declaration.__bases__ for one in fields(group)}
+        return Operation(
+            **shared,
+            name=run.__name__,
+            method=method,
+            path=path,
+            summary=text.split("\n", 1)[0],
+            description=text,
+            input=_input_of(run, hints),
+            output=self._output(hints["return"]),
+            run=self._followed(run),
+            outside_transaction=inspect.iscoroutinefunction(run) or inspect.isasyncgenfunction(run),
+            safe=safe,
+            idempotent=safe or method in ("PUT", "DELETE") if self.idempotent is None else self.idempotent,
+            rate=self.rate or (Rate.READS if safe else Rate.WRITES),
+            scopes=(scope,) if isinstance(scope, str) else scope,
+            rest_only_reason=only_rest,
+            surfaces=frozenset({Surface.REST} if only_rest else Surface),
+        )
+
+    def _followed(self, run: Run) -> Run:
+        """Return the function with its next steps added to the record that it answers."""
+        following = self.next_steps
+        if following is None:
+            return run
+
+        @wraps(run)
+        def both(ctx: TxContext, *given: Any) -> Any:
+            record = run(ctx, *given)
+            return record if isinstance(record, MarketError) else base.and_steps(record, following(ctx, record))
+
+        return both
+
+    def _output(self, hint: Any) -> tuple[type, ...]:
+        found = _records(hint) if self.document is None else (self.document,)
+        return found if self.next_steps is None else tuple(map(base.with_steps, found))
 
 
-def operation(route: str, **options: Unpack[OperationOptions]) -> Callable[[Run], Run]:
-    """Register a function as an operation. `route` is "METHOD /path".
+class operation(Declaration):  # noqa: N801 - a decorator
+    """Register a function as an operation: `@operation("METHOD /path", …)`.
 
     Agents read the function's docstring: first line the summary, then when to use it, what it needs, what is next.
     """
 
-    def register(run: Run) -> Run:
-        made = _made(route, run, options)
+    def __call__(self, run: Run) -> Run:
+        made = self.operation_of(run)
         _check(made)
         CATALOGUE[made.name] = made
         return run
 
-    return register
 
-
-def internal_operation(route: str, **options: Unpack[OperationOptions]) -> Callable[[Run], Operation]:
+class internal_operation(Declaration):  # noqa: N801 - a decorator
     """Make an operation outside the catalogue, which no agent calls directly.
 
     One surface calls it and builds its own answer from the record.
     """
-    return lambda run: _made(route, run, options)
 
-
-def _made(route: str, run: Run, options: OperationOptions) -> Operation:
-    method, path = route.split(" ")
-    hints, text, deprecated = get_type_hints(run), _docstring(run), options.get("deprecated")
-    text = text if deprecated is None else deprecated.told_in(text)
-    safe = options.get("safe", method == "GET")
-    only_rest = options.get("only_rest", OPERATORS if options.get("auth") == "admin" else "")
-    return Operation(
-        name=run.__name__,
-        method=method,
-        path=path,
-        summary=text.split("\n", 1)[0],
-        description=text,
-        input=_input_of(run, hints),
-        output=_output(options, hints["return"]),
-        run=_followed(run, options),
-        gather=options.get("gather"),
-        preconditions=options.get("preconditions"),
-        is_ready=options.get("is_ready"),
-        poll=options.get("poll"),
-        auth=options.get("auth", "key"),
-        scopes=_scopes(options, safe),
-        scopes_beside=options.get("scopes_beside", ()),
-        action=options.get("action"),
-        errors=options.get("errors", ()),
-        status=options.get("status", 200),
-        outside_transaction=inspect.iscoroutinefunction(run) or inspect.isasyncgenfunction(run),
-        safe=safe,
-        destructive=options.get("destructive", False),
-        idempotent=options.get("idempotent", safe or method in ("PUT", "DELETE")),
-        open_world=options.get("open_world", False),
-        shows_secrets=options.get("shows_secrets", False),
-        may_revoke_caller_key=options.get("may_revoke_caller_key", False),
-        streams=options.get("streams", False),
-        document=options.get("document"),
-        rate=options.get("rate", Rate.READS if safe else Rate.WRITES),
-        ends_work=options.get("ends_work", False),
-        paid_rate=options.get("paid_rate"),
-        body_argument=options.get("body_argument"),
-        toolset=options.get("toolset", "market"),
-        cache_seconds=options.get("cache_seconds", 0),
-        surfaces=frozenset({Surface.REST}) if only_rest else EVERYWHERE,
-        rest_only_reason=only_rest,
-        deprecated=deprecated,
-        examples=options.get("examples", ()),
-    )
-
-
-def _followed(run: Run, options: OperationOptions) -> Run:
-    """Return the function with its next steps added to the record that it answers."""
-    following = options.get("next_steps")
-    if following is None:
-        return run
-
-    @wraps(run)
-    def both(ctx: TxContext, *given: Any) -> Any:
-        record = run(ctx, *given)
-        return record if isinstance(record, MarketError) else base.and_steps(record, following(ctx, record))
-
-    return both
-
-
-def _scopes(options: OperationOptions, safe: bool) -> tuple[str, ...]:
-    """Return the declared scopes; by default `read` for a read that needs a key, otherwise none."""
-    scope = options.get("scope", "read" if safe and options.get("auth", "key") == "key" else ())
-    return (scope,) if isinstance(scope, str) else scope
+    def __call__(self, run: Run) -> Operation:
+        return self.operation_of(run)
 
 
 def _docstring(run: Run) -> str:
@@ -220,11 +234,6 @@ def _input_of(run: Run, hints: dict[str, Any]) -> type[Arguments]:
     if not (isinstance(model, type) and issubclass(model, Arguments)):
         raise TypeError(f"{run.__name__} takes (ctx, arguments, …) with arguments a subclass of Arguments")
     return model
-
-
-def _output(options: OperationOptions, hint: Any) -> tuple[type, ...]:
-    found = (options["document"],) if "document" in options else _records(hint)
-    return tuple(map(base.with_steps, found)) if "next_steps" in options else found
 
 
 def _records(hint: Any) -> tuple[type, ...]:

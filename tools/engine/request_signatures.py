@@ -8,15 +8,13 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from storage.agents import agent_by_handle, agent_by_public_key
-from storage.store import Store
 from storage.tables import AgentRow, SignatureUseRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env
+from tools.engine.caller import EVERYTHING, Caller, CallRequest, Proof
 from tools.engine.config import MarketConfig
-from tools.engine.context import Caller, CallRequest, Proof
 from tools.engine.errors import InvalidRequest, Unauthenticated
-from tools.engine.ports import Clock
-from tools.engine.scopes import EVERYTHING
+from tools.engine.services import Services
 from tools.kernel.errors import Json
 from tools.kernel.http_signatures import (
     WINDOW_SECONDS,
@@ -28,10 +26,9 @@ from tools.kernel.http_signatures import (
     check_time,
     read_claim,
     shown_base,
-    signed_by,
 )
 from tools.kernel.ids import is_id
-from tools.kernel.keys import BadKey, public_key_from
+from tools.kernel.keys import BadKey, public_key_from, signed_by
 
 USES_KEPT = timedelta(seconds=2 * WINDOW_SECONDS)  # created at most one window ahead, valid until one window after
 NOT_SIGNED = "keyid names no active agent here, or its key did not sign this request"
@@ -44,35 +41,41 @@ FORM = (
 AGAIN = "Sign the request anew: another created, or a nonce. With the same Idempotency-Key the answer of the first is given again."
 
 
-async def signer_of(
-    request: CallRequest, store: Store, config: MarketConfig, clock: Clock, *, former: bool = False
-) -> Caller:
+async def signer_of(request: CallRequest, services: Services, *, former: bool = False) -> Caller:
     """Return the caller whose key signed the request.
 
     With `former`, also an agent that is no longer active. Raises Unauthenticated if the signature is invalid.
     """
-    http = request.http
+    http, config = request.http, services.config
     assert http is not None
     try:
         claim = read_claim(http)
         check_cover(claim, http)
-        row = await store.read(partial(agent_named, keyid=claim.keyid))
+        row = await services.store.read(partial(agent_named, keyid=claim.keyid))
         if not (row and (former or row.status is AgentStatus.ACTIVE) and _signed(row, claim, http, config)):
             raise _mismatch(claim, http, config)
-        check_time(claim, clock.now().timestamp())
+        check_time(claim, services.world.clock.now().timestamp())
     except BadSignature as bad:
         raise _refused(bad.message, bad.reason, FORM) from None
     use = None if http.repeatable or request.is_continuation else claim.use
     return Caller(row.id, None, _env(http), (EVERYTHING,), request, Proof(row.public_key, use))
 
 
-async def reject_replayed(store: Store, caller: Caller, now: datetime) -> None:
+async def reject_replayed(caller: Caller, services: Services) -> None:
     """Refuse a used signature before any other work is done."""
     proof = caller.proof
     if proof is None or proof.use is None:
         return
-    if await store.read(lambda tx: _used(tx, caller.agent, proof, now)):
+    now = services.world.clock.now()
+    if await services.store.read(lambda tx: _used(tx, caller.agent, proof, now)):
         raise _replayed()
+
+
+async def consume_alone(caller: Caller, services: Services) -> None:
+    """Record that the signature of a call without a unit of work was used."""
+    if caller.proof is not None and caller.proof.use is not None:
+        use = partial(consume, caller=caller, now=services.world.clock.now())
+        await services.store.write(use, "use a signature")
 
 
 def consume(tx: Tx, caller: Caller, now: datetime) -> None:

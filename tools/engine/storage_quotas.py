@@ -9,10 +9,11 @@ So a buyer that does not pay, or orders free work, uses its own storage and not 
 
 from storage.tables import AgentRow, RoomRow
 from storage.transaction import Tx
-from tools.engine.context import CallRequest, TxContext
+from tools.engine.caller import CallRequest
+from tools.engine.context import TxContext
 from tools.engine.errors import StorageFull, TooBusy
-from tools.engine.health import HealthSnapshot
 from tools.engine.registry import Operation
+from tools.engine.services import HealthSnapshot
 
 NEEDED_FOR_OUTPUT = 2**20  # bytes that must be left at an order and at its acceptance
 MAX_ON_LOW_DISK = {False: 4_096, True: 65_536}  # bytes of a request
@@ -51,10 +52,10 @@ def has_room_to_accept(ctx: TxContext, seller_id: str) -> bool:
     return left >= NEEDED_FOR_OUTPUT or _is_first_party(ctx.tx, seller_id)
 
 
-def refuse_on_low_disk(op: Operation, request: CallRequest, pulse: HealthSnapshot) -> None:
+def refuse_on_low_disk(op: Operation, request: CallRequest, health: HealthSnapshot) -> None:
     """Refuse large writes while the disk is nearly full; calls that end work may be larger."""
     most = MAX_ON_LOW_DISK[op.ends_work]
-    if pulse.disk_low and not op.safe and request.body_bytes > most:
+    if health.disk_low and not op.safe and request.body_bytes > most:
         raise TooBusy(
             f"the disk of this market is nearly full: until there is room a call that writes may bring {most} bytes",
             hint="Send less, or the same call again later.",

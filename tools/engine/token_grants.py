@@ -8,23 +8,21 @@ from hashlib import sha256
 from storage.tables import AgentRow
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import AgentStatus, Env
+from tools.engine.access_tokens import LIFE_SECONDS, Token, token_key, write_token
 from tools.engine.authentication import key_facts
+from tools.engine.caller import EVERYTHING, Caller, CallRequest
 from tools.engine.client_assertions import (
     MAX_ID_LENGTH,
-    Assertion,
     BadAssertion,
     asserted_by,
     check_assertion,
     read_assertion,
 )
-from tools.engine.context import Caller, CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import busy
 from tools.engine.oauth import OAuthRefusal, audiences, check_resources, granted
 from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimitStatus, exceeded_error, take_shared
 from tools.engine.request_signatures import agent_named, insert_use
-from tools.engine.scopes import EVERYTHING
-from tools.engine.token_claims import LIFE_SECONDS, Token, token_key, write_token
 
 INVALID_CLIENT = "client_id names no active agent here, or the credential is not this agent's"
 
@@ -103,7 +101,7 @@ async def _grant(market: Market, login: TokenRequest, request: CallRequest) -> T
     if client.ends_at is not None:
         ends = min(ends, int(client.ends_at.timestamp()))
     token = Token(client.agent_id, env, scopes, client.key_id, entry.epoch, ends)
-    await market.touches.note_call(
+    await market.services.last_seen.note_call(
         market.store, Caller(client.agent_id, client.key_id, Env(env), scopes, request), now
     )
     return TokenResponse(
@@ -121,21 +119,19 @@ async def _by_key(market: Market, login: TokenRequest) -> Client:
             "invalid_client",
             "send client_id and an API key as client_secret, or an assertion signed with the agent's key",
         )
-    facts = await key_facts(login.secret, market.store, market.caches, market.config.pepper)
+    facts = await key_facts(login.secret, market.services)
     agent_id = await _agent_of(market, login.client_id)
-    now = market.world.clock.now()
-    if (
-        facts is None
-        or facts.agent_id != agent_id
-        or not facts.usable
-        or (facts.expires_at and facts.expires_at <= now)
-    ):
+    if facts is None or facts.agent_id != agent_id or not facts.is_usable(market.world.clock.now()):
         raise OAuthRefusal("invalid_client", INVALID_CLIENT)
     return Client(facts.agent_id, facts.key_id, facts.env, facts.scopes, facts.expires_at, None, None)
 
 
 async def _by_assertion(market: Market, login: TokenRequest) -> Client:
-    assertion = _checked(login.assertion or "", market)
+    try:
+        assertion = read_assertion(login.assertion or "")
+        check_assertion(assertion, audiences(market.config.urls), market.world.clock.now().timestamp())
+    except BadAssertion as bad:
+        raise OAuthRefusal("invalid_client", str(bad)) from None
     row = await market.store.read(partial(agent_named, keyid=assertion.client))
     if (
         row is None
@@ -147,15 +143,6 @@ async def _by_assertion(market: Market, login: TokenRequest) -> Client:
         raise OAuthRefusal("invalid_client", "client_id is another than the assertion's iss")
     use = sha256(b"jti:" + assertion.jti.encode()).hexdigest()
     return Client(row.id, None, None, (EVERYTHING,), None, row.public_key, use)
-
-
-def _checked(text: str, market: Market) -> Assertion:
-    try:
-        assertion = read_assertion(text)
-        check_assertion(assertion, audiences(market.config.urls), market.world.clock.now().timestamp())
-    except BadAssertion as bad:
-        raise OAuthRefusal("invalid_client", str(bad)) from None
-    return assertion
 
 
 async def _agent_of(market: Market, client_id: str) -> str | None:

@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-import orjson
-
 from storage.disputes import evaluators_counted, may_sit, record_of_seats
 from storage.tables import AgentRow, EvaluatorRow
 from storage.transaction import Tx
@@ -14,6 +12,7 @@ from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext
 from tools.evaluators.records import Eligibility, Evaluator, EvaluatorRecord, EvaluatorSide
 from tools.kernel.money import DUST_MINOR
+from tools.kernel.records import record_from
 
 MIN_TIER = {Env.LIVE: 1, Env.TEST: 0}
 CLOSED = 4  # the index of this column in a row of record_of_seats
@@ -58,13 +57,12 @@ def evaluator_side(tx: Tx, agent: AgentRow, env: Env, now: datetime, *, own: boo
     found = tx.all(record_of_seats, agent_id=agent.id, env=env, now=now)
     record = _record([one for one in found if one[CLOSED]], MIN_DECIDED)
     offered = tx.get(EvaluatorRow, agent.id)
-    return EvaluatorSide(
-        verdicts=record.verdicts,
-        missed=record.missed,
+    return record_from(
+        EvaluatorSide,
+        record,
         pending=_record(found, 1).pending if own else None,
-        agreement_rate=record.agreement_rate,
         enabled=agent.evaluator,
-        categories=orjson.loads(offered.categories) if offered else [],
+        categories=offered.categories if offered else [],
     )
 
 
@@ -90,7 +88,7 @@ def evaluator_shown(ctx: TxContext, agent: AgentRow) -> Evaluator:
     return Evaluator(
         agent_id=agent.id,
         enabled=agent.evaluator,
-        categories=orjson.loads(row.categories) if row else [],
+        categories=row.categories if row else [],
         eligibility=eligibility,
         record={env.value: evaluator_record(ctx.tx, agent.id, env, ctx.now) for env in Env},
         hint=_hint(ctx.config, agent, eligibility),
@@ -98,16 +96,17 @@ def evaluator_shown(ctx: TxContext, agent: AgentRow) -> Evaluator:
 
 
 def _eligibility(ctx: TxContext, agent: AgentRow, env: Env) -> Eligibility:
-    if agent.status is not AgentStatus.ACTIVE:
-        return Eligibility(eligible=False, reason="not_active")
-    if not agent.evaluator:
-        return Eligibility(eligible=False, reason="not_opted_in")
-    if agent.trust_tier < MIN_TIER[env]:
-        return Eligibility(eligible=False, reason="trust_tier")
     standing = who_may_sit(env, ctx.config, ctx.now)
-    if ctx.tx.one(may_sit("paid_before" in standing), agent_id=agent.id, **standing) is None:
-        return Eligibility(eligible=False, reason="too_new")
-    return Eligibility(eligible=True, reason=None)
+    reason = None
+    if agent.status is not AgentStatus.ACTIVE:
+        reason = "not_active"
+    elif not agent.evaluator:
+        reason = "not_opted_in"
+    elif agent.trust_tier < MIN_TIER[env]:
+        reason = "trust_tier"
+    elif ctx.tx.one(may_sit("paid_before" in standing), agent_id=agent.id, **standing) is None:
+        reason = "too_new"
+    return Eligibility(eligible=reason is None, reason=reason)
 
 
 def _hint(config: MarketConfig, agent: AgentRow, eligibility: dict[str, Eligibility]) -> str:

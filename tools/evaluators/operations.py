@@ -2,25 +2,21 @@
 
 from typing import Annotated
 
-import orjson
 from pydantic import Field, StringConstraints
 
 from storage.tables import AgentRow, EvaluatorRow
 from tools.agents.logic import change_agent
-from tools.credentials.live_guard import acting_agent, keep_live
+from tools.credentials.logic import acting_agent, keep_live
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import TxContext
-from tools.engine.follow_up_steps import after_offer_to_judge
+from tools.engine.next_steps import after_offer_to_judge
 from tools.engine.registry import operation
 from tools.evaluators.logic import evaluator_shown
 from tools.evaluators.records import Evaluator
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import public_words
 
-Category = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, to_lower=True, min_length=2, max_length=48),
-]
+Category = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True, min_length=2, max_length=48)]
 
 
 class SetEvaluator(Arguments):
@@ -36,9 +32,7 @@ def get_evaluator(ctx: TxContext, _: NoArguments) -> Evaluator:
 
     If you cannot be drawn, it says why. set_evaluator starts or ends your offer to judge.
     """
-    agent = ctx.tx.get(AgentRow, ctx.agent)
-    assert agent is not None
-    return evaluator_shown(ctx, agent)
+    return evaluator_shown(ctx, ctx.tx.need(AgentRow, ctx.agent))
 
 
 @operation(
@@ -64,9 +58,8 @@ def set_evaluator(ctx: TxContext, arguments: SetEvaluator) -> Evaluator:
     if agent.evaluator is not arguments.enabled:
         agent = change_agent(ctx.tx, agent, evaluator=arguments.enabled)
     row = ctx.tx.get(EvaluatorRow, agent.id, lock=True)
-    chosen = None if arguments.categories is None else orjson.dumps(list(dict.fromkeys(arguments.categories))).decode()
-    if row is None:
-        ctx.tx.add(EvaluatorRow(agent_id=agent.id, categories=chosen or "[]", updated_at=ctx.now))
-    elif chosen is not None and chosen != row.categories:
-        ctx.tx.change(row, categories=chosen, updated_at=ctx.now)
+    before = row.categories if row else []
+    chosen = before if arguments.categories is None else list(dict.fromkeys(arguments.categories))
+    if row is None or chosen != before:
+        ctx.tx.add_or_change(EvaluatorRow, row, {"agent_id": agent.id}, categories=chosen, updated_at=ctx.now)
     return evaluator_shown(ctx, agent)

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import orjson
 from pydantic import Field
 
-from storage.events import event_at, events_after, events_of_kinds, newest_event, oldest_event
+from storage.events import event_at, events_after, events_of_kinds, fanned_out, newest_event, oldest_event
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
-from storage.webhooks import fanned_out
 from tools.engine.arguments import Arguments, Listed, LongPoll
 from tools.engine.authentication import still_opens
 from tools.engine.context import ReadContext, TxContext
@@ -89,7 +88,9 @@ async def stream_events(read_ctx: ReadContext, asked: StreamEvents) -> AsyncGene
     _kinds(asked.types)
     most = read_ctx.config.limits
     key = read_ctx.caller.key_id or read_ctx.caller.agent
-    place = read_ctx.notifier.open_stream(read_ctx.caller.agent, key, most.streams_per_key, most.streams_per_agent)
+    place = read_ctx.services.notifier.open_stream(
+        read_ctx.caller.agent, key, most.streams_per_key, most.streams_per_agent
+    )
     return _frames(read_ctx, asked, after, place, place.__enter__())
 
 
@@ -106,7 +107,7 @@ async def _frames(
         yield Frame("ready", orjson.dumps(ready))
         while True:
             ear.listen()
-            if read_ctx.notifier.closed:
+            if read_ctx.services.notifier.closed:
                 return
             read = partial(_page, agent_id=agent, env=env, after=after, types=asked.types, limit=BACKLOG)
             try:
@@ -131,7 +132,7 @@ async def _frames(
 
 async def _may_listen(read_ctx: ReadContext) -> bool:
     """Tell whether the caller may still get events; its key may have been revoked meanwhile."""
-    return await still_opens(read_ctx.caller, read_ctx.store, read_ctx.caches, read_ctx.config, read_ctx.world.clock)
+    return await still_opens(read_ctx.caller, read_ctx.services)
 
 
 async def _was_shut_out(read_ctx: ReadContext) -> bool:
@@ -164,8 +165,7 @@ def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, 
     if kinds is None:
         return Looked(tx.all(events_after, **mine, limit=limit), None)
     until = tx.one(event_at, **mine, place=LOOKED_AT - 1)
-    wanted = orjson.dumps(sorted(kinds)).decode()
-    rows = tx.all(events_of_kinds, **mine, until=LAST if until is None else until, kinds=wanted, limit=limit)
+    rows = tx.all(events_of_kinds, **mine, until=LAST if until is None else until, kinds=kinds, limit=limit)
     return Looked(rows, until if len(rows) < limit else None)
 
 

@@ -47,23 +47,18 @@ def midnight_after(now: datetime) -> datetime:
     return day + timedelta(days=1)
 
 
-def wallet_to_fund(tx: Tx, agent_id: str) -> str:
-    """Return the wallet bound on test; raise WalletAddressRequired if there is none."""
+def check_claim(tx: Tx, agent_id: str, now: datetime) -> str:
+    """Return the wallet to fund, which is bound on test.
+
+    Raises WalletAddressRequired if there is none, or FaucetClaimedToday if the agent has claimed today.
+    """
     wallet = tx.get(WalletRow, agent_id, Env.TEST)
     if wallet is None:
         raise WalletAddressRequired("bind a wallet first: the money is sent to it")
-    return wallet.address
-
-
-def check_claim(tx: Tx, agent_id: str, now: datetime) -> str:
-    """Return the wallet to fund.
-
-    Raises WalletAddressRequired, or FaucetClaimedToday if the agent has claimed today.
-    """
-    address, again = wallet_to_fund(tx, agent_id), next_claim(tx.get(FaucetClaimRow, agent_id), now)
+    again = next_claim(tx.get(FaucetClaimRow, agent_id), now)
     if again is not None:
         raise FaucetClaimedToday("you were given test money today", next_claim_at=stamp(again))
-    return address
+    return wallet.address
 
 
 def begin_claim(tx: Tx, read_ctx: ReadContext) -> str:

@@ -83,7 +83,7 @@ def link(ctx: TxContext, agent: AgentRow, found: Identity) -> AgentRow:
     else:
         row = ctx.tx.change(row, check_at=ctx.now + DAILY, **said)
     after = _show(ctx.tx, ctx.config, agent, row)
-    if before is None or _token_of(before) != _token_of(after.erc8004 or ""):
+    if before is None or _token_of(before) != _token_of(after.erc8004 or {}):
         _tell(ctx, row, after)
     return after
 
@@ -91,9 +91,7 @@ def link(ctx: TxContext, agent: AgentRow, found: Identity) -> AgentRow:
 def unlink(tx: Tx, agent_id: str) -> None:
     """Remove the agent's linked token."""
     if tx.run(forget_identity, agent_id=agent_id):
-        agent = tx.get(AgentRow, agent_id, lock=True)
-        assert agent is not None
-        change_agent(tx, agent, erc8004=None)
+        change_agent(tx, tx.need(AgentRow, agent_id, lock=True), erc8004=None)
 
 
 def follow_wallet(ctx: TxContext, agent: AgentRow) -> AgentRow:
@@ -151,16 +149,15 @@ def _show(tx: Tx, config: MarketConfig, agent: AgentRow, row: IdentityRow) -> Ag
         "owner_verified": wallet is not None and wallet.address == row.owner,
         "verified_at": stamp(row.verified_at),
     }
-    text = orjson.dumps(shown).decode()
-    return agent if agent.erc8004 == text else change_agent(tx, agent, erc8004=text)
+    return agent if agent.erc8004 == shown else change_agent(tx, agent, erc8004=shown)
 
 
-def _token_of(shown: str) -> Json:
-    return {name: value for name, value in orjson.loads(shown).items() if name in ("agent_id", "chain_id", "registry")}
+def _token_of(shown: dict[str, Json]) -> Json:
+    return {name: value for name, value in shown.items() if name in ("agent_id", "chain_id", "registry")}
 
 
 def _tell(ctx: TxContext, row: IdentityRow, agent: AgentRow) -> None:
-    shown = orjson.loads(agent.erc8004 or "{}")
+    shown = agent.erc8004 or {}
     told: Erc8004Linked = {
         "agent_id": row.token,
         "chain_id": shown["chain_id"],

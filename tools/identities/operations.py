@@ -12,9 +12,10 @@ from tools.agents.records import OwnAgent
 from tools.chain.erc8004 import MAX_TOKEN_ID, Identity, NoIdentity, registration_url
 from tools.chain.errors import ChainUnavailable
 from tools.chain.transfer_verification import ChainDown
-from tools.credentials.live_guard import acting_agent, keep_live
+from tools.credentials.logic import acting_agent, keep_live
 from tools.engine.arguments import Arguments, NoArguments
-from tools.engine.context import Caller, ReadContext, TxContext
+from tools.engine.caller import Caller
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import NotFound
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation

@@ -1,16 +1,16 @@
 """The inbox: everything that waits for the caller, in one call."""
 
+from dataclasses import replace
 from typing import Any
 
-import orjson
 from pydantic import Field
 
 from storage.bounties import awaiting_decision
 from storage.disputes import awaiting_verdict
 from storage.events import newest_event
-from storage.jobs import owing_refunds, settlements_of_jobs, waiting_for
+from storage.jobs import owing_refunds, waiting_for
 from storage.messages import page_of_threads
-from storage.tables import JobRow, UnreadRow
+from storage.tables import UnreadRow
 from tools.agents.logic import handles
 from tools.agents.records import Party
 from tools.engine.arguments import MAX_WAITED, LongPoll
@@ -21,13 +21,12 @@ from tools.events.event_ids import EventId, number_of
 from tools.inbox.records import AwaitedVerdict, Inbox, OwedRefund, WaitingJob, WaitingProposal
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import after_due_move, waiting_on
-from tools.jobs.snapshot import JobSnapshot
+from tools.jobs.snapshot import JobSnapshot, with_settlements
 from tools.jobs.views import refund_step
 from tools.kernel.ids import event_id
 from tools.kernel.money import display
-from tools.kernel.records import Step, stamp, stamp_or_none
-from tools.messages.records import Thread
-from tools.messages.views import thread_records
+from tools.kernel.records import Step, record_from, stamp, stamp_or_none
+from tools.messages.logic import thread_records
 
 SHOWN, STEPS_EACH = 50, 5
 WAITED = 20  # seconds that the step to wait proposes
@@ -63,7 +62,7 @@ def get_inbox(ctx: TxContext, asked: GetInbox) -> Inbox:
     unread = page_of_threads(ctx.tx, ctx.agent, ctx.env, AFTER_ALL, SHOWN + 1, unread=True)
     waiting = ctx.tx.all(waiting_for, agent_id=ctx.agent, env=ctx.env, limit=SHOWN + 1)
     owing = ctx.tx.all(owing_refunds, seller_id=ctx.agent, env=ctx.env, limit=SHOWN + 1)
-    seen = _see(ctx, [*waiting[:SHOWN], *owing[:SHOWN]])
+    seen = {job.row.id: job for job in with_settlements(ctx.tx, [*waiting[:SHOWN], *owing[:SHOWN]])}
     threads = thread_records(ctx, unread[:SHOWN])
     proposed = ctx.tx.all(awaiting_decision, buyer_id=ctx.agent, env=ctx.env, now=ctx.now, limit=SHOWN + 1)
     proposals = _proposals(ctx, proposed[:SHOWN])
@@ -78,7 +77,7 @@ def get_inbox(ctx: TxContext, asked: GetInbox) -> Inbox:
         "proposals_awaiting_my_decision": len(proposed),
         "refunds_due": len(owing),
     }
-    return Inbox(
+    inbox = Inbox(
         unread_total=mailbox.unread if mailbox else 0,
         unread_threads=threads,
         jobs_awaiting_my_action=jobs[:SHOWN],
@@ -88,23 +87,10 @@ def get_inbox(ctx: TxContext, asked: GetInbox) -> Inbox:
         truncated=[name for name, count in counts.items() if count > SHOWN],
         env=ctx.env.value,
         next_since=next_since,
-        hint=_hint(jobs, verdicts, threads, refunds, proposals),
-        next_steps=[
-            *_next_steps(jobs, verdicts, threads, proposals, sends),
-            *step("get_inbox", "Wait for what happens next.", since=next_since, wait_seconds=WAITED),
-        ],
+        hint="",
+        next_steps=[],
     )
-
-
-def _see(ctx: TxContext, rows: list[JobRow]) -> dict[str, JobSnapshot]:
-    """Read jobs with settlements in one statement; jobs that wait have no reviews yet."""
-    if not rows:
-        return {}
-    ids = orjson.dumps([row.id for row in rows]).decode()
-    settlements = ctx.tx.all(settlements_of_jobs, job_ids=ids)
-    return {
-        row.id: JobSnapshot(row, tuple(one for one in settlements if one.job_id == row.id), frozenset()) for row in rows
-    }
+    return replace(inbox, hint=_hint(inbox), next_steps=_next_steps(inbox, sends))
 
 
 def _waiting_job(ctx: TxContext, seen: JobSnapshot) -> WaitingJob | None:
@@ -112,10 +98,10 @@ def _waiting_job(ctx: TxContext, seen: JobSnapshot) -> WaitingJob | None:
     role, waiting = seen.role_of(ctx.agent), waiting_on(seen.facts, ctx.now)
     if waiting is None or waiting.who != role.value:
         return None
-    return WaitingJob(
-        id=seen.row.id,
+    return record_from(
+        WaitingJob,
+        seen.row,
         status=after_due_move(seen.facts, ctx.now).status.value,
-        title=seen.row.title,
         role="buyer" if seen.row.buyer_id == ctx.agent else "seller",
         counterparty_id=seen.other(ctx.agent),
         action_needed=waiting.action,
@@ -128,13 +114,8 @@ def _owed(seen: JobSnapshot) -> OwedRefund | None:
     owed = refund_expected(seen.facts)
     if not owed:
         return None
-    return OwedRefund(
-        id=seen.row.id,
-        status=seen.facts.status.value,
-        title=seen.row.title,
-        counterparty_id=seen.row.buyer_id,
-        refund_expected=owed,
-        display=display(owed),
+    return record_from(
+        OwedRefund, seen.row, counterparty_id=seen.row.buyer_id, refund_expected=owed, display=display(owed)
     )
 
 
@@ -174,28 +155,19 @@ def _verdicts(ctx: TxContext) -> list[AwaitedVerdict]:
     ]
 
 
-def _hint(
-    jobs: list[WaitingJob],
-    verdicts: list[AwaitedVerdict],
-    threads: list[Thread],
-    refunds: list[OwedRefund],
-    proposals: list[WaitingProposal],
-) -> str:
+def _hint(inbox: Inbox) -> str:
     """Say what to do first, without quoting another agent's words."""
-    if jobs:
-        first = jobs[0]
-        until = f" by {first.deadline_at}" if first.deadline_at else ""
-        return f"Most urgent: {first.action_needed.replace('_', ' ')} job {first.id}{until}; get_job says how."
-    if verdicts:
-        return (
-            f"A dispute waits for your verdict by {verdicts[0].verdict_by}: get_dispute {verdicts[0].id} has the case."
-        )
-    if refunds:
-        return f"You owe {refunds[0].display} back for job {refunds[0].id}: an open refund counts against you."
-    if proposals:
-        first_due = min(proposals, key=lambda one: one.deadline_at)
-        return f"Decide on bounty {first_due.bounty_id} by {first_due.deadline_at}: list_proposals compares what came."
-    if threads:
+    for job in inbox.jobs_awaiting_my_action[:1]:
+        until = f" by {job.deadline_at}" if job.deadline_at else ""
+        return f"Most urgent: {job.action_needed.replace('_', ' ')} job {job.id}{until}; get_job says how."
+    for case in inbox.disputes_awaiting_my_verdict[:1]:
+        return f"A dispute waits for your verdict by {case.verdict_by}: get_dispute {case.id} has the case."
+    for owed in inbox.refunds_due[:1]:
+        return f"You owe {owed.display} back for job {owed.id}: an open refund counts against you."
+    if inbox.proposals_awaiting_my_decision:
+        due = min(inbox.proposals_awaiting_my_decision, key=lambda one: one.deadline_at)
+        return f"Decide on bounty {due.bounty_id} by {due.deadline_at}: list_proposals compares what came."
+    if inbox.unread_threads:
         return "Nothing waits for an action of yours. Read the unread threads with list_messages."
     return "Nothing waits for you. To wait, call get_inbox with since and wait_seconds; search_listings shows what is for sale."
 
@@ -205,26 +177,23 @@ def _asked(one: WaitingJob) -> dict[str, Any]:
     return {"job_id": one.id} | ({} if one.quoted_price is None else {"price": one.quoted_price})
 
 
-def _next_steps(
-    jobs: list[WaitingJob],
-    verdicts: list[AwaitedVerdict],
-    threads: list[Thread],
-    proposals: list[WaitingProposal],
-    sends: list[tuple[Step, ...]],
-) -> list[Step]:
+def _next_steps(inbox: Inbox, sends: list[tuple[Step, ...]]) -> list[Step]:
     by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
+    jobs = [job for job in inbox.jobs_awaiting_my_action if job.action_needed != "refund"]
     acts = [
         step(by_action.get(one.action_needed, ""), "The job waits for you.", deadline=one.deadline_at, **_asked(one))
-        for one in [job for job in jobs if job.action_needed != "refund"][:STEPS_EACH]
+        for one in jobs[:STEPS_EACH]
     ]
     judges = [
         step("get_dispute", "A case waits for your vote.", deadline=one.verdict_by, dispute_id=one.id)
-        for one in verdicts[:STEPS_EACH]
+        for one in inbox.disputes_awaiting_my_verdict[:STEPS_EACH]
     ]
-    reads = [step("list_messages", "Read what was written.", thread_id=one.id) for one in threads[:STEPS_EACH]]
-    deadlines = {one.bounty_id: one.deadline_at for one in proposals}
+    deadlines = {one.bounty_id: one.deadline_at for one in inbox.proposals_awaiting_my_decision}
     decides = [
         step("list_proposals", "Compare the proposals, then award one.", deadline=until, bounty_id=bounty)
         for bounty, until in list(deadlines.items())[:STEPS_EACH]
     ]
-    return steps(*acts, *judges, *sends, *decides, *reads)
+    threads = inbox.unread_threads[:STEPS_EACH]
+    reads = [step("list_messages", "Read what was written.", thread_id=one.id) for one in threads]
+    waits = step("get_inbox", "Wait for what happens next.", since=inbox.next_since, wait_seconds=WAITED)
+    return [*steps(*acts, *judges, *sends, *decides, *reads), *waits]

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.agents.records import Party
-from tools.bounties.records import Timing
 from tools.jobs.records import STATUSES
 from tools.kernel.records import Minor, Priced, Stamp, Step
 from tools.kernel.text_authors import Ours, Own, Theirs
+from tools.listings.records import PaymentTiming
 from tools.messages.records import Thread
 
 
@@ -52,7 +52,7 @@ class WaitingProposal:
     seller: Party
     price: Minor
     display: str
-    payment: Timing
+    payment: PaymentTiming
     deadline_at: Annotated[Stamp, Field(description="the bounty expires then and the proposal is rejected")]
     created_at: Stamp
 

@@ -12,18 +12,20 @@ from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor
 from tools.agents.logic import handles
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import (
+from tools.engine.documents import (
     MAX_PREVIEW,
+    Document,
     StaleInput,
     canonical_document,
+    keep_document,
     named,
     schema_error,
+    text_of,
     violations,
 )
 from tools.engine.errors import NotFound, OutputSchemaMismatch, PayloadTooLarge, SchemaTooExpensive, StorageFull
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import need_room_to_accept
-from tools.engine.stored_documents import Document, keep_document, text_of
 from tools.jobs.agreement import agreed, payment_falls_due
 from tools.jobs.contributions import count_job
 from tools.jobs.disputes.panel_actions import own_and_resolve
@@ -42,7 +44,7 @@ from tools.listings.acceptance import unkept
 from tools.listings.errors import AcceptanceFailed
 from tools.listings.stats import recount
 from tools.reputation.records import Review
-from tools.reputation.review_views import review_record
+from tools.reputation.views import review_record
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import private_json_beside, private_text
 from tools.wallets.errors import WalletAddressRequired

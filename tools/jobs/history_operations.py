@@ -7,10 +7,10 @@ from storage.jobs import audit_after
 from storage.tables import JobDeliveryRow, JobEventRow
 from tools.engine.arguments import Listed
 from tools.engine.context import TxContext
+from tools.engine.documents import text_of
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
-from tools.engine.stored_documents import text_of
 from tools.jobs.logic import JobRef
 from tools.jobs.records import Delivery, JobEvent, JobEventPage
 from tools.jobs.sealing import marks_of

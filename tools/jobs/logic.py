@@ -112,7 +112,7 @@ def waiting_steps(ctx: TxContext, seen: JobSnapshot) -> tuple[Json, ...]:
 
 def refusal_state(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
     """Return what a refusal says of the job: its status, and the caller's available actions."""
-    actions = available_actions(seen.facts, seen.role_of(ctx.agent), ctx.now, known_actions(ctx.operations))
+    actions = available_actions(seen.facts, seen.role_of(ctx.agent), ctx.now, known_actions())
     return {"status": str(seen.facts.status), "available_actions": list(actions)}
 
 
@@ -266,6 +266,6 @@ def in_seconds(ctx: TxContext, seconds: int) -> datetime:
     return ctx.now + timedelta(seconds=seconds)
 
 
-def known_actions(operations: frozenset[str]) -> frozenset[str]:
+def known_actions() -> frozenset[str]:
     """Return the actions of available_actions that have an operation."""
-    return frozenset(op.action for name, op in CATALOGUE.items() if name in operations and op.action)
+    return frozenset(op.action for op in CATALOGUE.values() if op.action)

@@ -6,16 +6,14 @@ from storage.tables import AgentRow, ThreadRow
 from storage.vocabulary import AgentStatus, ThreadKind
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest, NotFound, PayloadTooLarge, StorageFull
-from tools.engine.follow_up_steps import after_words
+from tools.engine.next_steps import after_words
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.disputes.panel_actions import load_and_resolve, rest
 from tools.jobs.snapshot import JobSnapshot
-from tools.messages.drafts import MessageContent, screen
 from tools.messages.errors import AwaitingReply
-from tools.messages.logic import Words, other_in, write
+from tools.messages.logic import MessageContent, Words, find_thread, message_records, other_in, screen, write
 from tools.messages.records import Message
-from tools.messages.views import find_thread, message_records
 from tools.screening.errors import ContentRejected
 
 
@@ -55,10 +53,10 @@ def post_message(ctx: TxContext, arguments: PostMessage, words: Words) -> Messag
     case = _disputed(ctx, arguments.thread_id) if arguments.evidence_done else None
     thread = find_thread(ctx.tx, arguments.thread_id, ctx.agent, ctx.env, lock=True)
     _check_reachable(ctx, thread)
-    posted = write(ctx, thread, words)
+    thread, posted = write(ctx, thread, words)
     if case is not None:
         rest(ctx, case)
-    (record,) = message_records(ctx, posted.thread, [posted.message])
+    (record,) = message_records(ctx, thread, [posted])
     return record
 
 

@@ -14,7 +14,7 @@ from storage.vocabulary import AgentStatus, Env, JobStatus, ListingStatus, Prici
 from tools.chain.chain_reads import NewestBlock, newest_block
 from tools.engine.arguments import Arguments, OneLine
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import StaleInput, canonical_document, named, schema_error, violations
+from tools.engine.documents import Document, StaleInput, canonical_document, named, schema_error, text_of, violations
 from tools.engine.errors import (
     InputSchemaMismatch,
     InvalidRequest,
@@ -24,7 +24,6 @@ from tools.engine.errors import (
     StorageFull,
 )
 from tools.engine.storage_quotas import take_order
-from tools.engine.stored_documents import Document, text_of
 from tools.jobs.errors import FirstPartySelfDealing, JobLimit, ListingUnavailable, SellerBusy
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
@@ -228,7 +227,7 @@ def _new_job(
 def _warnings(ctx: TxContext, listing: ListingRow, seller: AgentRow) -> Warnings:
     """Return warnings that the buyer should read before the job goes on."""
     found = []
-    if orjson.loads(listing.content_warnings):
+    if listing.content_warnings:
         found.append({"code": "content_warnings", "message": "The listing's text looks like an attack on agents."})
     if listing.price and ctx.tx.get(WalletRow, ctx.agent, ctx.env) is None:
         found.append({"code": "no_wallet_to_pay_from", "message": "Bind a wallet before payment is due."})

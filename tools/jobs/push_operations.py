@@ -8,10 +8,9 @@ from typing import Annotated
 import orjson
 from pydantic import Field
 
-from storage.events import newest_event
+from storage.events import end_webhook, newest_event, pushes_of_job
 from storage.tables import AgentRow, WebhookRow
 from storage.vocabulary import PushForm, WebhookSource, WebhookStatus
-from storage.webhooks import end_webhook, pushes_of_job
 from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.engine.outgoing_urls import callable_url
@@ -113,7 +112,7 @@ def _added(ctx: TxContext, wanted: SetPush) -> WebhookRow:
             agent_id=ctx.agent,
             env=ctx.env,
             source=WebhookSource.TASK,
-            event_types=orjson.dumps(sorted(PUSHED_KINDS)).decode(),
+            event_types=sorted(PUSHED_KINDS),
             secret=None,
             since=_newest(ctx),
             job_id=wanted.job_id,

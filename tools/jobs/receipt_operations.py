@@ -4,13 +4,13 @@ from dataclasses import asdict
 
 from pydantic import Field
 
-from storage.platform_keys import retired_keys
+from storage.requests import retired_keys
 from storage.tables import AgentRow, RetiredKeyRow, WalletRow
 from tools.agents.key_possession import proven_did
 from tools.agents.logic import GONE
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import canonical_document
+from tools.engine.documents import canonical_document
 from tools.engine.errors import InvalidRequest, NotFound, PayloadTooLarge
 from tools.engine.platform_signatures import how_to_verify, platform, sign, signer_in_force
 from tools.engine.rate_limits import Rate

@@ -7,8 +7,7 @@ from pydantic import Field
 
 from tools.agents.records import Party
 from tools.jobs.payments.records import PaymentTerms, Settlement
-from tools.kernel.brief_marks import Alone, Bulk, Bulky
-from tools.kernel.records import REVEALED, Json, Minor, Priced, Stamp, Step
+from tools.kernel.records import REVEALED, Alone, Bulk, Bulky, Json, Minor, Priced, Stamp, Step
 from tools.kernel.text_authors import (
     OFFERED,
     BuyersWords,

@@ -1,6 +1,6 @@
 """Check of which two agents may trade with each other."""
 
-from storage.identifier_history import wallets_both_held
+from storage.agents import wallets_both_held
 from storage.tables import AgentRow
 from storage.vocabulary import Env
 from tools.engine.context import TxContext

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import orjson
-
 from storage.jobs import deliveries_of_jobs, reviews_of_job, reviews_of_jobs, settlements_of_job, settlements_of_jobs
 from storage.tables import JobDeliveryRow, JobRow, ReviewRow, SettlementRow
 from storage.transaction import Tx
@@ -60,12 +58,12 @@ def load(tx: Tx, row: JobRow) -> JobSnapshot:
 def _deliveries(tx: Tx, row: JobRow) -> tuple[JobDeliveryRow, ...]:
     if not row.revision_count:
         return ()
-    return tuple(tx.all(deliveries_of_jobs, job_ids=orjson.dumps([row.id]).decode()))
+    return tuple(tx.all(deliveries_of_jobs, job_ids=[row.id]))
 
 
 def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
     """Return jobs with the rows of their facts; each table is read in one statement."""
-    ids = orjson.dumps([row.id for row in rows]).decode()
+    ids = [row.id for row in rows]
     settlements, reviews = tx.all(settlements_of_jobs, job_ids=ids), tx.all(reviews_of_jobs, job_ids=ids)
     deliveries = tx.all(deliveries_of_jobs, job_ids=ids) if any(row.revision_count for row in rows) else []
     panels = panels_of_jobs(tx, [row.id for row in rows if row.status == JobStatus.DISPUTED])
@@ -79,6 +77,12 @@ def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
         )
         for row in rows
     ]
+
+
+def with_settlements(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
+    """Return jobs with their payments and refunds, but without reviews and deliveries."""
+    found = tx.all(settlements_of_jobs, job_ids=[row.id for row in rows]) if rows else []
+    return [JobSnapshot(row, tuple(one for one in found if one.job_id == row.id), frozenset()) for row in rows]
 
 
 def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = False) -> JobSnapshot:

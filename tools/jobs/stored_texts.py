@@ -4,7 +4,7 @@ from storage.quotas import forget_input, forget_outputs, forgettable_jobs, said_
 from storage.tables import JobRow, JobTextRow, ThreadRow
 from storage.transaction import Tx
 from tools.engine.context import TxContext
-from tools.engine.stored_documents import Document
+from tools.engine.documents import Document
 from tools.jobs.facts import Forgets, JobFacts, kept_minor
 
 STANDS_FOR_ROOM = 10_000  # minor units; a job counts unless its seller keeps at least this much of its payments

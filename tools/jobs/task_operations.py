@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-import orjson
 from pydantic import Field
 
 from storage.jobs import count_of_tasks, tasks_of
@@ -59,7 +58,7 @@ def read_tasks(ctx: TxContext, asked: TaskList) -> TaskPage:
     at, before = (LATEST, LAST_JOB) if place is None else (datetime.fromisoformat(place[0]), place[1])
     kinds = asked.statuses is not None, asked.context_id is not None, asked.seller_id is not None
     wanted: dict[str, Any] = {"agent_id": ctx.agent, "env": ctx.env, "since": moment(asked.since)}
-    wanted |= {} if asked.statuses is None else {"statuses": orjson.dumps(sorted(asked.statuses)).decode()}
+    wanted |= {} if asked.statuses is None else {"statuses": asked.statuses}
     wanted |= {} if asked.context_id is None else {"context_id": asked.context_id}
     wanted |= {} if asked.seller_id is None else {"seller_id": asked.seller_id}
     rows = ctx.tx.all(tasks_of(*kinds), **wanted, at=at, before=before, limit=asked.limit + 1)

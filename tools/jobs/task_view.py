@@ -19,8 +19,8 @@ from tools.jobs.task_records import PaymentDue, Task
 from tools.jobs.views import job_fields
 from tools.kernel.ids import event_id
 from tools.kernel.records import encode
+from tools.messages.logic import message_records
 from tools.messages.records import Message
-from tools.messages.views import message_records
 
 
 def task_of(ctx: TxContext, job_id: str, messages: int) -> Task:

@@ -7,12 +7,11 @@ from pydantic import Field
 
 from storage.transaction import Tx
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import violations
+from tools.engine.documents import text_of, violations
 from tools.engine.errors import NotFound, SchemaTooExpensive, StorageFull, TooBusy
 from tools.engine.next_steps import step
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes
-from tools.engine.stored_documents import text_of
 from tools.jobs.agreement import agreed
 from tools.jobs.disputes.panel_actions import open_case
 from tools.jobs.errors import InvalidTransition, QuoteChanged, SellerHasNoWalletAddress

@@ -10,9 +10,9 @@ from storage.vocabulary import FINAL, Actor, JobStatus, SettlementKind, Settleme
 from tools.agents.logic import handles
 from tools.agents.records import Party
 from tools.engine.context import TxContext
+from tools.engine.documents import text_of
 from tools.engine.next_steps import step, steps, wait_step
 from tools.engine.registry import CATALOGUE
-from tools.engine.stored_documents import text_of
 from tools.jobs.disputes.views import party_steps
 from tools.jobs.facts import JobFacts, payment_status, refund_expected
 from tools.jobs.lifecycle import Waiter, after_due_move, available_actions, due, waiting_on
@@ -47,7 +47,7 @@ def job_fields(ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str]) -> d
     shown = {name: getattr(row, name) for name in ("cancel_reason", "completed_at", "updated_at")}
     shown |= clock_changes(row, move) if move else {}
     role = seen.role_of(ctx.agent)
-    actions = list(available_actions(facts, role, now, known_actions(ctx.operations)))
+    actions = list(available_actions(facts, role, now, known_actions()))
     owed = refund_expected(facts)
     refund = _latest(ctx, seen, SettlementKind.REFUND)
     shows = not facts.is_sealed

@@ -1,15 +1,13 @@
 """HTTP message signatures (RFC 9421) and Content-Digest (RFC 9530): parsing, signature bases and checks."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256, sha512
 from typing import TypeVar
 from urllib.parse import urlsplit
 
 import http_sf
-from nacl.exceptions import BadSignatureError
-from nacl.signing import VerifyKey
 
 WINDOW_SECONDS = 300  # by which `created` may differ from our clock
 MAX_FIELD_LENGTH = 4096
@@ -150,18 +148,6 @@ def shown_base(claim: Claim, request: HttpRequest, url: str) -> str:
     return text if len(text) <= MAX_SHOWN_LENGTH else text[:MAX_SHOWN_LENGTH] + "…"
 
 
-def signed_by(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Check whether the key signed the message.
-
-    libsodium refuses keys of small order and other encodings of a signature.
-    """
-    try:
-        VerifyKey(public).verify(message, signature)
-    except (BadSignatureError, ValueError):
-        return False
-    return True
-
-
 def check_time(claim: Claim, now_seconds: float) -> None:
     """Raise BadSignature if a signature was made too long ago or ahead, or has expired."""
     now = int(now_seconds)
@@ -241,11 +227,6 @@ def _check_parameters(parameters: Mapping[str, object]) -> None:
 
 
 def _base(claim: Claim, request: HttpRequest, url: str, mark: bytes, *, hide: bool) -> bytes:
-    lines = [b'"%s": %s' % (name.encode(), value) for name, value in _values(claim, request, url, mark, hide)]
-    return b"\n".join([*lines, b'"@signature-params": ' + claim.parameters.encode()])
-
-
-def _values(claim: Claim, request: HttpRequest, url: str, mark: bytes, hide: bool) -> Iterator[tuple[str, bytes]]:
     parts = urlsplit(url)
     path = parts.path.encode() + (request.path or b"/")
     authority = parts.netloc.lower().removesuffix(DEFAULT_PORTS.get(parts.scheme, ""))
@@ -258,9 +239,11 @@ def _values(claim: Claim, request: HttpRequest, url: str, mark: bytes, hide: boo
         "@query": b"?" + request.query,
         "@request-target": path + mark,
     }
+    lines = list[bytes]()
     for name in claim.covered:
         value = derived[name] if name in DERIVED else request.header(name.encode()) or b""
-        yield name, b"(hidden)" if hide and name in HIDDEN else value
+        lines.append(b'"%s": %s' % (name.encode(), b"(hidden)" if hide and name in HIDDEN else value))
+    return b"\n".join([*lines, b'"@signature-params": ' + claim.parameters.encode()])
 
 
 def _text(parameters: Mapping[str, object], name: str) -> str | None:

@@ -4,7 +4,6 @@ import re
 from base64 import urlsafe_b64encode
 from hashlib import sha256
 from hmac import digest
-from typing import TypedDict
 
 import base58
 from nacl.bindings import crypto_core_ed25519_is_valid_point
@@ -25,17 +24,6 @@ _SECRET_LENGTH = 40
 
 class BadKey(ValueError):
     """Text that is not a usable Ed25519 public key."""
-
-
-class Jwk(TypedDict):
-    """A public Ed25519 key as RFC 7517 and RFC 8037 write it."""
-
-    kty: str
-    crv: str
-    x: str
-    kid: str
-    use: str
-    alg: str
 
 
 def public_key_from(text: str) -> bytes:
@@ -65,11 +53,19 @@ def verify_ed25519(public: bytes, message: bytes, signature_hex: str) -> bool:
 
     A signature is 128 hex digits of any case.
     """
-    if len(public) != 32 or not _HEX_SIGNATURE.fullmatch(signature_hex):
-        return False
+    return _HEX_SIGNATURE.fullmatch(signature_hex) is not None and signed_by(
+        public, message, bytes.fromhex(signature_hex)
+    )
+
+
+def signed_by(public: bytes, message: bytes, signature: bytes) -> bool:
+    """Check whether the key signed the message; never raises.
+
+    libsodium refuses keys of small order and other encodings of a signature.
+    """
     try:
-        VerifyKey(public).verify(message, bytes.fromhex(signature_hex))
-    except BadSignatureError:
+        VerifyKey(public).verify(message, signature)
+    except (BadSignatureError, ValueError):
         return False
     return True
 
@@ -84,11 +80,19 @@ def registration_message(brand: str, public_hex: str, signed_at: int) -> str:
     return f"{brand}:register:{public_hex}:{signed_at}"
 
 
-def jwk_of(public: bytes) -> Jwk:
-    """Return the key as a JWK (RFC 8037); `kid` is its RFC 7638 thumbprint."""
+def binding_message(brand: str, agent_id: str, address: str) -> str:
+    """Return the text that a wallet signs to be bound to an agent.
+
+    The agent's key signs it to change a binding.
+    """
+    return f"{brand}:wallet:{agent_id}:{address.lower()}"
+
+
+def jwk_of(public: bytes) -> dict[str, str]:
+    """Return the key as a JWK (RFC 7517, RFC 8037); `kid` is its RFC 7638 thumbprint."""
     x = _base64url(public)
     thumbprint = _base64url(sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()).digest())
-    return Jwk(kty="OKP", crv="Ed25519", x=x, kid=thumbprint, use="sig", alg="EdDSA")
+    return {"kty": "OKP", "crv": "Ed25519", "x": x, "kid": thumbprint, "use": "sig", "alg": "EdDSA"}
 
 
 def api_key(env: str, entropy: bytes) -> str:
@@ -136,11 +140,3 @@ def _from_did(text: str) -> bytes:
 
 def _base64url(raw: bytes) -> str:
     return urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-
-def binding_message(brand: str, agent_id: str, address: str) -> str:
-    """Return the text that a wallet signs to be bound to an agent.
-
-    The agent's key signs it to change a binding.
-    """
-    return f"{brand}:wallet:{agent_id}:{address.lower()}"

@@ -3,6 +3,7 @@
 from storage.vocabulary import PricingModel
 
 MINOR_PER_USDC = 1_000_000
+MAX_PRICE = 10**12  # minor units, also of price times units
 DUST_MINOR = 10_000  # less than this, net of refunds, counts neither for nor against an agent
 
 
@@ -30,11 +31,3 @@ def price_display(model: str, price: int | None, unit_name: str | None = None) -
     if price == 0:
         return "free"
     return f"{display(price)} per {unit_name if model == PricingModel.PER_UNIT and unit_name else 'job'}"
-
-
-def half_up(amount_minor: int) -> int:
-    """Return half of an amount; an odd minor unit is rounded up."""
-    return (amount_minor + 1) // 2
-
-
-MAX_PRICE = 10**12  # minor units, also of price times units

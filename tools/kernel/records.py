@@ -6,6 +6,7 @@ a time is ISO-8601 UTC text with milliseconds.
 
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_type_hints
 
@@ -25,6 +26,31 @@ Minor = Annotated[int, MONEY, Field(description="USDC minor units: 1000000 = 1 U
 SHOWN_ONCE = "shown once"  # marks a field that holds a secret
 REVEALED = "revealed"  # marks a field that a call can reveal, and that a dry run of the call must not
 Stamp = Annotated[str, Field(json_schema_extra={"format": "date-time"}, description="ISO-8601 UTC")]
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """A mark for a value of any size, which is left out when it is large.
+
+    `uri`: the address to read it from, filled with its record's members.
+    """
+
+    uri: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Foremost:
+    """A mark for a member that only the first `count` records of a list have.
+
+    The other records have enough members to ask for them.
+    """
+
+    count: int
+
+
+ONE_ALONE: Final = "left out of lists"
+Bulky = Annotated[T, Bulk()]
+Alone = Annotated[T, ONE_ALONE]  # shown in a single record, left out of each record in a list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +82,23 @@ class Page(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlainPage(Generic[T]):
+    """One page of a list that needs no hint."""
+
+    object: Literal["list"] = "list"
+    data: list[T]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HintedPage(PlainPage[T]):
+    """One page of a list that explains an empty result."""
+
+    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """A call worth making next, with its arguments filled in."""
 
@@ -83,6 +126,29 @@ def and_steps(record: Any, found: list[Step]) -> Any:
     return with_steps(kind)(**values, next_steps=found)
 
 
+def record_from(kind: type[T], source: Any, **others: Any) -> T:
+    """Make a record from the values of a row that have the record's names, and from `others`.
+
+    Times become stamps and words of an enumeration become text.
+    """
+    made: Any = kind
+    for name in _names(made):
+        if name != "object" and name not in others and hasattr(source, name):
+            others[name] = _shown(getattr(source, name))
+    return kind(**others)
+
+
+def _shown(value: Any) -> Json:
+    if isinstance(value, datetime):
+        return stamp(value)
+    return value.value if isinstance(value, StrEnum) else value
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))
+
+
 @cache
 def amounts_in_words(kind: Any) -> tuple[tuple[str, str], ...]:
     """Return the amounts of a record that have a display string, each with that member's name."""
@@ -93,6 +159,11 @@ def amounts_in_words(kind: Any) -> tuple[tuple[str, str], ...]:
 def with_words(data: dict[str, Json], kind: type) -> dict[str, Json]:
     """Add the display strings of the amounts to the data of an event."""
     return data | {shown: display_or_none(data[name]) for name, shown in amounts_in_words(kind) if name in data}
+
+
+def shortened(text: str, most: int) -> str:
+    """Return the text with at most this many characters; a longer one ends with three dots."""
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def stamp(at: datetime) -> str:
@@ -129,8 +200,11 @@ def spliced(text: str | bytes | None) -> Json:
     return None if text is None else orjson.Fragment(text)
 
 
-class _Untitled(GenerateJsonSchema):
-    """A schema generator without pydantic's titles, a fifth of the bytes of tools/list."""
+class Untitled(GenerateJsonSchema):
+    """A schema generator without pydantic's titles.
+
+    They repeat the names and take a fifth of the bytes of tools/list.
+    """
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -139,7 +213,7 @@ class _Untitled(GenerateJsonSchema):
 @cache
 def record_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a record as it is answered."""
-    made = TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_Untitled)
+    made = TypeAdapter(kind).json_schema(mode="serialization", schema_generator=Untitled)
     shaped: dict[str, Any] = _without_titles(made)
     return shaped
 

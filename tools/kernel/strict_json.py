@@ -11,6 +11,7 @@ from itertools import accumulate, chain
 from math import isfinite
 from typing import Any, TypeAlias
 
+import jiter
 import orjson
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
@@ -22,7 +23,6 @@ MAX_LENIENT_BYTES = 65_536
 MAX_INTEGER = 2**53 - 1
 _EXPONENT_FROM = 1e21  # RFC 8785 (ECMAScript) writes a double below this without an exponent
 _CONTAINERS = {dict, list}
-_NUMBERS = {int, float}
 KINDS = {dict, list, str, int, float, bool, type(None)}
 _DIGIT_SHAPES = bytes.maketrans(b"123456789E", b"000000000e")
 _KEY_SHOWN = 64
@@ -54,16 +54,12 @@ def parse(raw: bytes, max_depth: int = MAX_DEPTH) -> Json:
     """
     if _holds_too_many(raw):  # before the tree is built, because building it is the costly part
         raise BadJson(f"The text holds more than {MAX_CONTAINERS} objects and lists.", "")
-    value = _read(raw)
-    shapes = raw.translate(_DIGIT_SHAPES)
-    if _may_hold_large_number(shapes):
-        ordinary = _shallow_with_small_numbers(value, max_depth)
-    else:
-        ordinary = raw.count(b"{") + raw.count(b"[") <= max_depth or _shallow(value, max_depth)
-    if not ordinary or b"\\u0000" in raw:
-        validate_tree(value, max_depth)
-    if (not ordinary and b"0" * 22 in shapes) or _may_repeat_a_key(raw, value):
-        return _read_exactly(raw, max_depth)
+    try:
+        value = _read(raw)
+        if _needs_validation(raw, max_depth):
+            validate_tree(value, max_depth)
+    except ValueError:
+        return _read_explaining(raw, max_depth)
     return value
 
 
@@ -113,7 +109,7 @@ def next_level(level: list[Any]) -> list[Any]:
     return list(chain.from_iterable(map(_members, _outers(level))))
 
 
-# --- parsing: orjson, or Python's parser if the bytes leave a doubt, because that one shows each key and digit --------
+# --- parsing: jiter, then other parsers if the text is refused, because they show what is wrong and where -------------
 
 
 def _holds_too_many(raw: bytes) -> bool:
@@ -129,10 +125,38 @@ def _holds_too_many(raw: bytes) -> bool:
 
 
 def _read(raw: bytes) -> Json:
+    value: Json = jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
+    return value
+
+
+def _needs_validation(raw: bytes, max_depth: int) -> bool:
+    """Check whether the text may hold what jiter admits and `validate_tree` refuses.
+
+    That is depth, U+0000, 16 digits in a row or a non-negative exponent, also if they only seem so inside of strings.
+    """
+    shapes = raw.translate(_DIGIT_SHAPES)
+    return (
+        raw.count(b"{") + raw.count(b"[") > max_depth
+        or b"\\u0000" in raw
+        or b"0" * 16 in shapes
+        or b"0e0" in shapes
+        or b"0e+" in shapes
+    )
+
+
+def _read_explaining(raw: bytes, max_depth: int) -> Json:
+    """Raise BadJson with the reason why a text is refused, and with its path.
+
+    Returns the value if the text is refused only for what jiter cannot read.
+    """
     try:
-        value: Json = orjson.loads(raw)
+        validate_tree(orjson.loads(raw), max_depth)
+        value: Json = json.loads(raw, object_pairs_hook=_object)
     except orjson.JSONDecodeError as error:
         raise MalformedJson(_why_malformed(raw, error)) from None
+    except RecursionError:
+        raise BadJson(_too_deep(max_depth)) from None
+    validate_tree(value, max_depth)
     return value
 
 
@@ -146,74 +170,21 @@ def _why_malformed(raw: bytes, error: orjson.JSONDecodeError) -> str:
     return f"The JSON text is malformed at line {error.lineno}, column {error.colno}: {error.msg.split(':')[0]}."
 
 
-def _may_hold_large_number(shapes: bytes) -> bool:
-    """Check for 16 digits in a row or a non-negative exponent, inside or outside of strings."""
-    return b"0" * 16 in shapes or b"0e0" in shapes or b"0e+" in shapes
-
-
-def _may_repeat_a_key(raw: bytes, value: Json) -> bool:
-    """Check whether a key may be repeated in an object.
-
-    Each repeated key costs the tree at least one colon of the text. Only an escaped colon could hide that.
-    """
-    return raw.count(b":") != orjson.dumps(value).count(b":") or b"\\u003a" in raw or b"\\u003A" in raw
-
-
-def _shallow(value: Json, max_depth: int) -> bool:
-    level: list[Any] = _outers([value])
-    for _ in range(max_depth):
-        level = [item for outer in level for item in _members(outer) if item.__class__ in _CONTAINERS]
-        if not level:
-            return True
-    return False
-
-
-def _shallow_with_small_numbers(value: Json, max_depth: int) -> bool:
-    level: list[Any] = [value]
-    for _ in range(max_depth + 1):
-        if not _within([item for item in level if item.__class__ in _NUMBERS], MAX_INTEGER):
-            return False
-        outers = _outers(level)
-        if not outers:
-            return True
-        level = list(chain.from_iterable(map(_members, outers)))
-    return False
-
-
 class _Doubled(dict[str, Any]):
     """An object in which `key` occurs twice."""
 
     key = ""
 
 
-class _LongInteger:
-    """An integer literal beyond ±(2^53-1)."""
-
-
-def _read_exactly(raw: bytes, max_depth: int) -> Json:
-    try:
-        value: Json = json.loads(raw, object_pairs_hook=_object, parse_int=_integer)
-    except RecursionError:
-        raise BadJson(_too_deep(max_depth)) from None
-    validate_tree(value, max_depth)
-    return value
-
-
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) == len(pairs):
-        return members
-    doubled, seen = _Doubled(members), set()
-    for key, _ in pairs:
-        if key in seen:
+    members: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in members:
+            doubled = _Doubled(pairs)
             doubled.key = key
-            break
-        seen.add(key)
-    return doubled
-
-
-def _integer(digits: str) -> object:
-    return int(digits) if len(digits) <= 17 else _LongInteger()
+            return doubled
+        members[key] = value
+    return members
 
 
 # --- checking a tree level by level: fast if all is valid; the place of a fault is found by halving -------------------
@@ -257,10 +228,6 @@ def _outers(level: list[Any]) -> list[Any]:
     return [item for item in level if item.__class__ in _CONTAINERS]
 
 
-def _within(numbers: list[Any], bound: int) -> bool:
-    return not numbers or (min(numbers) >= -bound and max(numbers) <= bound)
-
-
 def _known_kinds(level: list[Any]) -> bool:
     return set(map(type, level)) <= KINDS
 
@@ -284,7 +251,7 @@ def _is_unicode(text: str) -> bool:
 
 def _integers_hold(level: list[Any]) -> bool:
     numbers = [item for item in level if item.__class__ is int]
-    return _within(numbers, MAX_INTEGER)
+    return not numbers or (min(numbers) >= -MAX_INTEGER and max(numbers) <= MAX_INTEGER)
 
 
 def _floats_hold(level: list[Any]) -> bool:
@@ -347,7 +314,7 @@ def _why_refused(item: object) -> str:
         return _why_text_refused(item)
     if isinstance(item, float) and not isfinite(item):
         return "NaN and Infinity are not JSON numbers."
-    if isinstance(item, (int, float, _LongInteger)):
+    if isinstance(item, (int, float)):
         return "An integer beyond ±(2^53-1) is not admitted; send it as a string."
     return f"A {type(item).__name__} is not a JSON value."
 

@@ -7,11 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tools.engine.arguments import OneLine
 from tools.engine.context import ReadContext
-from tools.engine.document_validation import in_time, judge_schema
+from tools.engine.documents import in_time, judge_schema
 from tools.engine.errors import InvalidRequest, PayloadTooLarge
-from tools.kernel.json_schema import reading_of
 from tools.kernel.records import Json
-from tools.kernel.schema_patterns import MAX_READING, TOO_LONG
+from tools.kernel.schema_cost import MAX_READING, TOO_LONG, reading_of
 from tools.listings.acceptance_rules import MAX_BYTES, MAX_RULES, Rule, failures, is_costly, rules_in
 
 HEX64 = "0123456789abcdef"

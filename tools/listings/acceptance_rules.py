@@ -7,7 +7,8 @@ from typing import Any, Literal
 import orjson
 
 from tools.kernel.canonical_json import canonical, sha256_hex
-from tools.kernel.json_schema import MAX_LIGHT_READING, checker_for, is_expensive, pattern_cost
+from tools.kernel.json_schema import checker_for
+from tools.kernel.schema_cost import MAX_LIGHT_READING, is_expensive, pattern_cost
 
 Json = Any
 Kind = Literal["schema", "present", "min_length", "max_length", "sha256"]

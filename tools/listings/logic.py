@@ -1,6 +1,7 @@
-"""Listings: their records, whole and brief, and their entries in the search index."""
+"""Listings: their records, their entries in the search index, and the texts that earlier orders were promised."""
 
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -8,25 +9,27 @@ import structlog
 from pydantic import StringConstraints
 
 from storage.listing_search import give_up_stale, index_listing, stale_listings
-from storage.listing_search_tokens import TOKENS_VERSION
-from storage.tables import AgentRow, ListingRow
+from storage.listings import forget_promises, promise_at, unfinished_job_of
+from storage.search_tokens import TOKENS_VERSION
+from storage.tables import AgentRow, JobRow, ListingRow, ListingTermsRow
 from storage.transaction import Tx
-from storage.vocabulary import Env, ListingStatus, PricingModel, Timing
+from storage.vocabulary import FINAL, Env, JobStatus, ListingStatus, PricingModel
 from tools.engine.caches import CachedListing
-from tools.engine.stored_documents import text_of
+from tools.engine.context import ReadContext
+from tools.engine.documents import text_of
 from tools.kernel.money import price_display
-from tools.kernel.records import Json, encode, spliced, stamp, stamp_or_none
+from tools.kernel.records import Json, encode, record_from, shortened, spliced, stamp_or_none
 from tools.kernel.search_terms import index_terms
 from tools.listings.records import HowToOrder, Listing, ListingStats, Pricing, SellerCard
 from tools.reputation.views import SellerRecord, records_of
 
 BRIEF_CHARACTERS = 500
 INDEXED_AT_ONCE = 50
+UNFINISHED = [status.value for status in JobStatus if status not in FINAL]
 log = structlog.get_logger("emporion.steps")
 
 Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=48, to_lower=True)]
 Category = Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=48, to_lower=True)]
-PaymentTiming = Literal["on_delivery", "upfront"]
 PricingModelWord = Literal["fixed", "per_unit", "quote"]
 
 
@@ -39,72 +42,53 @@ def show_listing(tx: Tx, listing_id: str) -> CachedListing | None:
     row = tx.get(ListingRow, listing_id)
     if row is None:
         return None
-    seller = tx.get(AgentRow, row.seller_id)
-    assert seller is not None
+    seller = tx.need(AgentRow, row.seller_id)
     work = records_of(tx, seller.id, Env(row.env), [row.category])[row.category]
     record = listing_record(tx, row, seller, work)
-    short = record.description[:BRIEF_CHARACTERS]
-    brief = record if short == record.description else replace(record, description=short[:-3] + "...")
+    brief = replace(record, description=shortened(record.description, BRIEF_CHARACTERS))
     archived = row.status is ListingStatus.ARCHIVED
     return CachedListing(row.id, Env(row.env), row.seller_id, archived, encode(record), encode(brief))
+
+
+async def shown_listing(read_ctx: ReadContext, listing_id: str) -> CachedListing | None:
+    """Return the listing as JSON text; None if it does not exist."""
+    read = lambda: read_ctx.store.read(lambda tx: show_listing(tx, listing_id))  # noqa: E731 - reads as what it is
+    return await read_ctx.services.caches.listings.fetch(cache_name(listing_id), read)
 
 
 def listing_record(tx: Tx, row: ListingRow, seller: AgentRow, work: SellerRecord) -> Listing:
     """Return the record of a listing; `work` is its seller's record in the category."""
     schema = text_of(tx, row.input_schema)
-    return Listing(
-        id=row.id,
-        title=row.title,
-        description=row.description,
-        category=row.category,
-        tags=orjson.loads(row.tags),
-        pricing=Pricing(
+    return record_from(
+        Listing,
+        row,
+        pricing=record_from(
+            Pricing,
+            row,
             model=PricingModel(row.pricing_model),
-            price=row.price,
-            unit_name=row.unit_name,
             unit_basis=spliced(row.unit_basis),
-            unit_basis_note=row.unit_basis_note,
             display=price_display(row.pricing_model, row.price, row.unit_name),
         ),
-        payment=Timing(row.payment),
         input_schema=spliced(schema),
         output_schema=spliced(text_of(tx, row.output_schema)),
         example_input=spliced(row.example_input),
         example_output=spliced(row.example_output),
         acceptance=spliced(row.acceptance),
-        turnaround_seconds=row.turnaround_seconds,
-        accept_timeout_seconds=row.accept_timeout_seconds,
-        max_open_jobs=row.max_open_jobs,
-        status=row.status.value,
-        graduated=row.graduated,
         stats=ListingStats(**orjson.loads(row.stats)),
-        content_warnings=orjson.loads(row.content_warnings),
         first_party=seller.first_party,
         seller=seller_card(seller, work),
         seller_last_seen_at=stamp_or_none(seller.last_seen_at),
         how_to_order=HowToOrder(body_example=_order_example(row, schema)),
-        env=Env(row.env),
-        created_at=stamp(row.created_at),
-        updated_at=stamp(row.updated_at),
     )
 
 
 def seller_card(seller: AgentRow, work: SellerRecord) -> SellerCard:
-    return SellerCard(
-        id=seller.id,
-        handle=seller.handle,
-        name=seller.name,
-        trust_tier=seller.trust_tier,
-        first_party=seller.first_party,
-        verified_domain=seller.verified_domain,
-        reputation=work.card,
-        response_rate=work.response_rate,
-    )
+    return record_from(SellerCard, seller, reputation=work.card, response_rate=work.response_rate)
 
 
 def index(tx: Tx, row: ListingRow) -> None:
     """Update the listing's entry in the search index and drop it from every cache."""
-    terms = index_terms(row.title, row.description, orjson.loads(row.tags), row.category)
+    terms = index_terms(row.title, row.description, row.tags, row.category)
     index_listing(tx, row, terms, orjson.loads(row.stats)["rating_avg"])
     tx.invalidate(cache_name(row.id))
 
@@ -138,3 +122,49 @@ def _order_example(row: ListingRow, schema: str | None) -> dict[str, Json]:
 
 def _type_of(schema: Json) -> str:
     return str(schema.get("type", "value")) if isinstance(schema, dict) else "value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promised:
+    """The texts of a listing. Schemas, price, deadlines and rules are copied into each job."""
+
+    title: str
+    description: str
+    category: str
+    tags: str  # JSON list
+    unit_name: str | None
+    example_input: str | None  # JSON
+    example_output: str | None  # JSON
+    changed_since: bool  # whether the listing changed after the order
+
+
+WORDS = [one.name for one in fields(Promised) if one.name in ListingRow.__names__]
+
+
+def keep_promise(tx: Tx, before: ListingRow, after: ListingRow, now: datetime) -> int:
+    """Store the listing's old texts if they change while jobs are under way.
+
+    Without jobs under way, the texts stored before are deleted instead. Returns the change of the stored bytes.
+    """
+    text = _text(before)
+    if text == _text(after):
+        return 0
+    if tx.one(unfinished_job_of, listing_id=before.id, statuses=UNFINISHED) is None:
+        return -sum(len(one.encode()) for one in tx.all(forget_promises, listing_id=before.id))
+    tx.add(ListingTermsRow(listing_id=before.id, listing_version=before.version, promised=text, until=now))
+    return len(text.encode())
+
+
+def promised_to(tx: Tx, job: JobRow) -> Promised | None:
+    """Return the listing's texts at the time of the job's order; None without a listing."""
+    listing = tx.get(ListingRow, job.listing_id) if job.listing_id else None
+    if listing is None:
+        return None
+    kept = tx.one(promise_at, listing_id=listing.id, at=job.created_at)
+    text = kept.promised if kept else _text(listing)
+    return Promised(**orjson.loads(text), changed_since=listing.updated_at > job.created_at)
+
+
+def _text(row: ListingRow) -> str:
+    words = {name: getattr(row, name) for name in WORDS}
+    return orjson.dumps(words | {"tags": orjson.dumps(row.tags).decode()}).decode()

@@ -1,10 +1,9 @@
 """Listings: offer a service, change it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal
 
-import orjson
 from pydantic import Field
 
 from storage.listings import active_listings_of, kept_listings_of, listings_of_seller
@@ -12,7 +11,7 @@ from storage.tables import AgentRow, ListingRow, WalletRow
 from storage.vocabulary import Env, ListingStatus
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import TxContext
-from tools.engine.document_validation import StaleInput
+from tools.engine.documents import StaleInput, keep_document
 from tools.engine.errors import (
     InvalidCursor,
     InvalidRequest,
@@ -21,16 +20,14 @@ from tools.engine.errors import (
     SchemaTooExpensive,
     StorageFull,
 )
-from tools.engine.follow_up_steps import after_listing
-from tools.engine.paging import as_many_as_fit, cursor_to, place_of
+from tools.engine.next_steps import after_listing
+from tools.engine.paging import page
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
-from tools.engine.stored_documents import keep_document
 from tools.kernel.records import Json
 from tools.listings.errors import ListingArchived, ListingLimit, UpfrontRequiresTrust
-from tools.listings.logic import index, listing_record
+from tools.listings.logic import index, keep_promise, listing_record
 from tools.listings.records import Listing, ListingPage, ListingStats
-from tools.listings.terms_history import keep_promise
 from tools.listings.validation import JUDGED, PRICED, CreateListing, JudgedOffer, Offer, UpdateListing, judge_offer
 from tools.reputation.views import records_of
 from tools.screening.errors import ContentRejected
@@ -51,8 +48,7 @@ OFFER_ERRORS = (
 
 def _hurdles(ctx: TxContext, offer: CreateListing) -> Iterator[Callable[[], object]]:
     """Yield the checks of a new listing that do not depend on its texts."""
-    seller = ctx.tx.get(AgentRow, ctx.agent)
-    assert seller is not None
+    seller = ctx.tx.need(AgentRow, ctx.agent)
     yield partial(_check_wallet, ctx)
     yield partial(_check_payment, ctx, seller, offer.payment or "on_delivery")
     yield partial(_check_basis, seller, offer.unit_basis is not None)
@@ -86,14 +82,11 @@ def create_listing(ctx: TxContext, offer: CreateListing, judged: JudgedOffer) ->
 
     Needs a bound wallet (set_wallet_address). Orders are checked against input_schema. They arrive as job.created events; answer each with accept_job.
     """
-    seller = _seller(ctx)
-    payment = offer.payment or "on_delivery"
-    _check_payment(ctx, seller, payment)
-    _check_basis(seller, judged.pricing["unit_basis"] is not None)
-    _check_places(ctx)
-    _check_kept(ctx)
-    stored = size_of(offer.title, offer.description, judged.acceptance, judged.example_input, judged.example_output)
-    stored += sum(one.size for one in (judged.input_schema, judged.output_schema) if one is not None)
+    seller = ctx.tx.need(AgentRow, ctx.agent, lock=True)  # one seller's listings are counted one at a time
+    for check in _hurdles(ctx, offer):
+        check()
+    texts = size_of(offer.title, offer.description, judged.acceptance, judged.input.example, judged.output.example)
+    stored = texts + sum(one.schema.size for one in (judged.input, judged.output) if one.schema is not None)
     count_bytes(ctx, stored)
     row = ctx.tx.add(
         ListingRow(
@@ -103,18 +96,15 @@ def create_listing(ctx: TxContext, offer: CreateListing, judged: JudgedOffer) ->
             title=offer.title,
             description=offer.description,
             category=offer.category,
-            tags=orjson.dumps(offer.tags or []).decode(),
+            tags=offer.tags or [],
             **judged.pricing,
             acceptance=judged.acceptance,
-            payment=payment,
-            input_schema=keep_document(ctx.tx, judged.input_schema),
-            output_schema=keep_document(ctx.tx, judged.output_schema),
-            example_input=judged.example_input,
-            example_output=judged.example_output,
+            payment=offer.payment or "on_delivery",
+            **_documents(ctx, judged),
             turnaround_seconds=offer.turnaround_seconds or 3600,
             accept_timeout_seconds=offer.accept_timeout_seconds or ctx.windows.accept_default_seconds,
             max_open_jobs=offer.max_open_jobs or 10,
-            content_warnings=orjson.dumps(judged.warnings).decode(),
+            content_warnings=judged.warnings,
             first_party=seller.first_party,
             stats=NO_STATS,
             stored_bytes=stored,
@@ -145,7 +135,8 @@ def update_listing(ctx: TxContext, change: UpdateListing, judged: JudgedOffer) -
         raise ListingArchived("this listing is archived")
     if row.version != judged.version:
         raise StaleInput
-    seller = _seller(ctx)
+    seller = ctx.tx.need(AgentRow, ctx.agent, lock=True)
+    _check_wallet(ctx)
     wanted = _wanted(ctx, row, change, judged)
     if wanted.get("status") is ListingStatus.ACTIVE and row.status is not ListingStatus.ACTIVE:
         _check_places(ctx)
@@ -177,8 +168,7 @@ def archive_listing(ctx: TxContext, ref: ListingRef) -> Listing:
     Its jobs go on. To stop only for a while, pause it with update_listing.
     """
     row = _mine(ctx, ref.listing_id)
-    seller = ctx.tx.get(AgentRow, ctx.agent)
-    assert seller is not None
+    seller = ctx.tx.need(AgentRow, ctx.agent)
     if row.status is not ListingStatus.ARCHIVED:
         row = ctx.tx.change(row, status=ListingStatus.ARCHIVED, updated_at=ctx.now)
         index(ctx.tx, row)
@@ -195,21 +185,26 @@ def list_my_listings(ctx: TxContext, asked: ListMyListings) -> ListingPage:
 
     update_listing changes or pauses one, archive_listing ends it.
     """
-    before = place_of(ctx, "list_my_listings", asked, asked.cursor, ctx.agent) or "lst_~"
-    named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
+    named: dict[str, Json] = {"seller_id": ctx.agent, "env": ctx.env}
+    named |= {} if asked.status is None else {"status": asked.status}
     query = listings_of_seller(asked.status is not None)
-    rows = ctx.tx.all(query, seller_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
-    seller = ctx.tx.get(AgentRow, ctx.agent)
-    assert seller is not None
-    cards = records_of(ctx.tx, seller.id, ctx.env, [row.category for row in rows])
-    page = as_many_as_fit(listing_record(ctx.tx, row, seller, cards[row.category]) for row in rows[: asked.limit])
-    more = len(rows) > len(page)
-    return ListingPage(
-        data=page,
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_my_listings", asked, page[-1].id, ctx.agent) if more else None,
-        hint=None if page else "You have none: create_listing offers a service.",
+    seller = ctx.tx.need(AgentRow, ctx.agent)
+
+    def to_records(rows: Sequence[ListingRow]) -> Iterator[Listing]:
+        cards = records_of(ctx.tx, seller.id, ctx.env, [row.category for row in rows])
+        return (listing_record(ctx.tx, row, seller, cards[row.category]) for row in rows)
+
+    found = page(
+        ctx,
+        "list_my_listings",
+        asked,
+        lambda before, most: ctx.tx.all(query, **named, before=before, limit=most),
+        to_records,
+        lambda row: row.id,
+        first="lst_~",
+        owner=ctx.agent,
     )
+    return ListingPage(**found, hint=None if found["data"] else "You have none: create_listing offers a service.")
 
 
 def _shown(ctx: TxContext, row: ListingRow, seller: AgentRow) -> Listing:
@@ -221,13 +216,6 @@ def _mine(ctx: TxContext, listing_id: str) -> ListingRow:
     if row is None or row.seller_id != ctx.agent or row.env != ctx.env:
         raise NotFound("you have no such listing", param="listing_id")
     return row
-
-
-def _seller(ctx: TxContext) -> AgentRow:
-    seller = ctx.tx.get(AgentRow, ctx.agent, lock=True)  # one seller's listings are counted one at a time
-    assert seller is not None
-    _check_wallet(ctx)
-    return seller
 
 
 def _check_wallet(ctx: TxContext) -> None:
@@ -264,7 +252,7 @@ def _grown(row: ListingRow, wanted: dict[str, Any], judged: JudgedOffer) -> int:
     """Return the bytes that a change adds; old schemas still count, because jobs use them."""
     words = [name for name in WORDS_STORED if name in wanted]
     grown = sum(size_of(wanted[name]) - size_of(getattr(row, name)) for name in words)
-    for name, made in (("input_schema", judged.input_schema), ("output_schema", judged.output_schema)):
+    for name, made in (("input_schema", judged.input.schema), ("output_schema", judged.output.schema)):
         if made is not None and wanted.get(name, getattr(row, name)) != getattr(row, name):
             grown += made.size
     return grown
@@ -274,20 +262,19 @@ def _wanted(ctx: TxContext, row: ListingRow, change: UpdateListing, judged: Judg
     """Return the columns to write, with their new values."""
     given = change.model_fields_set - {"listing_id", *Offer.nulls, *PRICED}
     wanted: dict[str, Any] = {name: getattr(change, name) for name in given}
-    if "tags" in wanted:
-        wanted["tags"] = orjson.dumps(wanted["tags"]).decode()
     if "status" in wanted:
         wanted["status"] = ListingStatus(wanted["status"])
-    columns = judged.pricing | {"acceptance": judged.acceptance}
+    columns = judged.pricing | {"acceptance": judged.acceptance, "content_warnings": judged.warnings}
     wanted |= {name: value for name, value in columns.items() if value != getattr(row, name)}
-    warned = orjson.dumps(judged.warnings).decode()
-    if warned != row.content_warnings:
-        wanted["content_warnings"] = warned
     if change.model_fields_set & set(JUDGED):
-        wanted |= {
-            "input_schema": keep_document(ctx.tx, judged.input_schema),
-            "output_schema": keep_document(ctx.tx, judged.output_schema),
-            "example_input": judged.example_input,
-            "example_output": judged.example_output,
-        }
+        wanted |= _documents(ctx, judged)
     return wanted
+
+
+def _documents(ctx: TxContext, judged: JudgedOffer) -> dict[str, Any]:
+    return {
+        "input_schema": keep_document(ctx.tx, judged.input.schema),
+        "output_schema": keep_document(ctx.tx, judged.output.schema),
+        "example_input": judged.input.example,
+        "example_output": judged.output.example,
+    }

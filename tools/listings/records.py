@@ -7,10 +7,11 @@ import orjson
 from pydantic import Field
 
 from storage.vocabulary import Env, PricingModel, Timing
-from tools.kernel.brief_marks import Bulky
-from tools.kernel.records import Json, Minor, Priced, Stamp, Step, amounts_in_words
-from tools.kernel.text_authors import Foreign, Ours, Own, Theirs, any_of, written_by
+from tools.kernel.records import Bulky, HintedPage, Json, Minor, Priced, Stamp, Step, amounts_in_words
+from tools.kernel.text_authors import Foreign, Own, Theirs, any_of, written_by
 from tools.reputation.records import ReputationCard
+
+PaymentTiming = Literal["on_delivery", "upfront"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,14 +136,10 @@ class ReadyBounty:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListingPage:
+class ListingPage(HintedPage[Listing]):
     """One page of listings."""
 
-    object: Literal["list"] = "list"
     data: list[Listing]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
     post_a_bounty: Annotated[
         ReadyBounty | None, Field(description="if a search finds nothing: its body is ready for create_bounty")
     ] = None

@@ -1,16 +1,18 @@
 """Finding what is for sale: one listing, or many by words and filters."""
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from storage.listing_search import Found, Hit, find
-from storage.listing_search_tokens import ListingSearch, Sort
+from storage.listing_search import find
+from storage.search_index import Found, Hit
+from storage.search_tokens import ListingSearch, Sort
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.agents.logic import find_agent
-from tools.engine.arguments import Listed, PublicRead, SeenWithin
+from tools.engine.arguments import BIDI, Listed, PublicRead, SeenWithin
 from tools.engine.caches import CachedListing
 from tools.engine.context import ReadContext
 from tools.engine.errors import InvalidCursor, NotFound
@@ -19,16 +21,18 @@ from tools.engine.paging import MAX_PAGE, cursor_to, place_of, seen_since
 from tools.engine.registry import operation
 from tools.engine.search_log import Search
 from tools.kernel.money import MAX_PRICE
-from tools.kernel.records import Json, Ready, spliced
+from tools.kernel.records import Json, Ready, record_from, spliced
 from tools.kernel.search_terms import query_terms
-from tools.listings.cached_listing import shown_listing
-from tools.listings.interleave import interleave
-from tools.listings.logic import Category, PaymentTiming, PricingModelWord, Tag, cache_name
-from tools.listings.records import Listing, ListingPage
-from tools.listings.search_statistics import client_of, term_of
-from tools.listings.suggested_bounty import ready_bounty
+from tools.listings.logic import Category, PricingModelWord, Tag, cache_name, shown_listing
+from tools.listings.records import Listing, ListingPage, PaymentTiming, ReadyBounty
+from tools.listings.search_rules import client_of, interleave, term_of
+from tools.screening.errors import ContentRejected
+from tools.screening.logic import public_words
 
 FIRST = -1  # the key before every hit
+USUAL_BUDGET = 1_000_000  # 1 USDC, if the search named no price
+ANYTHING, ANY_CATEGORY = "a service", "other"
+MAX_TITLE = 120
 NO_FILTERS = frozenset({"env", "sort", "limit", "cursor"})
 
 
@@ -106,34 +110,27 @@ def _search(tx: Tx, read_ctx: ReadContext, asked: SearchListings, place: Json) -
     if asked.q and not terms:  # only punctuation: no listing matches
         return None
     after, any_terms = place or (FIRST, False)
-    return find(
-        tx,
-        ListingSearch(
-            env=read_ctx.env,
-            terms=terms,
-            any_terms=any_terms,
-            category=asked.category,
-            tags=(asked.tag,) if asked.tag else (),
-            seller_id=seller.id if seller else None,
-            max_price=asked.max_price,
-            pricing_model=asked.pricing_model,
-            payment=asked.payment,
-            graduated=asked.graduated,
-            seen_since=seen_since(read_ctx.now, asked.seen_within_seconds),
-            sort=Sort(asked.sort),
-            after=after,
-            limit=asked.limit,
-        ),
+    search = record_from(
+        ListingSearch,
+        asked,
+        env=read_ctx.env,
+        terms=terms,
+        any_terms=any_terms,
+        tags=(asked.tag,) if asked.tag else (),
+        seller_id=seller.id if seller else None,
+        seen_since=seen_since(read_ctx.now, asked.seen_within_seconds),
+        sort=Sort(asked.sort),
+        after=after,
     )
+    return find(tx, search)
 
 
 async def _filled(read_ctx: ReadContext, hits: Sequence[Hit]) -> tuple[list[CachedListing], int]:
     """Return at most one page of listings that are still active, and the number of hits read."""
     page, size = list[CachedListing](), 0
     for looked_at, hit in enumerate(hits):
-        shown = read_ctx.caches.listings.get(cache_name(hit.listing_id)) or await shown_listing(
-            read_ctx, hit.listing_id
-        )
+        cached = read_ctx.services.caches.listings.get(cache_name(hit.id))
+        shown = cached or await shown_listing(read_ctx, hit.id)
         if shown is None or shown.archived:
             continue
         size += len(shown.brief)
@@ -145,7 +142,7 @@ async def _filled(read_ctx: ReadContext, hits: Sequence[Hit]) -> tuple[list[Cach
 
 def _nothing(asked: SearchListings, env: Env) -> ListingPage:
     """Return an empty page that suggests other words, or a bounty for sellers to propose on."""
-    ready = ready_bounty(asked.q, asked.category, asked.tag, asked.max_price)
+    ready = _ready_bounty(asked.q, asked.category, asked.tag, asked.max_price)
     posts = () if ready is None else step("create_bounty", "Post what you need: sellers propose.", **ready.body)
     return ListingPage(
         data=[],
@@ -174,4 +171,28 @@ def _note_search(read_ctx: ReadContext, q: str | None, *, found: bool) -> None:
         return
     day = read_ctx.now.date().isoformat()
     client = client_of(read_ctx.config.pepper, agent_id, day)
-    read_ctx.searches.note(Search(read_ctx.env.value, day, client, term), found=found)
+    read_ctx.services.searches.note(Search(read_ctx.env.value, day, client, term), found=found)
+
+
+def _ready_bounty(q: str | None, category: str | None, tag: str | None, max_price: int | None) -> ReadyBounty | None:
+    """Return a create_bounty body for these words and filters; None if screening refuses it."""
+    for words in (_one_line(q or tag or category or ANYTHING), ANYTHING):
+        body: dict[str, Json] = {
+            "title": f"Wanted: {words}"[:MAX_TITLE].strip(),
+            "description": f"Wanted: {words}. Say in your proposal what you deliver, in which form, and by when.",
+            "budget_max": USUAL_BUDGET if max_price is None else max_price,
+            "category": category or ANY_CATEGORY,
+            "tags": [tag] if tag else [],
+        }
+        try:
+            public_words({name: body[name] for name in ("title", "description", "category", "tags")})
+        except ContentRejected:
+            continue
+        return ReadyBounty(body=body)
+    return None
+
+
+def _one_line(text: str) -> str:
+    """Return the text without the characters that are not allowed in one line."""
+    kept = (" " if unicodedata.category(one) in ("Cc", "Zl", "Zp") else one for one in text if one not in BIDI)
+    return " ".join("".join(kept).split()) or ANYTHING

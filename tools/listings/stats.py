@@ -1,23 +1,19 @@
 """A listing's figures: each closed job and each rating adds its change, so that no sum is computed again."""
 
 from collections import defaultdict
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import partial
+from typing import Any
 
 import orjson
 
 from storage.jobs import reviews_of_job
-from storage.listing_stats import (
-    closed_of_listing,
-    listing_ids,
-    ratings_of_listing,
-    transfers_of_listing,
-    turnaround_at,
-)
+from storage.listings import closed_of_listing, listing_ids, ratings_of_listing, transfers_of_listing, turnaround_at
 from storage.store import Store
 from storage.tables import JobResultRow, JobRow, ListingPayerRow, ListingRow, SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor, Env
+from tools.kernel.records import record_from
 from tools.listings.logic import index
 from tools.listings.records import ListingStats
 from tools.listings.stats_rules import (
@@ -38,7 +34,7 @@ def recount(tx: Tx, job: JobRow, settlements: tuple[SettlementRow, ...]) -> None
     """Update the listing's figures with a job's present result; repeating it changes nothing."""
     if job.listing_id is None:
         return
-    listing = _locked(tx, job.listing_id)
+    listing = tx.need(ListingRow, job.listing_id, lock=True)
     kept = tx.get(JobResultRow, job.id)
     old = Result() if kept is None else result_in(kept)
     closed = ClosedJob(job.status, job.closed_as, job.outcome, job.accepted_at, job.delivered_at)
@@ -48,10 +44,7 @@ def recount(tx: Tx, job: JobRow, settlements: tuple[SettlementRow, ...]) -> None
     )
     if new == old:
         return
-    if kept is None:
-        tx.add(JobResultRow(job_id=job.id, listing_id=listing.id, **asdict(new)))
-    else:
-        tx.change(kept, **asdict(new))
+    tx.add_or_change(JobResultRow, kept, {"job_id": job.id, "listing_id": listing.id}, **asdict(new))
     buyers = sum(_move_wallet(tx, listing.id, wallet, change) for wallet, change in wallet_moves(old, new))
     _write(tx, listing, apply_change(_tally_in(listing), old, new, buyers))
 
@@ -73,9 +66,8 @@ async def drifted_listings(store: Store) -> list[str]:
 
 
 def has_drifted(tx: Tx, listing_id: str) -> bool:
-    row = tx.get(ListingRow, listing_id)
-    assert row is not None
-    return [row.stats, row.graduated, row.rating_sum, row.timed_jobs] != _from_rows(tx, listing_id)
+    row = tx.need(ListingRow, listing_id)
+    return any(getattr(row, name) != value for name, value in _from_rows(tx, listing_id).items())
 
 
 def results_from_jobs(tx: Tx, listing_id: str) -> dict[str, Result]:
@@ -92,73 +84,46 @@ def results_from_jobs(tx: Tx, listing_id: str) -> dict[str, Result]:
 
 def result_in(row: JobResultRow) -> Result:
     """Return the result of a job as it was last counted."""
-    return Result(row.completed, row.failed, row.paid_minor, row.payer, row.seconds, row.rating, row.against)
-
-
-def _locked(tx: Tx, listing_id: str) -> ListingRow:
-    row = tx.get(ListingRow, listing_id, lock=True)
-    assert row is not None
-    return row
+    return Result(**{one.name: getattr(row, one.name) for one in fields(Result)})
 
 
 def _tally_in(row: ListingRow) -> ListingTotals:
     stats = ListingStats(**orjson.loads(row.stats))
-    return ListingTotals(
-        stats.jobs_completed,
-        stats.jobs_failed,
-        stats.jobs_paid,
-        stats.distinct_buyers,
-        stats.volume_usdc,
-        row.timed_jobs,
-        stats.rating_count,
-        row.rating_sum,
-        stats.unpaid_reviews,
-    )
+    return record_from(ListingTotals, stats, timed_jobs=row.timed_jobs, rating_sum=row.rating_sum)
 
 
 def _move_wallet(tx: Tx, listing_id: str, wallet: str, change_minor: int) -> int:
     """Add to the amount that a wallet paid; return the change in the number of counted buyers."""
     row = tx.get(ListingPayerRow, listing_id, wallet)
-    if row is None:
-        tx.add(ListingPayerRow(listing_id=listing_id, wallet=wallet, paid_minor=change_minor))
-        return buyers_by(0, change_minor)
-    after = row.paid_minor + change_minor
-    tx.change(row, paid_minor=after)
-    return buyers_by(row.paid_minor, after)
+    before = 0 if row is None else row.paid_minor
+    key = {"listing_id": listing_id, "wallet": wallet}
+    tx.add_or_change(ListingPayerRow, row, key, paid_minor=before + change_minor)
+    return buyers_by(before, before + change_minor)
 
 
 def _write(tx: Tx, listing: ListingRow, tally: ListingTotals) -> None:
-    median = tx.one(turnaround_at, listing_id=listing.id, place=median_index(tally.timed)) if tally.timed else None
-    index(
-        tx,
-        tx.change(
-            listing,
-            stats=_stats(tally, median),
-            graduated=tally.graduated,
-            rating_sum=tally.rating_sum,
-            timed_jobs=tally.timed,
-        ),
+    median = (
+        tx.one(turnaround_at, listing_id=listing.id, place=median_index(tally.timed_jobs)) if tally.timed_jobs else None
     )
+    index(tx, tx.change(listing, **_columns(tally, median)))
 
 
-def _stats(tally: ListingTotals, median_seconds: int | None) -> str:
-    return ListingStats(
-        jobs_completed=tally.completed,
-        jobs_failed=tally.failed,
-        distinct_buyers=tally.buyers,
+def _columns(tally: ListingTotals, median_seconds: int | None) -> dict[str, Any]:
+    """Return the columns of a listing that are made from its figures."""
+    stats = record_from(
+        ListingStats,
+        tally,
         rating_avg=tally.rating,
-        rating_count=tally.ratings,
         median_turnaround_seconds=median_seconds,
-        volume_usdc=tally.volume_minor,
-        jobs_paid=tally.paid,
-        unpaid_reviews=tally.unpaid_reviews,
-    ).kept()
+    )
+    made = {"stats": stats.kept(), "graduated": tally.graduated}
+    return made | {"rating_sum": tally.rating_sum, "timed_jobs": tally.timed_jobs}
 
 
-def _from_rows(tx: Tx, listing_id: str) -> list[object]:
+def _from_rows(tx: Tx, listing_id: str) -> dict[str, Any]:
     """Compute the stored columns from the jobs, settlements and reviews."""
     results = results_from_jobs(tx, listing_id).values()
     tally = tallied(results)
     turnarounds = sorted(result.seconds for result in results if result.seconds is not None)
-    median = turnarounds[median_index(tally.timed)] if turnarounds else None
-    return [_stats(tally, median), tally.graduated, tally.rating_sum, tally.timed]
+    median = turnarounds[median_index(tally.timed_jobs)] if turnarounds else None
+    return _columns(tally, median)

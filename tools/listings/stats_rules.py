@@ -68,26 +68,26 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ListingTotals:
-    """The sums over all jobs and ratings of a listing."""
+    """The sums over all jobs and ratings of a listing; amounts in minor units."""
 
-    completed: int = 0
-    failed: int = 0
-    paid: int = 0
-    buyers: int = 0  # distinct wallets that paid at least DUST_MINOR
-    volume_minor: int = 0
-    timed: int = 0  # completed jobs with a known turnaround
-    ratings: int = 0
+    jobs_completed: int = 0
+    jobs_failed: int = 0
+    jobs_paid: int = 0
+    distinct_buyers: int = 0  # distinct wallets that paid at least DUST_MINOR
+    volume_usdc: int = 0
+    timed_jobs: int = 0  # completed jobs with a known turnaround
+    rating_count: int = 0
     rating_sum: int = 0
     unpaid_reviews: int = 0
 
     @property
     def rating(self) -> float | None:
-        return round(self.rating_sum / self.ratings, 2) if self.ratings else None
+        return round(self.rating_sum / self.rating_count, 2) if self.rating_count else None
 
     @property
     def graduated(self) -> bool:
-        well_rated = not self.ratings or self.rating_sum >= GRADUATION_RATING * self.ratings
-        return self.paid >= GRADUATION_JOBS and self.buyers >= GRADUATION_BUYERS and well_rated
+        well_rated = not self.rating_count or self.rating_sum >= GRADUATION_RATING * self.rating_count
+        return self.jobs_paid >= GRADUATION_JOBS and self.distinct_buyers >= GRADUATION_BUYERS and well_rated
 
 
 def result_of(job: ClosedJob, transfers: Iterable[Transfer]) -> Result:
@@ -111,13 +111,13 @@ def apply_change(tally: ListingTotals, old: Result, new: Result, buyers: int) ->
     """
     return replace(
         tally,
-        completed=tally.completed + new.completed - old.completed,
-        failed=tally.failed + new.failed - old.failed,
-        paid=tally.paid + new.paid - old.paid,
-        buyers=tally.buyers + buyers,
-        volume_minor=tally.volume_minor + new.paid_minor - old.paid_minor,
-        timed=tally.timed + (new.seconds is not None) - (old.seconds is not None),
-        ratings=tally.ratings + new.rating_counts - old.rating_counts,
+        jobs_completed=tally.jobs_completed + new.completed - old.completed,
+        jobs_failed=tally.jobs_failed + new.failed - old.failed,
+        jobs_paid=tally.jobs_paid + new.paid - old.paid,
+        distinct_buyers=tally.distinct_buyers + buyers,
+        volume_usdc=tally.volume_usdc + new.paid_minor - old.paid_minor,
+        timed_jobs=tally.timed_jobs + (new.seconds is not None) - (old.seconds is not None),
+        rating_count=tally.rating_count + new.rating_counts - old.rating_counts,
         rating_sum=tally.rating_sum + _counted(new) - _counted(old),
         unpaid_reviews=tally.unpaid_reviews + _apart(new) - _apart(old),
     )
@@ -144,7 +144,7 @@ def tallied(results: Iterable[Result]) -> ListingTotals:
         tally = apply_change(tally, Result(), result, 0)
         for wallet, change in wallet_moves(Result(), result):
             wallets[wallet] = wallets.get(wallet, 0) + change
-    return replace(tally, buyers=sum(paid >= DUST_MINOR for paid in wallets.values()))
+    return replace(tally, distinct_buyers=sum(paid >= DUST_MINOR for paid in wallets.values()))
 
 
 def median_index(timed: int) -> int:

@@ -10,15 +10,15 @@ from storage.tables import ListingRow
 from storage.transaction import Tx
 from tools.engine.arguments import Arguments, OneLine
 from tools.engine.context import ReadContext
-from tools.engine.document_validation import judge_example, judge_schema
+from tools.engine.documents import Document, judge_example, judge_schema, text_of
 from tools.engine.errors import InvalidRequest, NotFound
-from tools.engine.stored_documents import Document, text_of
 from tools.kernel.errors import ErrorCollector
 from tools.kernel.money import MAX_PRICE
 from tools.kernel.records import Json
 from tools.listings.acceptance import AcceptanceRules, judge_rules, unkept
-from tools.listings.logic import Category, PaymentTiming, PricingModelWord, Tag
+from tools.listings.logic import Category, PricingModelWord, Tag
 from tools.listings.pricing import UnitRule, pricing_faults, units_of
+from tools.listings.records import PaymentTiming
 from tools.screening.logic import public_words_beside
 
 PRICE_NOTE = "minor units per job or unit: 1000000 = 1 USDC; 0 is free, 10000 or more is recommended; none for quote"
@@ -130,10 +130,8 @@ class JudgedOffer:
 
     pricing: dict[str, Any]  # the columns of PRICED
     acceptance: str | None
-    input_schema: Document | None
-    output_schema: Document | None
-    example_input: str | None
-    example_output: str | None
+    input: SchemaAndExample
+    output: SchemaAndExample
     warnings: list[str]
     version: int | None  # of the listing that supplied what the offer left out
 
@@ -164,9 +162,7 @@ async def judge_offer(read_ctx: ReadContext, offer: Offer) -> JudgedOffer:
     with faults.catch():
         warnings = await public_words_beside(said, asked.size + given.size + len(acceptance or ""), DATA)
     faults.raise_all()
-    return JudgedOffer(
-        pricing, acceptance, asked.schema, given.schema, asked.example, given.example, warnings, old.version
-    )
+    return JudgedOffer(pricing, acceptance, asked, given, warnings, old.version)
 
 
 def ordered_units(listing: ListingRow, given: int | None, order_input: dict[str, Json]) -> int:
@@ -191,10 +187,8 @@ def ordered_units(listing: ListingRow, given: int | None, order_input: dict[str,
 
 def counts_units(listing: ListingRow, order_input: dict[str, Json]) -> bool:
     """Check whether the listing counts the units of this input itself."""
-    return (
-        listing.unit_basis is not None
-        and _counted(UnitBasis.model_validate_json(listing.unit_basis), order_input) is not None
-    )
+    basis = None if listing.unit_basis is None else UnitBasis.model_validate_json(listing.unit_basis)
+    return basis is not None and _counted(basis, order_input) is not None
 
 
 def _counted(basis: UnitBasis, order_input: dict[str, Json]) -> int | None:
@@ -205,11 +199,8 @@ async def _keeps_own_rules(read_ctx: ReadContext, acceptance: str | None, exampl
     """Raise InvalidRequest if the example would be refused as a delivery."""
     broken = await unkept(read_ctx, acceptance, orjson.loads(example), len(example)) if example else []
     if broken:
-        raise InvalidRequest(
-            f"example_output breaks an acceptance rule: {broken[0]['message']}",
-            param="example_output",
-            violations=broken,
-        )
+        why = f"example_output breaks an acceptance rule: {broken[0]['message']}"
+        raise InvalidRequest(why, param="example_output", violations=broken)
 
 
 async def _judge_side(
@@ -251,13 +242,7 @@ def _priced(values: dict[str, Json]) -> dict[str, Any]:
         listed = [{"param": name, "message": message} for name, message in faults]
         raise InvalidRequest(f"{faults[0][0]}: {faults[0][1]}", param=faults[0][0], violations=listed)
     text = basis.model_dump_json() if isinstance(basis, UnitBasis) else basis
-    return {
-        "pricing_model": model,
-        "price": values.get("price"),
-        "unit_name": values.get("unit_name"),
-        "unit_basis": text,
-        "unit_basis_note": values.get("unit_basis_note"),
-    }
+    return {name: values.get(name) for name in PRICED} | {"unit_basis": text}
 
 
 def _old(tx: Tx, listing_id: str, read_ctx: ReadContext) -> CurrentListing:
@@ -265,20 +250,11 @@ def _old(tx: Tx, listing_id: str, read_ctx: ReadContext) -> CurrentListing:
     if row is None or row.seller_id != read_ctx.caller.agent_id or row.env != read_ctx.env:
         raise NotFound("you have no such listing", param="listing_id")
     sides = _side(tx, row.input_schema, row.example_input), _side(tx, row.output_schema, row.example_output)
-    texts = {
-        "input_schema": sides[0].schema.text if sides[0].schema else None,
-        "output_schema": sides[1].schema.text if sides[1].schema else None,
-        "example_input": row.example_input,
-        "example_output": row.example_output,
-    }
-    read = {name: None if text is None else orjson.loads(text) for name, text in texts.items()}
-    words = {
-        "title": row.title,
-        "description": row.description,
-        "category": row.category,
-        "tags": orjson.loads(row.tags),
-    }
-    said = read | words | {name: getattr(row, name) for name in (*PRICED, "acceptance")}
+    schemas = [side.schema.text if side.schema else None for side in sides]
+    texts: dict[str, Any] = dict(zip(("input_schema", "output_schema"), schemas, strict=True))
+    texts |= {"example_input": row.example_input, "example_output": row.example_output}
+    said = {name: None if text is None else orjson.loads(text) for name, text in texts.items()}
+    said |= {name: getattr(row, name) for name in ("title", "description", "category", "tags", *PRICED, "acceptance")}
     return CurrentListing(row.version, said, *sides)
 
 

@@ -1,27 +1,28 @@
 """Memory: what an agent keeps for itself under keys, durably, in each environment apart."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from storage.memory import forget_key, keys_between, keys_kept
+from storage.quotas import forget_key, keys_between, keys_kept
 from storage.tables import AgentRow, MemoryRow
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import json_text
+from tools.engine.documents import json_text
 from tools.engine.errors import InvalidCursor, NotFound, PayloadTooLarge, StorageFull
-from tools.engine.follow_up_steps import after_memory
-from tools.engine.paging import cursor_to, place_of
+from tools.engine.next_steps import after_memory
+from tools.engine.paging import page
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes
-from tools.kernel.records import EPOCH, Json, spliced, stamp, stamp_or_none
+from tools.kernel.records import EPOCH, Json, record_from, spliced
 from tools.memory.errors import MemoryLimit, VersionConflict
 from tools.memory.records import Memory, MemoryDeleted, MemoryKey, MemoryPage
 
 MAX_VALUE, MAX_KEYS = 65_536, 1_000
 NONE = 0  # the version of what is not there
-WRITTEN = ("size", "expires_at", "created_at", "updated_at", "value")
+LISTED = ("key", "size", "version", "expires_at", "created_at", "updated_at")
 FIRST, END = "-", "{"  # the least character of a key; the one behind the greatest
 
 Key = Annotated[
@@ -80,11 +81,20 @@ def put_memory(ctx: TxContext, put: PutMemory, text: str) -> Memory:
         )
     if alive is None:
         _check_room(ctx)
-    fresh = _row(ctx, put, text, alive)
-    count_bytes(ctx, fresh.size - (row.size if row else 0))
-    if row is None:
-        return _record(ctx.tx.add(fresh))
-    return _record(ctx.tx.change(row, **{name: getattr(fresh, name) for name in WRITTEN}))
+    size = len(text.encode())
+    count_bytes(ctx, size - (row.size if row else 0))
+    version = (ctx.now - EPOCH) // timedelta(microseconds=1)  # later than that of a deleted value
+    written = ctx.tx.add_or_change(
+        MemoryRow,
+        row,
+        {"agent_id": ctx.agent, "env": ctx.env, "key": put.key, "version": version},
+        size=size,
+        expires_at=None if put.ttl_seconds is None else ctx.now + timedelta(seconds=put.ttl_seconds),
+        created_at=ctx.now if alive is None else alive.created_at,
+        updated_at=ctx.now,
+        value=text,
+    )
+    return _record(written)
 
 
 @operation("GET /v1/memory/{key}", errors=(NotFound,), toolset="memory")
@@ -112,32 +122,17 @@ def list_memory(ctx: TxContext, asked: ListMemory) -> MemoryPage:
     get_memory reads one. Expired keys (ttl_seconds) are left out.
     """
     prefix = asked.prefix or ""
-    last = place_of(ctx, "list_memory", asked, asked.cursor, ctx.agent)
-    rows = ctx.tx.all(
-        keys_between,
-        agent_id=ctx.agent,
-        env=ctx.env,
-        first=prefix if last is None else last + FIRST,
-        end=prefix + END,
-        now=ctx.now,
-        limit=asked.limit + 1,
+    here = {"agent_id": ctx.agent, "env": ctx.env, "end": prefix + END, "now": ctx.now}
+    found = page(
+        ctx,
+        "list_memory",
+        asked,
+        lambda last, most: ctx.tx.all(keys_between, **here, first=prefix if last is None else last + FIRST, limit=most),
+        lambda rows: [record_from(MemoryKey, SimpleNamespace(**dict(zip(LISTED, row, strict=True)))) for row in rows],
+        lambda row: row[0],
+        owner=ctx.agent,
     )
-    page, more = rows[: asked.limit], len(rows) > asked.limit
-    return MemoryPage(
-        data=[
-            MemoryKey(
-                key=key,
-                size=size,
-                version=version,
-                expires_at=stamp_or_none(expires_at),
-                created_at=stamp(created_at),
-                updated_at=stamp(updated_at),
-            )
-            for key, size, version, expires_at, created_at, updated_at in page
-        ],
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_memory", asked, page[-1][0], ctx.agent) if more else None,
-    )
+    return MemoryPage(**found)
 
 
 @operation(
@@ -161,21 +156,6 @@ def _alive(ctx: TxContext, row: MemoryRow | None) -> MemoryRow | None:
     return None if gone else row
 
 
-def _row(ctx: TxContext, put: PutMemory, text: str, before: MemoryRow | None) -> MemoryRow:
-    """Return the row to store; its version is later than that of a deleted value."""
-    return MemoryRow(
-        agent_id=ctx.agent,
-        env=ctx.env,
-        key=put.key,
-        version=(ctx.now - EPOCH) // timedelta(microseconds=1),
-        size=len(text.encode()),
-        expires_at=None if put.ttl_seconds is None else ctx.now + timedelta(seconds=put.ttl_seconds),
-        created_at=ctx.now if before is None else before.created_at,
-        updated_at=ctx.now,
-        value=text,
-    )
-
-
 def _check_room(ctx: TxContext) -> None:
     ctx.tx.get(AgentRow, ctx.agent, lock=True)  # an agent's keys are counted one write at a time
     kept = ctx.tx.one(keys_kept, agent_id=ctx.agent, env=ctx.env, now=ctx.now) or 0
@@ -184,12 +164,4 @@ def _check_room(ctx: TxContext) -> None:
 
 
 def _record(row: MemoryRow) -> Memory:
-    return Memory(
-        key=row.key,
-        size=row.size,
-        version=row.version,
-        expires_at=stamp_or_none(row.expires_at),
-        created_at=stamp(row.created_at),
-        updated_at=stamp(row.updated_at),
-        value=spliced(row.value),
-    )
+    return record_from(Memory, row, value=spliced(row.value))

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tools.kernel.records import Json, Stamp
+from tools.kernel.records import Json, PlainPage, Stamp
 from tools.kernel.text_authors import Own
 
 Version = Annotated[
@@ -35,13 +35,10 @@ class Memory(MemoryKey):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryPage:
+class MemoryPage(PlainPage[MemoryKey]):
     """One page of keys."""
 
-    object: Literal["list"] = "list"
     data: list[MemoryKey]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,26 +1,57 @@
-"""Messages: posting of agents' messages and of the notes of their actions, read marks, and counters.
+"""Messages: posting of agents' messages and of the notes of their actions, read marks, counters, and records.
 
 The counters of a thread change in the same unit of work as the message, so no reader counts messages.
 """
 
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import Annotated, ClassVar, TypeVar
 
 import orjson
+from pydantic import AfterValidator, Field
 
-from storage.messages import stepped_since
+from storage.messages import messages_among, stepped_since
 from storage.tables import JobRow, MessageRow, ThreadRow, UnreadRow
 from storage.transaction import Tx
-from storage.vocabulary import JobStatus, ThreadKind
-from tools.engine.context import TxContext
+from storage.vocabulary import Env, JobStatus, ThreadKind
+from tools.agents.logic import handles
+from tools.engine.arguments import Arguments
+from tools.engine.context import ReadContext, TxContext
+from tools.engine.documents import json_text
+from tools.engine.errors import NotFound
 from tools.engine.storage_quotas import size_of
 from tools.events.payloads import MessageReceived
 from tools.kernel.ids import Prefix
+from tools.kernel.records import Json, record_from, shortened, spliced
 from tools.messages.errors import AwaitingReply
+from tools.messages.records import LastMessage, Message, Talker, Thread
 from tools.messages.rules import MAX_UNANSWERED, Run
+from tools.screening.logic import LONG, private_json, private_text
 from tools.screening.rules import warnings
 
-PREVIEW_CHARACTERS = 200
+T = TypeVar("T")
+PREVIEW_CHARACTERS, LAST_CHARACTERS = 200, 500
+SYSTEM = "system"
+MAX_DATA = 32_768
+
+
+def _visible(text: str) -> str:
+    if not text.strip():
+        raise ValueError("needs a character that can be seen")
+    return text
+
+
+class MessageContent(Arguments):
+    """The content of a message."""
+
+    nulls: ClassVar[frozenset[str]] = frozenset({"data"})
+
+    body: Annotated[str, AfterValidator(_visible)] = Field(
+        min_length=1, max_length=20_000, description="what you want to say; the other agent reads it as data"
+    )
+    data: Json = Field(None, description="any JSON with the message, at most 32 KB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +63,16 @@ class Words:
     warnings: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Posted:
-    """A message, and its thread after it was posted."""
+async def screen(read_ctx: ReadContext, content: MessageContent) -> Words:
+    """Screen a message before the transaction begins; refuse only a leaked credential."""
+    data = None if content.data is None else json_text(content.data, "data", MAX_DATA)
+    if len(content.body) + len(data or "") < LONG:
+        return Words(content.body, data, _warnings(content))
+    return Words(content.body, data, await asyncio.to_thread(_warnings, content))
 
-    thread: ThreadRow
-    message: MessageRow
+
+def _warnings(content: MessageContent) -> list[str]:
+    return sorted({*private_text(content.body, "body"), *private_json(content.data, "data")})
 
 
 def new_thread(
@@ -68,8 +103,8 @@ def new_thread(
     )
 
 
-def write(ctx: TxContext, thread: ThreadRow, words: Words, *, refusable: bool = True) -> Posted:
-    """Post the caller's message in a locked thread.
+def write(ctx: TxContext, thread: ThreadRow, words: Words, *, refusable: bool = True) -> tuple[ThreadRow, MessageRow]:
+    """Post the caller's message in a locked thread; return the changed thread and the message.
 
     Raises AwaitingReply if the caller has written too many messages in a row without an answer.
     """
@@ -89,8 +124,7 @@ def write(ctx: TxContext, thread: ThreadRow, words: Words, *, refusable: bool = 
 
 def write_note(ctx: TxContext, thread_id: str, body: str, action: str) -> None:
     """Post an action's note as a message of the caller; it is never refused and extends no run."""
-    thread = ctx.tx.get(ThreadRow, thread_id, lock=True)
-    assert thread is not None
+    thread = ctx.tx.need(ThreadRow, thread_id, lock=True)
     data = orjson.dumps({"via": "job_action", "action": action}).decode()
     _post(ctx, thread, Words(body, data, warnings(body)), _run_of(thread).answered_by(ctx.agent), refusable=False)
 
@@ -117,7 +151,9 @@ def other_in(thread: ThreadRow, agent_id: str) -> str:
     return thread.b if agent_id == thread.a else thread.a
 
 
-def _post(ctx: TxContext, thread: ThreadRow, words: Words, run: Run, *, refusable: bool) -> Posted:
+def _post(
+    ctx: TxContext, thread: ThreadRow, words: Words, run: Run, *, refusable: bool
+) -> tuple[ThreadRow, MessageRow]:
     mine, theirs = sides(thread, ctx.agent)
     to = other_in(thread, ctx.agent)
     message = ctx.tx.add(
@@ -130,14 +166,14 @@ def _post(ctx: TxContext, thread: ThreadRow, words: Words, run: Run, *, refusabl
             sender_id=ctx.agent,
             body=words.body,
             data=words.data,
-            content_warnings=orjson.dumps(words.warnings).decode(),
+            content_warnings=words.warnings,
             created_at=ctx.now,
         )
     )
-    counts: dict[str, object] = {f"unread_{theirs}": getattr(thread, f"unread_{theirs}") + 1}
+    unread: dict[str, object] = {f"unread_{theirs}": getattr(thread, f"unread_{theirs}") + 1}
     after = ctx.tx.change(
         thread,
-        **counts,
+        **unread,
         latest=_bare(message.id),
         message_count=message.number,
         from_a=message.from_a,
@@ -151,7 +187,7 @@ def _post(ctx: TxContext, thread: ThreadRow, words: Words, run: Run, *, refusabl
     _count_unread(ctx.tx, to, thread.env, 1)
     _count_bytes(ctx, thread, words, refusable=refusable)
     ctx.tx.emit(to, thread.env, "message.received", orjson.dumps(_told(thread, message, words)).decode(), ctx.now)
-    return Posted(after, message)
+    return after, message
 
 
 def _told(thread: ThreadRow, message: MessageRow, words: Words) -> MessageReceived:
@@ -184,10 +220,8 @@ def _count_unread(tx: Tx, agent_id: str, env: str, by: int) -> None:
     if not by:
         return
     row = tx.get(UnreadRow, agent_id, env, lock=True)
-    if row is None:
-        tx.add(UnreadRow(agent_id=agent_id, env=env, unread=by))
-    else:
-        tx.change(row, unread=row.unread + by)
+    unread = by if row is None else row.unread + by
+    tx.add_or_change(UnreadRow, row, {"agent_id": agent_id, "env": env}, unread=unread)
 
 
 def _count_bytes(ctx: TxContext, thread: ThreadRow, words: Words, *, refusable: bool) -> None:
@@ -205,3 +239,48 @@ def _count_bytes(ctx: TxContext, thread: ThreadRow, words: Words, *, refusable: 
 def _bare(record_id: str) -> str:
     """Return the part of an id that sorts by creation, comparable between threads and messages."""
     return record_id[len(Prefix.THREAD) :]
+
+
+def find_thread(tx: Tx, thread_id: str, agent_id: str, env: Env, *, lock: bool = False) -> ThreadRow:
+    """Return the thread if the agent is in it, in this environment; otherwise raise NotFound."""
+    row = tx.get(ThreadRow, thread_id, lock=lock)
+    if row is None or row.env != env or agent_id not in (row.a, row.b):
+        raise NotFound("you have no such thread", param="thread_id")
+    return row
+
+
+def thread_records(ctx: TxContext, rows: Sequence[ThreadRow]) -> list[Thread]:
+    """Return the records of threads; two statements read their newest messages and the handles."""
+    newest = [Prefix.MESSAGE + row.latest for row in rows if row.message_count]
+    found = ctx.tx.all(messages_among, ids=newest) if newest else []
+    last = {message.thread_id: message for message in found}
+    named = handles(ctx.tx, {agent for row in rows for agent in (row.a, row.b)}) if rows else {}
+    return [_thread(ctx.agent, row, last.get(row.id), named) for row in rows]
+
+
+def message_records(ctx: TxContext, thread: ThreadRow, rows: Iterable[MessageRow]) -> list[Message]:
+    named = handles(ctx.tx, {thread.a, thread.b})
+    return [_shown(Message, row, ctx.agent, named, data=spliced(row.data)) for row in rows]
+
+
+def _thread(agent_id: str, row: ThreadRow, last: MessageRow | None, named: Mapping[str, str]) -> Thread:
+    mine, _ = sides(row, agent_id)
+    return record_from(
+        Thread,
+        row,
+        participants=[_talker(one, named) for one in (row.a, row.b)],
+        unread_count=getattr(row, f"unread_{mine}"),
+        last_message=None if last is None else _cut(agent_id, last, named),
+    )
+
+
+def _cut(agent_id: str, row: MessageRow, named: Mapping[str, str]) -> LastMessage:
+    return _shown(LastMessage, row, agent_id, named, body=shortened(row.body, LAST_CHARACTERS))
+
+
+def _shown(kind: type[T], row: MessageRow, reader: str, named: Mapping[str, str], **others: Json) -> T:
+    return record_from(kind, row, sender=_talker(row.sender_id, named), mine=row.sender_id == reader, **others)
+
+
+def _talker(agent_id: str | None, named: Mapping[str, str]) -> Talker:
+    return Talker(id=SYSTEM, handle=SYSTEM) if agent_id is None else Talker(id=agent_id, handle=named[agent_id])

@@ -11,15 +11,24 @@ from tools.agents.logic import find_agent
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
-from tools.engine.follow_up_steps import after_words
-from tools.engine.paging import as_many_as_fit, cursor_to, place_of
+from tools.engine.next_steps import after_words
+from tools.engine.paging import page
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.messages.drafts import MessageContent, screen
 from tools.messages.errors import AwaitingReply
-from tools.messages.logic import Words, new_thread, read_up_to, sides, write
+from tools.messages.logic import (
+    MessageContent,
+    Words,
+    find_thread,
+    message_records,
+    new_thread,
+    read_up_to,
+    screen,
+    sides,
+    thread_records,
+    write,
+)
 from tools.messages.records import MessagePage, Thread, ThreadPage, ThreadRead, ThreadStarted
-from tools.messages.views import find_thread, message_records, thread_records
 from tools.screening.errors import ContentRejected
 
 AFTER_ALL, BEFORE_ALL = "8", 0  # sort after every thread id, and before the first message
@@ -57,9 +66,9 @@ def start_thread(ctx: TxContext, arguments: StartThread, words: Words) -> Thread
         thread = new_thread(ctx, ThreadKind.DIRECT, (ctx.agent, other.id), pair=pair)
     else:
         thread = find_thread(ctx.tx, known.id, ctx.agent, ctx.env, lock=True)
-    posted = write(ctx, thread, words)
-    (record,) = thread_records(ctx, [posted.thread])
-    (message,) = message_records(ctx, posted.thread, [posted.message])
+    thread, posted = write(ctx, thread, words)
+    (record,) = thread_records(ctx, [thread])
+    (message,) = message_records(ctx, thread, [posted])
     return ThreadStarted(thread=record, message=message)
 
 
@@ -73,15 +82,18 @@ def list_threads(ctx: TxContext, asked: ListThreads) -> ThreadPage:
 
     Each shows its newest message and unread_count. list_messages reads one.
     """
-    before = place_of(ctx, "list_threads", asked, asked.cursor, ctx.agent) or AFTER_ALL
     kind = None if asked.kind is None else ThreadKind(asked.kind)
-    rows = page_of_threads(ctx.tx, ctx.agent, ctx.env, before, asked.limit + 1, kind=kind)
-    page, more = rows[: asked.limit], len(rows) > asked.limit
-    return ThreadPage(
-        data=thread_records(ctx, page),
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_threads", asked, page[-1].latest, ctx.agent) if more else None,
+    found = page(
+        ctx,
+        "list_threads",
+        asked,
+        lambda before, most: page_of_threads(ctx.tx, ctx.agent, ctx.env, before, most, kind=kind),
+        lambda rows: thread_records(ctx, rows),
+        lambda row: row.latest,
+        first=AFTER_ALL,
+        owner=ctx.agent,
     )
+    return ThreadPage(**found)
 
 
 class ThreadRef(Arguments):
@@ -113,17 +125,17 @@ def list_messages(ctx: TxContext, asked: ListMessages) -> MessagePage:
     """
     thread = find_thread(ctx.tx, asked.thread_id, ctx.agent, ctx.env)
     newest_first = asked.order == "desc"
-    start = thread.message_count + 1 if newest_first else BEFORE_ALL
-    place = place_of(ctx, "list_messages", asked, asked.cursor, ctx.agent) or start
-    rows = ctx.tx.all(messages_of(newest_first), thread_id=thread.id, place=place, limit=asked.limit + 1)
-    page = as_many_as_fit(message_records(ctx, thread, rows[: asked.limit]))
-    more = len(rows) > len(page)
-    last = rows[len(page) - 1].number if more else None
-    return MessagePage(
-        data=page,
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_messages", asked, last, ctx.agent) if more else None,
+    found = page(
+        ctx,
+        "list_messages",
+        asked,
+        lambda place, most: ctx.tx.all(messages_of(newest_first), thread_id=thread.id, place=place, limit=most),
+        lambda rows: message_records(ctx, thread, rows),
+        lambda row: row.number,
+        first=thread.message_count + 1 if newest_first else BEFORE_ALL,
+        owner=ctx.agent,
     )
+    return MessagePage(**found)
 
 
 class MarkThreadRead(ThreadRef):

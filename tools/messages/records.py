@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tools.kernel.records import Json, Stamp
+from tools.kernel.records import Json, PlainPage, Stamp
 from tools.kernel.text_authors import WrittenByThem
 
 
@@ -63,23 +63,17 @@ class Thread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadPage:
+class ThreadPage(PlainPage[Thread]):
     """One page of threads."""
 
-    object: Literal["list"] = "list"
     data: list[Thread]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessagePage:
+class MessagePage(PlainPage[Message]):
     """One page of messages."""
 
-    object: Literal["list"] = "list"
     data: list[Message]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

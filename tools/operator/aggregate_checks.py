@@ -2,58 +2,38 @@
 
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from storage.aggregate_checks import (
-    AGENTS,
-    BOUNTIES,
-    JOBS,
-    LISTINGS,
-    THREADS,
-    bounties_counting,
-    jobs_among,
-    listed,
-    mailboxes_of,
-    memories_of,
-    messages_in,
-    payers_of_listings,
-    proposals_standing,
-    refunds_open,
-    results_of_listings,
-    revisions_asked,
-    texts_of_jobs,
-    threads_among,
-    unread_as_a,
-    unread_as_b,
-)
+from storage import operator as stored
 from storage.disputes import dispute_ids
 from storage.jobs import deliveries_of_jobs, settlements_of_jobs
 from storage.query import Query
 from storage.quotas import COUNTED, rooms_of
 from storage.store import Store
-from storage.tables import JobDeliveryRow, JobRow, ThreadRow
+from storage.tables import JobDeliveryRow, ThreadRow
 from storage.transaction import Tx
-from storage.unproven import accounts_unproven, payers_unproven, wallets_unproven
 from storage.vocabulary import SettlementKind
 from tools.chain.transfer_verification import is_too_old
 from tools.jobs.disputes.draws import faults_of_draws
 from tools.jobs.facts import refund_expected
 from tools.jobs.payments.terms import began_at
 from tools.jobs.sealing_rules import commitment
-from tools.jobs.snapshot import JobSnapshot
+from tools.jobs.snapshot import with_settlements
 from tools.jobs.stored_texts import is_counted, output_part
 from tools.kernel.ids import Prefix
 from tools.listings.stats import has_drifted, result_in, results_from_jobs
 from tools.listings.stats_rules import Result, wallet_moves
-from tools.operator.reputation_rebuild import categories, counterparties, marks, reputations, tiers, unlike
+from tools.operator.reputation_rebuild import COLUMNS, categories, counterparties, marks, reputations, tiers, unlike
 
 PAGE = 100
+COUNTS = ("message_count", "from_a", "from_b", "unread_a", "unread_b")
 COMMITTED = ("output", "output_bytes", "output_salt", "output_commitment")
 
 Ids = Sequence[str]
+Drifted = Callable[[Tx, Ids], Iterable[str]]  # returns the keys of wrong rows, for the operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +43,7 @@ class Aggregate:
     table: str
     columns: tuple[str, ...]
     of: Query[str]  # pages of ids, the argument of `drifted`
-    drifted: Callable[[Tx, Ids], Iterable[str]]  # returns the keys of wrong rows, for the operator
+    drifted: Drifted
 
 
 class Drift(NamedTuple):
@@ -96,18 +76,14 @@ def _page(tx: Tx, aggregate: Aggregate, after: str) -> tuple[list[str], str | No
     return sorted(aggregate.drifted(tx, ids)) if ids else [], ids[-1] if len(ids) == PAGE else None
 
 
-def _listings(tx: Tx, ids: Ids) -> list[str]:
-    return [one for one in ids if has_drifted(tx, one)]
-
-
 def _results(tx: Tx, ids: Ids) -> set[str]:
-    kept = {row.job_id: result_in(row) for row in tx.all(results_of_listings, ids=listed(ids))}
+    kept = {row.job_id: result_in(row) for row in tx.all(stored.results_of_listings, ids=ids)}
     made = {job_id: result for one in ids for job_id, result in results_from_jobs(tx, one).items()}
     return unlike(kept, made, Result())
 
 
 def _payers(tx: Tx, ids: Ids) -> set[str]:
-    rows = tx.all(payers_of_listings, ids=listed(ids))
+    rows = tx.all(stored.payers_of_listings, ids=ids)
     made = Counter[str]()
     for one in ids:
         for result in results_from_jobs(tx, one).values():
@@ -121,19 +97,15 @@ def _jobs(tx: Tx, ids: Ids) -> list[str]:
 
     `counted`: the texts and messages count as storage, because the job is not paid.
     """
-    asked = dict(tx.all(revisions_asked, ids=listed(ids)))
-    last = {one.job_id: one for one in tx.all(deliveries_of_jobs, job_ids=listed(ids))}
+    asked = dict(tx.all(stored.revisions_asked, ids=ids))
+    last = {one.job_id: one for one in tx.all(deliveries_of_jobs, job_ids=ids)}
     return [
         job.row.id
-        for job in _with_settlements(tx, ids)
+        for job in with_settlements(tx, tx.all(stored.jobs_among, ids=ids))
         if job.row.revision_count != asked.get(job.row.id, 0)
-        or not _shows(job.row, last.get(job.row.id))
+        or any(getattr(job.row, name) != getattr(last.get(job.row.id), name, None) for name in COMMITTED)
         or job.row.counted != is_counted(job.facts)
     ]
-
-
-def _shows(row: JobRow, last: JobDeliveryRow | None) -> bool:
-    return all(getattr(row, name) == getattr(last, name, None) for name in COMMITTED)
 
 
 def _deliveries(tx: Tx, ids: Ids) -> set[str]:
@@ -141,10 +113,10 @@ def _deliveries(tx: Tx, ids: Ids) -> set[str]:
 
     Size and commitment cannot be checked if the text was deleted.
     """
-    texts = {(one.job_id, one.part): one.text.encode() for one in tx.all(texts_of_jobs, ids=listed(ids))}
-    forgotten = {row.id for row in tx.all(jobs_among, ids=listed(ids)) if row.forgotten_at is not None}
+    texts = {(one.job_id, one.part): one.text.encode() for one in tx.all(stored.texts_of_jobs, ids=ids)}
+    forgotten = {row.id for row in tx.all(stored.jobs_among, ids=ids) if row.forgotten_at is not None}
     wrong = set[str]()
-    for job_id, rows in groupby(tx.all(deliveries_of_jobs, job_ids=listed(ids)), lambda row: row.job_id):
+    for job_id, rows in groupby(tx.all(deliveries_of_jobs, job_ids=ids), lambda row: row.job_id):
         for place, row in enumerate(rows):
             text = texts.get((job_id, output_part(place)))
             kept = job_id in forgotten if text is None else _is_of(row, text)
@@ -157,35 +129,17 @@ def _is_of(row: JobDeliveryRow, text: bytes) -> bool:
     return (row.output_bytes, row.output_commitment) == (len(text), commitment(row.output_salt, text))
 
 
-def _rooms(tx: Tx, ids: Ids) -> set[str]:
-    """Find agents whose used storage is not the sum of the bytes of their rows."""
-    made = Counter[str]()
-    for query in COUNTED:
-        for agent_id, env, size in tx.all(query, ids=listed(ids)):
-            made[f"{agent_id} {env}"] += size
-    kept = {f"{row.agent_id} {row.env}": row.used for row in tx.all(rooms_of, ids=listed(ids))}
-    return unlike(kept, made, 0)
-
-
 def _open_refunds(tx: Tx, ids: Ids) -> set[str]:
     """Find jobs that the index of refunds due has by mistake or lacks."""
-    jobs = _with_settlements(tx, ids)
-    return {job.row.id for job in jobs if refund_expected(job.facts)} ^ set(tx.all(refunds_open, ids=listed(ids)))
-
-
-def _with_settlements(tx: Tx, ids: Ids) -> list[JobSnapshot]:
-    """Read jobs with their payments and refunds."""
-    settlements = defaultdict[str, list[Any]](list)
-    for row in tx.all(settlements_of_jobs, job_ids=listed(ids)):
-        settlements[row.job_id].append(row)
-    return [JobSnapshot(row, tuple(settlements[row.id]), frozenset()) for row in tx.all(jobs_among, ids=listed(ids))]
+    jobs = with_settlements(tx, tx.all(stored.jobs_among, ids=ids))
+    return {job.row.id for job in jobs if refund_expected(job.facts)} ^ {*tx.all(stored.open_refund_ids, ids=ids)}
 
 
 def _too_old(tx: Tx, ids: Ids) -> list[str]:
     """Find payments that are older than their job, and refunds that are older than the payment."""
-    jobs = {row.id: row for row in tx.all(jobs_among, ids=listed(ids))}
+    jobs = {row.id: row for row in tx.all(stored.jobs_among, ids=ids)}
     found, paid_in = list[str](), dict[str, int]()
-    rows = tx.all(settlements_of_jobs, job_ids=listed(ids))
+    rows = tx.all(settlements_of_jobs, job_ids=ids)
     for row in sorted(rows, key=lambda one: (one.block_number, one.kind is SettlementKind.REFUND)):
         if row.kind is SettlementKind.PAYMENT:
             paid_in.setdefault(row.job_id, row.block_number)
@@ -196,19 +150,37 @@ def _too_old(tx: Tx, ids: Ids) -> list[str]:
     return found
 
 
+def _summed(totals: Query[Any], column: str, *parts: Query[Any]) -> Drifted:
+    """Make the check of a total of each agent in each environment: the sum of what `parts` find."""
+
+    def drifted(tx: Tx, ids: Ids) -> set[str]:
+        made = Counter[str]()
+        for part in parts:
+            for agent_id, env, number in tx.all(part, ids=ids):
+                made[f"{agent_id} {env}"] += number
+        kept = {f"{row.agent_id} {row.env}": getattr(row, column) for row in tx.all(totals, ids=ids)}
+        return unlike(kept, made, 0)
+
+    return drifted
+
+
+def _found_by(faults: Query[Any]) -> Drifted:
+    """Make the check that a query finds no faults."""
+    return lambda tx, ids: [one if isinstance(one, str) else " ".join(one) for one in tx.all(faults, ids=ids)]
+
+
 def _threads(tx: Tx, ids: Ids) -> list[str]:
     said = defaultdict[str, list[Any]](list)
-    for message in tx.all(messages_in, ids=listed(ids)):
+    for message in tx.all(stored.messages_in, ids=ids):
         said[message[0]].append(message)
-    return [row.id for row in tx.all(threads_among, ids=listed(ids)) if not _counts(row, said[row.id])]
+    return [row.id for row in tx.all(stored.threads_among, ids=ids) if not _counts(row, said[row.id])]
 
 
 def _counts(row: ThreadRow, said: Sequence[Any]) -> bool:
     """Check a thread's columns against its messages, which are sorted from the oldest."""
     last_id, last_at = (said[-1][1], said[-1][6]) if said else (row.id, None)
     senders = Counter(message[5] for message in said)
-    kept = [row.message_count, row.from_a, row.from_b, row.unread_a, row.unread_b, row.latest, row.last_message_at]
-    return kept == [
+    return [getattr(row, name) for name in (*COUNTS, "latest", "last_message_at")] == [
         len(said),
         senders[row.a],
         senders[row.b],
@@ -225,9 +197,9 @@ def _unread(said: Sequence[Any], read: int, reader: str) -> int:
 
 def _messages(tx: Tx, ids: Ids) -> list[str]:
     """Find messages with a wrong number (from 1) or wrong counts of each side's messages so far."""
-    threads = {row.id: row for row in tx.all(threads_among, ids=listed(ids))}
+    threads = {row.id: row for row in tx.all(stored.threads_among, ids=ids)}
     wrong, last, senders = list[str](), "", Counter[str]()
-    for thread_id, message_id, number, from_a, from_b, sender, _ in tx.all(messages_in, ids=listed(ids)):
+    for thread_id, message_id, number, from_a, from_b, sender, _ in tx.all(stored.messages_in, ids=ids):
         if thread_id != last:
             last, senders = thread_id, Counter[str]()
         senders[sender] += 1
@@ -237,95 +209,64 @@ def _messages(tx: Tx, ids: Ids) -> list[str]:
     return wrong
 
 
-def _mailboxes(tx: Tx, ids: Ids) -> set[str]:
-    made = Counter[str]()
-    for query in (unread_as_a, unread_as_b):
-        for agent_id, env, unread in tx.all(query, ids=listed(ids)):
-            made[f"{agent_id} {env}"] += unread
-    rows = tx.all(mailboxes_of, ids=listed(ids))
-    return unlike({f"{row.agent_id} {row.env}": row.unread for row in rows}, made, 0)
-
-
 def _memories(tx: Tx, ids: Ids) -> list[str]:
-    rows = tx.all(memories_of, ids=listed(ids))
+    rows = tx.all(stored.memories_of, ids=ids)
     return [f"{agent_id} {env} {key}" for agent_id, env, key, size, value in rows if size != len(value.encode())]
 
 
-def _bounties(tx: Tx, ids: Ids) -> set[str]:
-    """Find bounties with a wrong count of the proposals that were not withdrawn."""
-    kept = dict(tx.all(bounties_counting, ids=listed(ids)))
-    return unlike(kept, dict(tx.all(proposals_standing, ids=listed(ids))), 0)
-
-
-def _panels(tx: Tx, ids: Ids) -> list[str]:
-    """Find draws that are wrong or whose members were related; `emporion draw` says why."""
-    return [f"{one} {draw.round}" for one in ids for draw, wrong in faults_of_draws(tx, one) if wrong]
-
-
-def _wallets(tx: Tx, ids: Ids) -> list[str]:
-    """Find wallets that are bound but were never proven."""
-    return [f"{agent_id} {env}" for agent_id, env in tx.all(wallets_unproven, ids=listed(ids))]
-
-
-def _payers_of_jobs(tx: Tx, ids: Ids) -> list[str]:
-    """Find payments from a wallet that is not proven by the buyer.
-
-    The payer of the job's purchase and the payer stored in the job are valid too.
-    """
-    return tx.all(payers_unproven, ids=listed(ids))
-
-
-def _accounts(tx: Tx, ids: Ids) -> list[str]:
-    """Find accounts of purchases that act although they are unclaimed."""
-    return tx.all(accounts_unproven, ids=listed(ids))
-
-
 AGGREGATES: tuple[Aggregate, ...] = (
-    Aggregate("listings", ("stats", "graduated", "rating_sum", "timed_jobs"), LISTINGS, _listings),
     Aggregate(
-        "job_results",
-        ("completed", "failed", "paid_minor", "payer", "seconds", "rating", "against"),
-        LISTINGS,
-        _results,
+        "listings",
+        ("stats", "graduated", "rating_sum", "timed_jobs"),
+        stored.LISTINGS,
+        lambda tx, ids: [one for one in ids if has_drifted(tx, one)],
     ),
-    Aggregate("listing_payers", ("paid_minor",), LISTINGS, _payers),
-    Aggregate("jobs", ("revision_count", *COMMITTED, "counted"), JOBS, _jobs),
-    Aggregate("job_deliveries", ("revision", "output_bytes", "output_commitment"), JOBS, _deliveries),
-    Aggregate("open_refunds", ("job_id",), JOBS, _open_refunds),
+    Aggregate("job_results", tuple(one.name for one in fields(Result)), stored.LISTINGS, _results),
+    Aggregate("listing_payers", ("paid_minor",), stored.LISTINGS, _payers),
+    Aggregate("jobs", ("revision_count", *COMMITTED, "counted"), stored.JOBS, _jobs),
+    Aggregate("job_deliveries", ("revision", "output_bytes", "output_commitment"), stored.JOBS, _deliveries),
+    Aggregate("open_refunds", ("job_id",), stored.JOBS, _open_refunds),
+    Aggregate("threads", (*COUNTS, "latest", "last_message_at"), stored.THREADS, _threads),
+    Aggregate("messages", ("number", "from_a", "from_b"), stored.THREADS, _messages),
     Aggregate(
-        "threads",
-        ("message_count", "from_a", "from_b", "unread_a", "unread_b", "latest", "last_message_at"),
-        THREADS,
-        _threads,
+        "mailboxes",
+        ("unread",),
+        stored.AGENTS,
+        _summed(stored.mailboxes_of, "unread", stored.unread_as_a, stored.unread_as_b),
     ),
-    Aggregate("messages", ("number", "from_a", "from_b"), THREADS, _messages),
-    Aggregate("mailboxes", ("unread",), AGENTS, _mailboxes),
-    Aggregate("agent_storage", ("used",), AGENTS, _rooms),
-    Aggregate("memories", ("size",), AGENTS, _memories),
-    Aggregate("bounties", ("proposal_count",), BOUNTIES, _bounties),
-    Aggregate("job_marks", ("mark",), JOBS, marks),
-    Aggregate(
-        "reputations",
-        ("as_seller", "as_buyer", "score", "seller_rank", "seller_jobs", "buyer_rank", "buyer_jobs"),
-        AGENTS,
-        reputations,
+    Aggregate("agent_storage", ("used",), stored.AGENTS, _summed(rooms_of, "used", *COUNTED)),
+    Aggregate("memories", ("size",), stored.AGENTS, _memories),
+    Aggregate(  # the proposals that were not withdrawn
+        "bounties",
+        ("proposal_count",),
+        stored.BOUNTIES,
+        lambda tx, ids: unlike(
+            dict(tx.all(stored.bounties_counting, ids=ids)), dict(tx.all(stored.proposals_standing, ids=ids)), 0
+        ),
     ),
-    Aggregate("reputation_categories", ("figures", "jobs"), AGENTS, categories),
+    Aggregate("job_marks", ("mark",), stored.JOBS, marks),
+    Aggregate("reputations", COLUMNS, stored.AGENTS, reputations),
+    Aggregate("reputation_categories", ("figures", "jobs"), stored.AGENTS, categories),
     Aggregate(
         "reputation_counterparties",
         ("paid_minor", "returned_minor", "third_party_minor", "free_jobs", "rating_sum", "rating_count"),
-        AGENTS,
+        stored.AGENTS,
         counterparties,
     ),
-    Aggregate("agents", ("trust_tier",), AGENTS, tiers),
-    Aggregate("dispute_draws", ("seats", "eligible_hash", "related", "related_hash"), dispute_ids, _panels),
-    Aggregate("wallets", ("address",), AGENTS, _wallets),
-    Aggregate("settlements", ("payer_address",), JOBS, _payers_of_jobs),
-    Aggregate("x402_accounts", ("address",), AGENTS, _accounts),
+    Aggregate("agents", ("trust_tier",), stored.AGENTS, tiers),
+    Aggregate(  # `emporion draw` says why a draw is wrong
+        "dispute_draws",
+        ("seats", "eligible_hash", "related", "related_hash"),
+        dispute_ids,
+        lambda tx, ids: [f"{one} {draw.round}" for one in ids for draw, wrong in faults_of_draws(tx, one) if wrong],
+    ),
+    Aggregate("wallets", ("address",), stored.AGENTS, _found_by(stored.wallets_unproven)),
+    Aggregate("settlements", ("payer_address",), stored.JOBS, _found_by(stored.payers_unproven)),
+    Aggregate("x402_accounts", ("address",), stored.AGENTS, _found_by(stored.accounts_unproven)),
 )
 """Stored values that are derived from other rows. A derived column that is not listed here is not checked.
 
 The last three check that no agent uses a wallet that it has not proven.
 """
-PROOFS = (Aggregate("settlements", ("block_number", "block_time"), JOBS, _too_old),)
+PROOFS = (Aggregate("settlements", ("block_number", "block_time"), stored.JOBS, _too_old),)
 """Conditions on rows that are not derived from others."""

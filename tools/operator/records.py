@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from storage.vocabulary import Env
-from tools.discovery.market_records import SanctionsState
+from tools.discovery.records import SanctionsState
 from tools.jobs.payments.records import Settlement
 from tools.kernel.records import Json, Minor, Priced, Stamp
 from tools.kernel.text_authors import Ours, Theirs
@@ -107,3 +107,13 @@ class Overview:
     jobs: list[JobCount]
     sanctions: SanctionsState
     generated_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupportReport:
+    """The receipt of a report to the operator."""
+
+    object: Literal["support_report"] = "support_report"
+    id: str
+    received_at: Stamp
+    note: Annotated[Ours[str], Field(description="what happens with it")]

@@ -5,18 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from storage.aggregate_checks import jobs_among, listed
-from storage.jobs import deliveries_of_jobs, settlements_of_jobs
-from storage.reputation import (
-    agents_of,
-    categories_of,
-    counterparties_of,
-    jobs_of_buyers,
-    jobs_of_sellers,
-    marks_of_jobs,
-    reputations_of,
-    reviews_of,
-)
+from storage import reputation as stored
+from storage.agents import agents_among
+from storage.jobs import deliveries_of_jobs, reviews_of_jobs, settlements_of_jobs
+from storage.operator import jobs_among
 from storage.tables import JobRow
 from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor, Env
@@ -37,7 +29,8 @@ from tools.reputation.rules import (
 )
 
 Ids = Sequence[str]
-Place = tuple[str, str, str, str]  # agent, environment, role, category
+PLACE = ("agent_id", "env", "role", "category")
+Place = tuple[str, str, str, str]  # the values of these
 COLUMNS = tuple(columns_of(EMPTY, EMPTY))
 
 
@@ -70,27 +63,30 @@ class Folded:
 
 def marks(tx: Tx, ids: Ids) -> set[str]:
     """Return the ids of jobs whose stored mark differs from the one computed from their rows."""
-    kept = {row.job_id: row.mark for row in tx.all(marks_of_jobs, ids=listed(ids))}
-    made = {job.id: mark_text(mark) for job, mark in _marked(tx, tx.all(jobs_among, ids=listed(ids)))}
+    kept = {row.job_id: row.mark for row in tx.all(stored.marks_of_jobs, ids=ids)}
+    made = {job.id: mark_text(mark) for job, mark in _marked(tx, tx.all(jobs_among, ids=ids))}
     return unlike(kept, made, NOTHING_YET)
 
 
 def reputations(tx: Tx, ids: Ids) -> set[str]:
     folded = _folded(tx, ids)
     kept = {
-        f"{row.agent_id} {row.env}": [getattr(row, name) for name in COLUMNS]
-        for row in tx.all(reputations_of, ids=listed(ids))
+        _key(row, "agent_id", "env"): [getattr(row, name) for name in COLUMNS]
+        for row in tx.all(stored.reputations_of, ids=ids)
     }
-    made = {f"{one} {env}": _columns(folded, one, env) for one in ids for env in Env}
+    made = {
+        f"{one} {env}": [
+            *columns_of(folded.tally(one, env, Actor.SELLER), folded.tally(one, env, Actor.BUYER)).values()
+        ]
+        for one in ids
+        for env in Env
+    }
     return unlike(kept, made, [*columns_of(EMPTY, EMPTY).values()])
 
 
 def categories(tx: Tx, ids: Ids) -> set[str]:
     folded = _folded(tx, ids)
-    kept = {
-        " ".join((row.agent_id, row.env, row.role, row.category)): (row.figures, row.jobs)
-        for row in tx.all(categories_of, ids=listed(ids))
-    }
+    kept = {_key(row, *PLACE): (row.figures, row.jobs) for row in tx.all(stored.categories_of, ids=ids)}
     made = {}
     for agent_id, env, role, category in folded.tallies:
         if category != ALL:
@@ -100,14 +96,10 @@ def categories(tx: Tx, ids: Ids) -> set[str]:
 
 
 def counterparties(tx: Tx, ids: Ids) -> set[str]:
-    folded = _folded(tx, ids)
-    kept = {
-        " ".join((row.agent_id, row.env, row.role, row.category, row.counterparty)): dealings_in(row)
-        for row in tx.all(counterparties_of, ids=listed(ids))
-    }
+    kept = {_key(row, *PLACE, "counterparty"): dealings_in(row) for row in tx.all(stored.counterparties_of, ids=ids)}
     made = {
         " ".join((*place, counterparty)): dealings
-        for place, found in folded.dealings.items()
+        for place, found in _folded(tx, ids).dealings.items()
         for counterparty, dealings in found.items()
     }
     return unlike(kept, made, CounterpartyTotals())
@@ -120,7 +112,7 @@ def tiers(tx: Tx, ids: Ids) -> list[str]:
     """
     folded = _folded(tx, ids)
     wrong = []
-    for row in tx.all(agents_of, ids=listed(ids)):
+    for row in tx.all(agents_among, ids=ids):
         live = folded.tally(row.id, Env.LIVE, Actor.SELLER)
         reached = row.trust_tier >= 1 or earns_tier_one(live.third_party_minor, live.third_party_wallets)
         if row.trust_tier != trust_tier(reached, row.verified_domain):
@@ -133,26 +125,25 @@ def unlike(kept: Mapping[str, object], made: Mapping[str, object], nothing: obje
     return {key for key in {*kept, *made} if kept.get(key, nothing) != made.get(key, nothing)}
 
 
-def _columns(folded: Folded, agent_id: str, env: Env) -> list[str | int]:
-    seller, buyer = (folded.tally(agent_id, env, role) for role in (Actor.SELLER, Actor.BUYER))
-    return [*columns_of(seller, buyer).values()]
+def _key(row: Any, *names: str) -> str:
+    return " ".join(getattr(row, name) for name in names)
 
 
 def _folded(tx: Tx, ids: Ids) -> Folded:
     """Compute the figures of these agents from all their jobs."""
     folded = Folded()
-    for query, role in ((jobs_of_sellers, Actor.SELLER), (jobs_of_buyers, Actor.BUYER)):
-        for job, mark in _marked(tx, tx.all(query, ids=listed(ids))):
+    for query, role in ((stored.jobs_of_sellers, Actor.SELLER), (stored.jobs_of_buyers, Actor.BUYER)):
+        for job, mark in _marked(tx, tx.all(query, ids=ids)):
             folded.add(job, mark, job.seller_id if role is Actor.SELLER else job.buyer_id, role)
     return folded
 
 
 def _marked(tx: Tx, jobs: Sequence[JobRow]) -> Iterator[tuple[JobRow, JobContribution]]:
     """Yield each job with its mark; each table is read in one statement."""
-    ids = listed([row.id for row in jobs])
+    ids = [row.id for row in jobs]
     settlements = _by_job(tx.all(settlements_of_jobs, job_ids=ids))
     deliveries = _by_job(tx.all(deliveries_of_jobs, job_ids=ids))
-    reviews = _by_job(tx.all(reviews_of, ids=ids))
+    reviews = _by_job(tx.all(reviews_of_jobs, job_ids=ids))
     for row in jobs:
         seen = JobSnapshot(row, tuple(settlements[row.id]), frozenset(), tuple(deliveries[row.id]))
         yield row, made_mark(seen, reviews[row.id] if row.status in FINISHED else ())

@@ -4,17 +4,16 @@ from datetime import timedelta
 from typing import Any
 
 from storage.discovery import forget_searches
-from storage.events import forget_events
-from storage.memory import forget_expired
+from storage.events import forget_deliveries, forget_events, forget_hosts, forget_pushes
 from storage.query import Query
+from storage.quotas import forget_expired
 from storage.requests import forget_answers, forget_bodies, forget_signatures, forget_windows
-from storage.webhooks import forget_deliveries, forget_hosts, forget_pushes
 from tools.engine.context import TxContext
 from tools.engine.rate_limits import ALLOWANCES
 from tools.engine.request_signatures import USES_KEPT
 from tools.jobs.stored_texts import BATCH as TEXTS
 from tools.jobs.stored_texts import forget_unpaid
-from tools.listings.search_statistics import SEARCH_DAYS, first_day
+from tools.listings.search_rules import SEARCH_DAYS, first_day
 
 ANSWERS_KEPT = timedelta(hours=24)
 HOSTS_KEPT = timedelta(hours=2)

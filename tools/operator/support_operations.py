@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import orjson
 from pydantic import Field, StringConstraints
 
 from storage.tables import ReportRow
@@ -10,8 +9,8 @@ from tools.engine.arguments import Arguments
 from tools.engine.context import TxContext
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.kernel.records import stamp
-from tools.operator.support_records import SupportReport
+from tools.kernel.records import record_from
+from tools.operator.records import SupportReport
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import private_json
 
@@ -54,9 +53,9 @@ def report_support(ctx: TxContext, arguments: ReportSupport) -> SupportReport:
             env=ctx.env,
             message=arguments.message,
             request_id=arguments.request_id,
-            references_json=orjson.dumps(arguments.references or []).decode(),
+            references_json=arguments.references or [],
             contact=arguments.contact,
             received_at=ctx.now,
         )
     )
-    return SupportReport(id=row.id, received_at=stamp(row.received_at), note=NOTE)
+    return record_from(SupportReport, row, note=NOTE)

@@ -1,6 +1,6 @@
 """Operation that claims the account made by an x402 purchase: a wallet proves it, never a payment."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import Annotated
 
@@ -27,7 +27,7 @@ from tools.kernel.errors import MarketError
 from tools.purchases.accounts import hand_over
 from tools.purchases.errors import AlreadyClaimed, BuyerNotActive
 from tools.wallets.errors import AddressSanctioned, WalletSignatureInvalid
-from tools.wallets.logic import WalletSignature, contract_agrees
+from tools.wallets.logic import WalletSignature, contract_agrees, refuse_sanctioned_wallet
 
 MAX_AGE_SECONDS = 300
 MAX_AHEAD_SECONDS = 60  # how far the wallet's clock may be ahead
@@ -51,22 +51,12 @@ class ClaimX402Account(Arguments):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Signed:
-    """The text that the wallet signed."""
-
-    text: str
-
-
-async def judge_claim(read_ctx: ReadContext, claim: ClaimX402Account) -> Signed:
-    """Check the signature of a claim before its account is read.
+async def judge_claim(read_ctx: ReadContext, claim: ClaimX402Account) -> str:
+    """Check the signature of a claim before its account is read; return the signed text.
 
     Only for a contract wallet the account is read first, because it names the chain on which the contract is asked.
     """
-    if read_ctx.world.sanctions.names(claim.address):
-        raise AddressSanctioned(
-            "this wallet stands on a sanctions list", param="address", address=claim.address.lower()
-        )
+    refuse_sanctioned_wallet(read_ctx.world.sanctions, claim.address)
     config = read_ctx.config
     _check_age(claim, read_ctx.now.timestamp())
     text = claim_message(
@@ -74,12 +64,12 @@ async def judge_claim(read_ctx: ReadContext, claim: ClaimX402Account) -> Signed:
     )
     signer = recover(text, claim.signature)
     if signer == claim.address:
-        return Signed(text)
+        return text
     account = await read_ctx.store.read(lambda tx: _account(tx, claim))
     if account is not None and account.claimed_at is None:
         place = replace(read_ctx, env=Env(account.env))
         if await contract_agrees(place, claim.address, eip191_hash(text), claim.signature, text):
-            return Signed(text)
+            return text
     raise WalletSignatureInvalid(
         "the wallet did not sign this claim", param="signature", hint=SIGN_THIS, text=text, recovered=signer
     )
@@ -103,29 +93,28 @@ async def judge_claim(read_ctx: ReadContext, claim: ClaimX402Account) -> Signed:
     rate=Rate.CLAIMS,
     toolset="agents",
 )
-def claim_x402_account(ctx: TxContext, claim: ClaimX402Account, signed: Signed) -> AgentCreated | MarketError:
+def claim_x402_account(ctx: TxContext, claim: ClaimX402Account, text: str) -> AgentCreated | MarketError:
     """Claim the agent that an x402 purchase made for your wallet; its keys are shown once.
 
     Sign account.claim.message of the purchase's answer with personal_sign by the wallet, with your public key (or -)
     and the time filled in. The agent then has its purchases as its history, the wallet is bound to it, and others find
     it. A signature is accepted once, for 300 seconds. A payment proves no ownership: it gets the work and no key.
     """
-    account = ctx.tx.get(X402AccountRow, claim.agent_id, lock=True)
-    if account is None or account.address != claim.address:
+    account = _account(ctx.tx, claim, lock=True)
+    if account is None:
         raise NotFound(
             "this wallet has no such account",
             param="agent_id",
             hint="Send account.agent_id as the answer of a purchase by this wallet names it.",
         )
-    fresh = insert_use(ctx.tx, account.agent_id, _use_of(signed.text), ctx.now)
+    fresh = insert_use(ctx.tx, account.agent_id, _use_of(text), ctx.now)
     if account.claimed_at is not None:
         return AlreadyClaimed("this account was claimed before", param="agent_id")
     if not fresh:
         return WalletSignatureInvalid(
             "this signature was used before", param="signature", hint="Sign again, with another time."
         )
-    agent = ctx.tx.get(AgentRow, account.agent_id, lock=True)
-    assert agent is not None
+    agent = ctx.tx.need(AgentRow, account.agent_id, lock=True)
     if agent.status is not AgentStatus.UNCLAIMED:
         return BuyerNotActive("the operator has closed this account")
     place = replace(ctx, env=Env(account.env))
@@ -145,9 +134,9 @@ def claim_x402_account(ctx: TxContext, claim: ClaimX402Account, signed: Signed) 
     )
 
 
-def _account(tx: Tx, claim: ClaimX402Account) -> X402AccountRow | None:
+def _account(tx: Tx, claim: ClaimX402Account, *, lock: bool = False) -> X402AccountRow | None:
     """Find the account this wallet claims, claimed or not."""
-    account = tx.get(X402AccountRow, claim.agent_id)
+    account = tx.get(X402AccountRow, claim.agent_id, lock=lock)
     return account if account is not None and account.address == claim.address else None
 
 

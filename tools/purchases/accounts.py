@@ -4,7 +4,7 @@ A payment is no such proof, because it is signed for an amount and a recipient, 
 sites can ask for it too.
 """
 
-from storage.identifier_history import wallets_ever_held
+from storage.agents import wallets_ever_held
 from storage.purchases import owners_of_wallet, unclaimed_account
 from storage.tables import AgentRow, FormerKeyRow, ListingRow, X402AccountRow
 from storage.transaction import Tx
@@ -47,8 +47,7 @@ def buyer_of(ctx: TxContext, payer: str, listing: ListingRow) -> AgentRow:
     account = ctx.tx.one(unclaimed_account, env=ctx.env, address=payer)
     if account is None:
         return _made(ctx, payer)
-    agent = ctx.tx.get(AgentRow, account.agent_id)
-    assert agent is not None
+    agent = ctx.tx.need(AgentRow, account.agent_id)
     if agent.status is not AgentStatus.UNCLAIMED:
         raise BuyerNotActive("the operator has closed the account of this wallet")
     return agent

@@ -6,16 +6,17 @@ If two processes do the same step, the second one finds it done and changes noth
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from storage.purchases import purchase_of
-from storage.tables import AgentRow, JobRow, ListingRow, PurchaseRow, WalletRow
+from storage.purchases import any_purchase_of, any_settlement_of, forget_buyer, forget_purchase, purchase_of
+from storage.tables import AgentRow, JobRow, ListingRow, PurchaseRow, WalletRow, X402AccountRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor, AgentStatus, Env, JobStatus, ListingStatus, PurchaseStatus
 from tools.chain.transfer_proof import known_settlement
 from tools.chain.transfer_verification import Verification
 from tools.chain.wallet_proof import address_of
 from tools.chain.x402_payload import Authorization
-from tools.engine.context import Caller, ReadContext, TxContext
-from tools.engine.document_validation import StaleInput
+from tools.engine.caller import Caller
+from tools.engine.context import ReadContext, TxContext
+from tools.engine.documents import StaleInput
 from tools.engine.errors import NotFound
 from tools.engine.storage_quotas import refuse_overfull
 from tools.jobs.errors import ListingUnavailable, SellerHasNoWalletAddress
@@ -28,7 +29,9 @@ from tools.kernel.errors import MarketError
 from tools.purchases.accounts import buyer_of, is_unclaimed
 from tools.purchases.errors import X402AuthorizationInUse, X402FirstPartyOnly, X402NeedsAPrice, X402UpfrontNotSupported
 from tools.purchases.rules import (
+    ENDED,
     UNDER_WAY,
+    Event,
     Outcome,
     PurchaseState,
     end_of,
@@ -36,18 +39,12 @@ from tools.purchases.rules import (
     look_again_at,
     look_for_it_at,
     needs_its_client,
+    target_of,
 )
 
+NO_LISTING = "list_x402_services (GET /v1/x402) shows what is sold this way."
 UNPAID_KEPT = timedelta(hours=24)  # for failed purchases of unclaimed accounts
 LEASE = timedelta(seconds=15)  # for a process that submits a payment or looks for it
-
-
-@dataclass(frozen=True, slots=True)
-class OnSale:
-    """A listing that is sold with one payment, and the wallet that is paid."""
-
-    listing: ListingRow
-    pay_to: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +63,24 @@ class SeenPurchase:
 def acting_for(read_ctx: ReadContext, tx: Tx, agent_id: str | None) -> TxContext:
     """Return a context that acts for the buyer, or for no agent."""
     caller = Caller(agent_id, None, read_ctx.env, ("*",), read_ctx.caller.request)
-    return TxContext(
-        tx, read_ctx.world, read_ctx.config, caller, read_ctx.env, read_ctx.world.clock.now(), read_ctx.operations
-    )
+    return replace(read_ctx.within(tx), caller=caller, now=read_ctx.world.clock.now())
 
 
-def on_sale(tx: Tx, listing_id: str, env: Env | None) -> OnSale:
-    """Return the listing if it is sold with one payment; otherwise raise the first error."""
+def any_listing(tx: Tx, listing_id: str, env: str | None) -> ListingRow:
+    """Return the listing in any status, because earlier purchases of it can still be read."""
     listing = tx.get(ListingRow, listing_id)
     if listing is None or env not in (None, listing.env):
-        raise NotFound(
-            "there is no such listing", param="listing_id", hint="list_x402_services shows what is sold this way."
-        )
-    seller = tx.get(AgentRow, listing.seller_id)
-    assert seller is not None
+        raise NotFound("there is no such listing", param="listing_id", hint=NO_LISTING)
+    return listing
+
+
+def on_sale(tx: Tx, listing_id: str, env: Env) -> tuple[ListingRow, str]:
+    """Return a listing that is sold with one payment, and the wallet that is paid.
+
+    For any other listing, raises the first error.
+    """
+    listing = any_listing(tx, listing_id, env)
+    seller = tx.need(AgentRow, listing.seller_id)
     if not seller.first_party:
         raise X402FirstPartyOnly("only the operator's own listings are bought with one payment")
     if not listing.price:
@@ -91,7 +92,7 @@ def on_sale(tx: Tx, listing_id: str, env: Env | None) -> OnSale:
         raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
     if listing.status is not ListingStatus.ACTIVE or seller.status is not AgentStatus.ACTIVE:
         raise ListingUnavailable(f"this listing is {listing.status}", status=str(listing.status))
-    return OnSale(listing, wallet.address)
+    return listing, wallet.address
 
 
 def find_purchase(tx: Tx, env: Env, authorization: Authorization) -> PurchaseRow | None:
@@ -99,11 +100,8 @@ def find_purchase(tx: Tx, env: Env, authorization: Authorization) -> PurchaseRow
 
 
 def see_purchase(tx: Tx, purchase_id: str, *, lock: bool = False) -> SeenPurchase:
-    row = tx.get(PurchaseRow, purchase_id, lock=lock)
-    assert row is not None
-    job = tx.get(JobRow, row.job_id, lock=lock)
-    assert job is not None
-    return SeenPurchase(row, load(tx, job))
+    row = tx.need(PurchaseRow, purchase_id, lock=lock)
+    return SeenPurchase(row, load(tx, tx.need(JobRow, row.job_id, lock=lock)))
 
 
 def begin(read_ctx: ReadContext, tx: Tx, order: Order, judged: JudgedOrder, entered: PurchaseRow) -> PurchaseRow:
@@ -114,22 +112,20 @@ def begin(read_ctx: ReadContext, tx: Tx, order: Order, judged: JudgedOrder, ente
     row = tx.get(PurchaseRow, entered.id, lock=True)
     if row is None or (row.status is PurchaseStatus.CHECKING and row.held_until != entered.held_until):
         raise X402AuthorizationInUse("another call has this payment; nothing was charged yet", retry_after_seconds=5)
-    if row.status is not PurchaseStatus.CHECKING:
+    status = target_of(row.status, Event.ORDER)
+    if status is None:
         return row
-    listing = tx.get(ListingRow, order.listing_id)
-    assert listing is not None
+    listing = tx.need(ListingRow, order.listing_id)
     buyer = buyer_of(acting_for(read_ctx, tx, read_ctx.caller.agent_id), address_of(row.payer), listing)
     ctx = acting_for(read_ctx, tx, buyer.id)
     seen, _ = place_order(ctx, order, judged)
     if seen.row.price != row.amount:
         raise StaleInput  # the price was changed in between
     refuse_overfull(ctx)
-    standing = PurchaseState(
-        PurchaseStatus.WORKING, seen.facts, ctx.now, row.valid_before, held=False, asked_at=ctx.now
-    )
+    standing = PurchaseState(status, seen.facts, ctx.now, row.valid_before, held=False, asked_at=ctx.now)
     return tx.change(
         row,
-        status=PurchaseStatus.WORKING,
+        status=status,
         agent_id=buyer.id,
         job_id=seen.row.id,
         held_until=None,
@@ -155,10 +151,11 @@ def hand_over(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | 
     """
     now, seen = read_ctx.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     standing = seen.standing(now)
-    if standing.stage is not PurchaseStatus.WORKING or end_of(standing, now) is not None:
+    status = target_of(standing.stage, Event.SUBMIT)
+    if status is None or end_of(standing, now) is not None:
         return None
     _extend_payment_deadline(acting_for(read_ctx, tx, seen.row.agent_id), seen)
-    return tx.change(seen.row, status=PurchaseStatus.SETTLING, updated_at=now, **_lease_columns(now))
+    return tx.change(seen.row, status=status, updated_at=now, **_lease_columns(now))
 
 
 def lease(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | None:
@@ -172,8 +169,8 @@ def lease(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | None
 
 def keep(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> None:
     """Renew the lease of a payment that is under way."""
-    row = tx.get(PurchaseRow, purchase_id, lock=True)
-    if row is not None and row.status in UNDER_WAY:
+    row = tx.need(PurchaseRow, purchase_id, lock=True)
+    if row.status in UNDER_WAY:
         tx.change(row, **_lease_columns(read_ctx.world.clock.now()))
 
 
@@ -181,26 +178,27 @@ def _lease_columns(now: datetime) -> dict[str, datetime]:
     return {"held_until": now + LEASE, "look_at": now + LEASE}
 
 
-def note(read_ctx: ReadContext, tx: Tx, purchase_id: str, **found: object) -> PurchaseRow:
+def note(read_ctx: ReadContext, tx: Tx, purchase_id: str, event: Event | None = None, **found: object) -> PurchaseRow:
     """Store what was learned of a payment, and release its lease; nothing if it has ended."""
-    now, row = read_ctx.world.clock.now(), tx.get(PurchaseRow, purchase_id, lock=True)
-    assert row is not None
-    if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
+    now, row = read_ctx.world.clock.now(), tx.need(PurchaseRow, purchase_id, lock=True)
+    status = row.status if event is None else target_of(row.status, event)
+    if status is None or row.status in ENDED:
         return row
     later = look_for_it_at(row.created_at, row.valid_before, now)
-    return tx.change(row, **({"updated_at": now, "held_until": None, "look_at": later} | found))
+    return tx.change(row, **({"status": status, "updated_at": now, "held_until": None, "look_at": later} | found))
 
 
 def revert_handover(read_ctx: ReadContext, tx: Tx, handed: PurchaseRow, **found: object) -> PurchaseRow:
     """Return a payment that the facilitator never received to WORKING.
 
-    Its status is kept if our lease has expired, because another process may have submitted it since.
+    Its status is kept if another process may have submitted it since: if its row was written after our handover, or if
+    our lease has expired.
     """
-    now, row = read_ctx.world.clock.now(), tx.get(PurchaseRow, handed.id, lock=True)
-    assert row is not None
-    alone = row.status is PurchaseStatus.SETTLING and row.updated_at <= handed.updated_at > now - LEASE
-    back: dict[str, object] = {"status": PurchaseStatus.WORKING} if alone else {}
-    return note(read_ctx, tx, handed.id, **found, **back)
+    now, row = read_ctx.world.clock.now(), tx.need(PurchaseRow, handed.id, lock=True)
+    written_since = row.updated_at > handed.updated_at
+    lease_expired = now >= handed.updated_at + LEASE
+    reverts = target_of(row.status, Event.TAKE_BACK) is not None and not written_since and not lease_expired
+    return note(read_ctx, tx, handed.id, Event.TAKE_BACK if reverts else None, **found)
 
 
 def finish(read_ctx: ReadContext, tx: Tx, purchase_id: str, transaction: str, verdict: Verification) -> PurchaseRow:
@@ -208,9 +206,9 @@ def finish(read_ctx: ReadContext, tx: Tx, purchase_id: str, transaction: str, ve
 
     If one transaction made several payments, only the first is recorded; the other purchases are closed.
     """
-    row = tx.get(PurchaseRow, purchase_id, lock=True)
-    assert row is not None
-    if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
+    row = tx.need(PurchaseRow, purchase_id, lock=True)
+    status = target_of(row.status, Event.PAY)
+    if status is None:
         return row
     ctx = acting_for(read_ctx, tx, row.agent_id)
     known = known_settlement(tx, ctx, transaction)
@@ -222,7 +220,7 @@ def finish(read_ctx: ReadContext, tx: Tx, purchase_id: str, transaction: str, ve
         move = allowed(settled.facts, "accept", Actor.BUYER, ctx.now)
         if move is not None:
             apply_move(ctx, settled, move, row.agent_id, data={"by": "buyer"}, completed_at=ctx.now)
-    return tx.change(row, status=PurchaseStatus.PAID, tx_hash=transaction, look_at=None, updated_at=ctx.now)
+    return tx.change(row, status=status, tx_hash=transaction, look_at=None, updated_at=ctx.now)
 
 
 def _payer_named(ctx: TxContext, seen: JobSnapshot, row: PurchaseRow) -> JobSnapshot:
@@ -234,17 +232,15 @@ def _payer_named(ctx: TxContext, seen: JobSnapshot, row: PurchaseRow) -> JobSnap
 
 def close(read_ctx: ReadContext, tx: Tx, purchase_id: str, end: Outcome) -> PurchaseRow:
     """Close a purchase that was not paid, and call off its job, with no effect on reputations."""
-    row = tx.get(PurchaseRow, purchase_id, lock=True)
-    assert row is not None
-    if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
+    row = tx.need(PurchaseRow, purchase_id, lock=True)
+    status = target_of(row.status, end.event)
+    if status is None:  # it has ended, or was submitted in between
         return row
-    if row.status is not PurchaseStatus.WORKING and end not in (Outcome.NOT_CHARGED, Outcome.TOGETHER):
-        return row  # it was submitted in between
     ctx = acting_for(read_ctx, tx, row.agent_id)
     cancel_job_of(ctx, own_job_locked(ctx, row.job_id))
     reason = row.reason if end is Outcome.NOT_CHARGED and row.reason else end.value
     later = _kept_until(tx, row, end)
-    return tx.change(row, status=PurchaseStatus.CLOSED, reason=reason, look_at=later, updated_at=ctx.now)
+    return tx.change(row, status=status, reason=reason, look_at=later, updated_at=ctx.now)
 
 
 def _kept_until(tx: Tx, row: PurchaseRow, end: Outcome) -> datetime | None:
@@ -261,6 +257,26 @@ def cancel_job_of(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
         return seen
     why = "the purchase it was ordered for came to nothing"
     return apply_move(ctx, seen, move, None, data={"by": "platform", "reason": why}, cancel_reason=why)
+
+
+def forget(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> None:
+    """Delete a payment that failed, and its unclaimed agent if nothing else refers to it."""
+    row, now = tx.get(PurchaseRow, purchase_id, lock=True), read_ctx.world.clock.now()
+    if row is None or row.look_at is None or row.look_at > now:
+        return
+    if row.status is PurchaseStatus.CHECKING:
+        tx.run(forget_purchase, id=row.id)
+    if row.status is not PurchaseStatus.CLOSED:
+        return
+    account = tx.get(X402AccountRow, row.agent_id, lock=True)
+    if account is None or account.claimed_at is not None:
+        tx.change(row, look_at=None)
+        return
+    tx.run(forget_purchase, id=row.id)
+    others = tx.one(any_purchase_of, agent_id=row.agent_id), tx.one(any_settlement_of, agent_id=row.agent_id)
+    if others == (None, None):
+        for query in forget_buyer:
+            tx.run(query, agent_id=row.agent_id)
 
 
 def postpone(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> None:

@@ -12,14 +12,14 @@ from tools.chain.transfer_proof import no_chain
 from tools.chain.wallet_proof import signer_of
 from tools.chain.x402_payments import IN_WORDS, Payment, RequiredTerms
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.errors import InputSchemaMismatch, NotFound, NotImplementedHere
-from tools.engine.stored_documents import text_of
+from tools.engine.documents import text_of
+from tools.engine.errors import InputSchemaMismatch, NotImplementedHere
 from tools.jobs.payments.gasless import token_of
 from tools.jobs.place_order import JudgedOrder, Order, judge_order, units_in
 from tools.kernel.money import display
 from tools.kernel.records import Json, spliced
 from tools.listings.validation import counts_units
-from tools.purchases.logic import OnSale, on_sale
+from tools.purchases.logic import on_sale
 from tools.purchases.quotes import quote, version_1, with_discovery
 from tools.purchases.records import X402Quote, X402Service
 from tools.wallets.logic import contract_agrees
@@ -32,7 +32,6 @@ HOW_TO_PAY = (
 NOT_TAKEN = "The facilitator would not take this payment. Nothing was begun and nothing was charged. Sign the terms anew with a wallet that holds the amount."
 POOR = "The wallet does not hold what it signed. Nothing was begun and nothing was charged. Put USDC into it, then send the same request again."
 WHOLE_BODY = "The whole body is the input as get_listing shows it. Nothing was charged: the same payment may come with a better input."
-NO_LISTING = "list_x402_services (GET /v1/x402) shows what is sold this way."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +64,6 @@ def hint_for(why: str) -> str:
     return IN_WORDS.get(why, POOR if "insufficient" in why else NOT_TAKEN)
 
 
-def any_listing(tx: Tx, listing_id: str, env: str | None) -> ListingRow:
-    """Return the listing in any status, because earlier purchases of it can still be read."""
-    listing = tx.get(ListingRow, listing_id)
-    if listing is None or env not in (None, listing.env):
-        raise NotFound("there is no such listing", param="listing_id", hint=NO_LISTING)
-    return listing
-
-
 async def offered(
     read_ctx: ReadContext, listing_id: str, arguments: dict[str, Json], units: int | None, *, meant: bool
 ) -> Offered:
@@ -80,11 +71,11 @@ async def offered(
 
     An empty input is not validated unless a payment is `meant`; it only asks for the lowest price.
     """
-    sale, example, answer = await read_ctx.store.read(lambda tx: _read(tx, listing_id, read_ctx.env))
+    listing, pay_to, example, answer = await read_ctx.store.read(lambda tx: _read(tx, listing_id, read_ctx.env))
     _check_open(read_ctx)
-    said: dict[str, Any] = {} if units is None or counts_units(sale.listing, arguments) else {"units": units}
+    said: dict[str, Any] = {} if units is None or counts_units(listing, arguments) else {"units": units}
     order = Order(listing_id=listing_id, input=arguments, **said)
-    counted = units_in(sale.listing, order)
+    counted = units_in(listing, order)
     judged = None
     if meant or arguments:
         try:
@@ -96,11 +87,11 @@ async def offered(
     terms = quote(
         token_of(read_ctx.network),
         url=url_of(read_ctx.config.base_url, listing_id) + asked_for,
-        title=sale.listing.title,
+        title=listing.title,
         brand=read_ctx.config.brand,
-        tags=orjson.loads(sale.listing.tags),
-        pay_to=sale.pay_to,
-        amount=(sale.listing.price or 0) * counted,
+        tags=listing.tags,
+        pay_to=pay_to,
+        amount=(listing.price or 0) * counted,
         why=UNPAID,
     )
     return Offered(order, judged, with_discovery(terms, example, answer))
@@ -126,8 +117,7 @@ async def signed_by_payer(read_ctx: ReadContext, payment: Payment) -> bool:
 
 def service_record(ctx: TxContext, listing: ListingRow) -> X402Service | None:
     """Return a listing as a service for one payment; None if its seller has no wallet."""
-    wallet, seller = ctx.tx.get(WalletRow, listing.seller_id, ctx.env), ctx.tx.get(AgentRow, listing.seller_id)
-    assert seller is not None
+    wallet = ctx.tx.get(WalletRow, listing.seller_id, ctx.env)
     if wallet is None:
         return None
     per = f" per {listing.unit_name}" if listing.unit_name else ""
@@ -137,13 +127,13 @@ def service_record(ctx: TxContext, listing: ListingRow) -> X402Service | None:
         url=url_of(ctx.config.base_url, listing.id),
         title=listing.title,
         description=listing.description,
-        tags=orjson.loads(listing.tags),
+        tags=listing.tags,
         price=price,
         pricing_model="per_unit" if listing.unit_name else "fixed",
         unit_name=listing.unit_name,
         price_note=f"{display(price)}{per}{f'; {counted}' if counted else ''}",
         pay_to=wallet.address,
-        seller=seller.handle,
+        seller=ctx.tx.need(AgentRow, listing.seller_id).handle,
         input_schema=spliced(text_of(ctx.tx, listing.input_schema)),
         output_schema=spliced(text_of(ctx.tx, listing.output_schema)),
         example_input=spliced(listing.example_input),
@@ -151,12 +141,12 @@ def service_record(ctx: TxContext, listing: ListingRow) -> X402Service | None:
     )
 
 
-def _read(tx: Tx, listing_id: str, env: Env) -> tuple[OnSale, Json, Json]:
-    sale = on_sale(tx, listing_id, env)
+def _read(tx: Tx, listing_id: str, env: Env) -> tuple[ListingRow, str, Json, Json]:
+    listing, pay_to = on_sale(tx, listing_id, env)
     example, answer = (
-        None if one is None else orjson.loads(one) for one in (sale.listing.example_input, sale.listing.example_output)
+        None if one is None else orjson.loads(one) for one in (listing.example_input, listing.example_output)
     )
-    return sale, example, answer
+    return listing, pay_to, example, answer
 
 
 def _check_open(read_ctx: ReadContext) -> None:

@@ -13,8 +13,9 @@ from tools.chain.wallet_proof import address_of
 from tools.chain.x402_payload import settle_body
 from tools.chain.x402_payments import BadPayment, Fault, Payment, fault_of, is_for, read_payment
 from tools.engine.arguments import Arguments, EnvChoice, PublicRead
-from tools.engine.context import Caller, ReadContext, Surface, TxContext
-from tools.engine.document_validation import StaleInput
+from tools.engine.caller import Caller, Surface
+from tools.engine.context import ReadContext, TxContext
+from tools.engine.documents import StaleInput
 from tools.engine.errors import InvalidRequest, NotImplementedHere, TooBusy
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
@@ -41,10 +42,9 @@ from tools.purchases.errors import (
     X402Timeout,
     X402UpfrontNotSupported,
 )
-from tools.purchases.logic import begin, find_purchase
-from tools.purchases.offers import UNPAID, any_listing, is_open, offered, service_record, signed_by_payer
-from tools.purchases.payment_verification import check, release
-from tools.purchases.pending_payments import PendingPayment
+from tools.purchases.logic import any_listing, begin, find_purchase
+from tools.purchases.offers import UNPAID, is_open, offered, service_record, signed_by_payer
+from tools.purchases.payment_verification import PendingPayment, check, release
 from tools.purchases.records import X402Index, X402Payment, X402Quote, X402Result
 from tools.purchases.rules import Outcome
 from tools.purchases.workflow import run_until_done

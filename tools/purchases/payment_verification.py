@@ -1,23 +1,43 @@
-"""Verification of a payment by the facilitator before anything is ordered: one call at a time, for a few seconds."""
+"""Verification of a payment by the facilitator before anything is ordered.
+
+The payment's row is committed first, then one call at a time asks the facilitator, for a few seconds.
+"""
 
 import asyncio
+from dataclasses import dataclass
+from typing import Any
 
-import orjson
 import structlog
 
+from storage.purchases import refused_of
 from storage.tables import PurchaseRow
+from storage.transaction import Tx
 from storage.vocabulary import PurchaseStatus
 from tools.chain.errors import ChainUnavailable
+from tools.chain.x402_payments import Payment
 from tools.engine.context import ReadContext
 from tools.engine.ports import SettleNotSent, SettleUnknown
 from tools.purchases.connections import facilitator_of
-from tools.purchases.pending_payments import PendingPayment, enter, let_go
+from tools.purchases.errors import X402AuthorizationInUse
+from tools.purchases.logic import LEASE, UNPAID_KEPT, acting_for, find_purchase
 from tools.purchases.workflow import TICK_SECONDS, in_use, stay
 
+MAX_REFUSED = 5  # payments of one wallet whose work was done but that no facilitator accepted
 CHECK_SECONDS = 5.0  # for the facilitator's verification of a payment
 CHECK_TURNS = 40  # polls, TICK_SECONDS apart, while another call verifies the same payment
 
 log = structlog.get_logger("emporion.purchases")
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPayment:
+    """The data that is stored for a payment before anything is ordered with it."""
+
+    listing_id: str
+    fingerprint: str
+    payment: Payment
+    body: dict[str, Any]
+    head: int
 
 
 async def check(read_ctx: ReadContext, entry: PendingPayment) -> tuple[PurchaseRow, str | None]:
@@ -31,7 +51,7 @@ async def check(read_ctx: ReadContext, entry: PendingPayment) -> tuple[PurchaseR
         return row, None
     try:
         async with asyncio.timeout(CHECK_SECONDS):
-            refused = await facilitator_of(read_ctx).verify(orjson.loads(row.settle_body))
+            refused = await facilitator_of(read_ctx).verify(row.settle_body)
         stay(read_ctx, row)
     except (SettleNotSent, SettleUnknown, TimeoutError) as down:
         log.info("not_checked", purchase=row.id, reason=str(down) or type(down).__name__)
@@ -64,3 +84,54 @@ async def _entered(read_ctx: ReadContext, entry: PendingPayment) -> PurchaseRow:
         stay(read_ctx, row)
         await asyncio.sleep(TICK_SECONDS)
     raise in_use(row)
+
+
+def enter(read_ctx: ReadContext, tx: Tx, entry: PendingPayment) -> tuple[PurchaseRow, bool]:
+    """Store a payment to be checked; return its row and whether this call holds its lease.
+
+    A purchase that is past checking stays unchanged. Raises X402AuthorizationInUse if the wallet has too many
+    payments that were refused.
+    """
+    given, now = entry.payment.authorization, read_ctx.world.clock.now()
+    said: dict[str, Any] = {
+        "listing_id": entry.listing_id,
+        "fingerprint": entry.fingerprint,
+        "scanned_to": entry.head,
+        "settle_body": entry.body,
+        "held_until": now + LEASE,
+        "updated_at": now,
+    }
+    known = find_purchase(tx, read_ctx.env, given)
+    if known is not None:
+        if known.status is not PurchaseStatus.CHECKING or (known.held_until is not None and known.held_until > now):
+            return known, False
+        return tx.change(known, **said), True
+    if len(tx.all(refused_of, env=read_ctx.env, payer=given.payer.lower(), limit=MAX_REFUSED)) == MAX_REFUSED:
+        raise X402AuthorizationInUse(
+            f"{MAX_REFUSED} payments of this wallet were not taken yet; no more work is done for it until they are, or have ended",
+            hint="Send one of those payments again with its own input, or wait until it has ended.",
+            retry_after_seconds=60,
+        )
+    row = PurchaseRow(
+        id=acting_for(read_ctx, tx, None).new_id("pur_"),
+        env=read_ctx.env,
+        payer=given.payer.lower(),
+        nonce=given.nonce,
+        status=PurchaseStatus.CHECKING,
+        agent_id="",
+        job_id="",
+        amount=given.value,
+        pay_to=given.payee,
+        valid_before=given.valid_before,
+        look_at=now + UNPAID_KEPT,
+        created_at=now,
+        **said,
+    )
+    return tx.add(row), True
+
+
+def let_go(read_ctx: ReadContext, tx: Tx, entered: PurchaseRow) -> None:
+    """Release the lease of a payment that ordered nothing, for the next call that brings it."""
+    row = tx.get(PurchaseRow, entered.id, lock=True)
+    if row is not None and row.status is PurchaseStatus.CHECKING and row.held_until == entered.held_until:
+        tx.change(row, held_until=None)

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from tools.engine.errors import AsksPayment
 from tools.jobs.payments.errors import PaymentRequired
 from tools.kernel.errors import MarketError
 from tools.kernel.records import Json, Minor, Priced, Stamp
@@ -52,7 +53,7 @@ class X402Index:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class X402Quote:
+class X402Quote(AsksPayment):
     """The price of a call: x402 version 1 in the body, version 2 in the header PAYMENT-REQUIRED."""
 
     object: Literal["x402_quote"] = "x402_quote"

@@ -1,5 +1,6 @@
-"""Purchases with one signed payment: the next step, derived from the purchase's row and its job."""
+"""Purchases with one signed payment: the table of transitions, and the next step, derived from the row and its job."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -16,8 +17,39 @@ QUIET = timedelta(hours=1)  # after valid_before, if the chain's newest block is
 MIN_PAUSE, MAX_PAUSE = timedelta(seconds=10), timedelta(seconds=60)  # between two checks for a payment
 PAUSES = 8  # a pause is an eighth of the purchase's age
 
-
+NOT_SUBMITTED = frozenset({PurchaseStatus.CHECKING, PurchaseStatus.WORKING})
 UNDER_WAY = frozenset({PurchaseStatus.SETTLING, PurchaseStatus.REFUSED, PurchaseStatus.SENT})
+ORDERED = UNDER_WAY | {PurchaseStatus.WORKING}
+ENDED = frozenset({PurchaseStatus.PAID, PurchaseStatus.CLOSED})
+
+
+class Event(StrEnum):
+    """Events that change the status of a purchase."""
+
+    ORDER = "order"  # the payment is verified and the job is placed
+    SUBMIT = "submit"  # the facilitator is about to get the payment
+    TAKE_BACK = "take_back"  # the facilitator was not reached, and no other process has submitted the payment
+    REFUSE = "refuse"  # the facilitator refused
+    SEND = "send"  # a transaction hash is known
+    DOUBT = "doubt"  # the facilitator's answer was lost, or the chain does not show the hash
+    PAY = "pay"  # the chain shows the payment
+    GIVE_UP = "give_up"  # it ends before it was submitted
+    WRITE_OFF = "write_off"  # the chain decides that it ends unpaid
+
+
+# Each event with the statuses in which it counts, and the status that follows. What is learned of a payment counts in
+# every status of an ordered purchase, because several processes may submit it and look for it.
+TRANSITIONS: Mapping[Event, tuple[frozenset[PurchaseStatus], PurchaseStatus]] = {
+    Event.ORDER: (frozenset({PurchaseStatus.CHECKING}), PurchaseStatus.WORKING),
+    Event.SUBMIT: (frozenset({PurchaseStatus.WORKING}), PurchaseStatus.SETTLING),
+    Event.TAKE_BACK: (frozenset({PurchaseStatus.SETTLING}), PurchaseStatus.WORKING),
+    Event.REFUSE: (ORDERED, PurchaseStatus.REFUSED),
+    Event.SEND: (ORDERED, PurchaseStatus.SENT),
+    Event.DOUBT: (ORDERED, PurchaseStatus.SETTLING),
+    Event.PAY: (ORDERED, PurchaseStatus.PAID),
+    Event.GIVE_UP: (frozenset({PurchaseStatus.WORKING}), PurchaseStatus.CLOSED),
+    Event.WRITE_OFF: (ORDERED, PurchaseStatus.CLOSED),
+}
 
 
 class NextAction(StrEnum):
@@ -40,6 +72,10 @@ class Outcome(StrEnum):
     NOT_CHARGED = "not_charged"  # the authorization expired, and no block has it
     TOGETHER = "charged_together"  # in one transaction with another payment, and only that one is recorded
 
+    @property
+    def event(self) -> Event:
+        return Event.WRITE_OFF if self in (Outcome.NOT_CHARGED, Outcome.TOGETHER) else Event.GIVE_UP
+
 
 @dataclass(frozen=True, slots=True)
 class PurchaseState:
@@ -53,9 +89,15 @@ class PurchaseState:
     asked_at: datetime | None = None  # when a call with this payment was last connected
 
 
+def target_of(status: PurchaseStatus, event: Event) -> PurchaseStatus | None:
+    """Return the status after an event; None if the event does not count in this status."""
+    sources, target = TRANSITIONS[event]
+    return target if status in sources else None
+
+
 def next_of(one: PurchaseState, now: datetime) -> NextAction:
     """Return the next step of a purchase at `now`."""
-    if one.stage in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
+    if one.stage in ENDED:
         return NextAction.TELL
     if one.stage in UNDER_WAY:
         return NextAction.WAIT if one.held else NextAction.FOLLOW

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-import orjson
 import structlog
 
 from storage.tables import PurchaseRow
@@ -27,7 +26,7 @@ from tools.chain.transfer_verification import (
     quantity,
 )
 from tools.chain.x402_payload import Authorization
-from tools.chain.x402_payments import settles, transactions_with_nonce
+from tools.chain.x402_payments import read_authorization, settles, transactions_with_nonce
 from tools.engine.context import ReadContext
 from tools.engine.ports import SettleNotSent, SettleUnknown
 from tools.jobs.payments.terms import chain_terms
@@ -39,6 +38,7 @@ from tools.purchases.logic import (
     SeenPurchase,
     close,
     finish,
+    forget,
     hand_over,
     keep,
     lease,
@@ -48,8 +48,10 @@ from tools.purchases.logic import (
     revert_handover,
     see_purchase,
 )
-from tools.purchases.pending_payments import forget
 from tools.purchases.rules import (
+    ENDED,
+    NOT_SUBMITTED,
+    Event,
     NextAction,
     Outcome,
     end_of,
@@ -67,8 +69,6 @@ MAX_WAITING = 8  # concurrent calls with the same payment
 BLOCKS_AT_ONCE = 60
 SHOWN_SECONDS = 30.0  # within which the chain must show a submitted transaction; after that its hash is dropped
 
-UNHANDED = (PurchaseStatus.CHECKING, PurchaseStatus.WORKING)
-
 log = structlog.get_logger("emporion.purchases")
 
 
@@ -77,7 +77,7 @@ async def run_until_done(read_ctx: ReadContext, purchase_id: str) -> PurchaseRow
     clock = read_ctx.world.clock
     seen = await _look(read_ctx, purchase_id)
     ends = clock.monotonic() + CALL_SECONDS
-    with read_ctx.notifier.open_stream(
+    with read_ctx.services.notifier.open_stream(
         seen.row.agent_id, purchase_id, MAX_WAITING, read_ctx.config.limits.streams_per_agent
     ) as ear:
         while clock.monotonic() < ends:
@@ -121,7 +121,7 @@ async def follow_up(read_ctx: ReadContext, purchase_id: str) -> None:
 
 
 def in_use(row: PurchaseRow, why: str = "this payment is being worked on") -> X402AuthorizationInUse:
-    told = "nothing was charged yet" if row.status in UNHANDED else "it may have been charged"
+    told = "nothing was charged yet" if row.status in NOT_SUBMITTED else "it may have been charged"
     job: dict[str, Any] = {"job_id": row.job_id} if row.job_id else {}
     return X402AuthorizationInUse(f"{why}; {told}", **job, retry_after_seconds=5)
 
@@ -143,8 +143,8 @@ def has_gone(read_ctx: ReadContext) -> bool:
 
 def stay(read_ctx: ReadContext, row: PurchaseRow) -> None:
     """Raise if the market stops or the client has gone; without the client nothing is submitted."""
-    if read_ctx.notifier.closed or has_gone(read_ctx):
-        raise in_use(row, "the market is stopping" if read_ctx.notifier.closed else "the client has gone")
+    if read_ctx.services.notifier.closed or has_gone(read_ctx):
+        raise in_use(row, "the market is stopping" if read_ctx.services.notifier.closed else "the client has gone")
 
 
 async def _look(read_ctx: ReadContext, purchase_id: str) -> SeenPurchase:
@@ -184,22 +184,22 @@ async def _follow(read_ctx: ReadContext, seen: SeenPurchase, patience: float, *,
 
 async def _handed_over(read_ctx: ReadContext, row: PurchaseRow, *, first: bool) -> PurchaseRow:
     """Submit the payment to the facilitator and commit its answer at once."""
-    found: dict[str, object]
-    unsent = False
+    event: Event | None = Event.REFUSE
+    found: dict[str, object] = {}
     try:
         async with _kept(read_ctx, row.id):
-            said = await facilitator_of(read_ctx).settle(orjson.loads(row.settle_body))
-        found = {"reason": said.refusal, "status": PurchaseStatus.REFUSED}
+            said = await facilitator_of(read_ctx).settle(row.settle_body)
+        found["reason"] = said.refusal
         if said.transaction is not None:
-            found |= {"status": PurchaseStatus.SENT, "tx_hash": said.transaction}
+            event, found["tx_hash"] = Event.SEND, said.transaction
     except SettleNotSent as down:
-        found, unsent = {"reason": f"the facilitator was not reached ({down})"}, first
+        event, found["reason"] = None, f"the facilitator was not reached ({down})"
     except SettleUnknown as lost:
-        found = {"reason": f"the facilitator's answer was lost ({lost})", "status": PurchaseStatus.SETTLING}
+        event, found["reason"] = Event.DOUBT, f"the facilitator's answer was lost ({lost})"
     log.info("handed_over", purchase=row.id, transaction=found.get("tx_hash"), reason=found["reason"])
-    if unsent:
+    if event is None and first:
         return await read_ctx.store.write(lambda tx: revert_handover(read_ctx, tx, row, **found), "take_back_purchase")
-    return await read_ctx.store.write(lambda tx: note(read_ctx, tx, row.id, **found), "note_purchase")
+    return await _record(read_ctx, row, event, **found)
 
 
 @asynccontextmanager
@@ -244,7 +244,7 @@ async def _read(read_ctx: ReadContext, row: PurchaseRow, patience: float) -> Non
         row = await _scan_for_nonce(read_ctx, row)
     if row.status is PurchaseStatus.SENT:
         row = await _verified(read_ctx, row, patience)
-    if row.status not in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
+    if row.status not in ENDED:
         raise _unsettled(row)
 
 
@@ -267,16 +267,9 @@ async def _verified(read_ctx: ReadContext, row: PurchaseRow, patience: float) ->
             required=verdict.required,
             retry_after_seconds=5,
         )
+    doubt = f"the chain shows no such payment: {verdict.kind}"
     return await read_ctx.store.write(
-        lambda tx: note(
-            read_ctx,
-            tx,
-            row.id,
-            status=PurchaseStatus.SETTLING,
-            tx_hash=None,
-            reason=f"the chain shows no such payment: {verdict.kind}",
-        ),
-        "doubt_purchase",
+        lambda tx: note(read_ctx, tx, row.id, Event.DOUBT, tx_hash=None, reason=doubt), "doubt_purchase"
     )
 
 
@@ -323,7 +316,7 @@ async def _scan_for_nonce(read_ctx: ReadContext, row: PurchaseRow) -> PurchaseRo
                 raise InvalidNodeAnswer("another block")
             for transaction in transactions_with_nonce(block, given.nonce):
                 if settles(await chain.receipt(transaction), read_ctx.network.asset, given):
-                    return await _record(read_ctx, row, status=PurchaseStatus.SENT, tx_hash=transaction)
+                    return await _record(read_ctx, row, Event.SEND, tx_hash=transaction)
         over = False
         if ends == head and has_ended(row.valid_before, now):
             over = is_over(row.valid_before, _number_in(await chain.block(head), "timestamp", MAX_BLOCK_TIME), now)
@@ -340,21 +333,13 @@ def _number_in(block: object, name: str, most: int) -> int:
     return quantity(block.get(name) if isinstance(block, dict) else None, f"block.{name}", most)
 
 
-async def _record(read_ctx: ReadContext, row: PurchaseRow, **found: object) -> PurchaseRow:
-    return await read_ctx.store.write(lambda tx: note(read_ctx, tx, row.id, **found), "note_purchase")
+async def _record(read_ctx: ReadContext, row: PurchaseRow, event: Event | None = None, **found: object) -> PurchaseRow:
+    return await read_ctx.store.write(lambda tx: note(read_ctx, tx, row.id, event, **found), "note_purchase")
 
 
 def authorization_of(row: PurchaseRow) -> Authorization:
     """Return the authorization that the client signed."""
-    written = orjson.loads(row.settle_body)["paymentPayload"]["payload"]["authorization"]
-    return Authorization(
-        payer=written["from"],
-        payee=written["to"],
-        value=int(written["value"]),
-        valid_after=int(written["validAfter"]),
-        valid_before=int(written["validBefore"]),
-        nonce=written["nonce"],
-    )
+    return read_authorization(row.settle_body["paymentPayload"]["payload"]["authorization"])
 
 
 def _unsettled(row: PurchaseRow) -> MarketError:

@@ -11,7 +11,7 @@ import orjson
 from storage.tables import AgentRow, CategoryRow, ContributionRow, CounterpartyRow, JobRow, ReputationRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor, Env
-from tools.agents.trust_tier_updates import set_tier
+from tools.agents.logic import set_tier
 from tools.agents.trust_tiers import earns_tier_one
 from tools.reputation.rules import (
     EMPTY,
@@ -44,10 +44,7 @@ def count_mark(tx: Tx, job: JobRow, new: JobContribution, now: datetime) -> None
     old = NOTHING if kept is None else mark_in(kept.mark)
     if new == old:
         return
-    if kept is None:
-        tx.add(ContributionRow(job_id=job.id, mark=mark_text(new)))
-    else:
-        tx.change(kept, mark=mark_text(new))
+    tx.add_or_change(ContributionRow, kept, {"job_id": job.id}, mark=mark_text(new))
     for agent_id, role in sorted(((job.buyer_id, Actor.BUYER), (job.seller_id, Actor.SELLER))):
         _move(tx, job, agent_id, role, old, new, now)
 
@@ -58,9 +55,8 @@ def mark_in(text: str) -> JobContribution:
 
 def mark_text(mark: JobContribution) -> str:
     """Return a mark as it is stored: only the values that are not the default."""
-    return orjson.dumps(
-        {name: value for name, value in asdict(mark).items() if value != getattr(NOTHING, name)}
-    ).decode()
+    values = {name: value for name, value in asdict(mark).items() if value != getattr(NOTHING, name)}
+    return orjson.dumps(values).decode()
 
 
 def tally_in(text: str) -> Figures:
@@ -88,17 +84,13 @@ def columns_of(seller: Figures, buyer: Figures) -> dict[str, Any]:
     }
 
 
-NEW = columns_of(EMPTY, EMPTY)
-
-
 def _move(
     tx: Tx, job: JobRow, agent_id: str, role: Actor, old: JobContribution, new: JobContribution, now: datetime
 ) -> None:
     """Change one party's figures by the difference between the job's old and new mark."""
     first_party = job.first_party
-    by_job = subtract(
-        contribution(new, role, first_party=first_party), contribution(old, role, first_party=first_party)
-    )
+    added, removed = (contribution(one, role, first_party=first_party) for one in (new, old))
+    by_job = subtract(added, removed)
     other_id = job.buyer_id if role is Actor.SELLER else job.seller_id
     changes = _dealings_changed(role, other_id, old, new, first_party)
     if by_job == EMPTY and not changes:
@@ -106,17 +98,14 @@ def _move(
     row = _locked(tx, agent_id, job.env)
     before = figures_in(row, role)
     after = add(add(before, by_job), _move_dealings(tx, job, agent_id, role, ALL, changes))
-    sides = {Actor.SELLER: figures_in(row, Actor.SELLER), Actor.BUYER: figures_in(row, Actor.BUYER)} | {role: after}
+    sides = {one: figures_in(row, one) for one in (Actor.SELLER, Actor.BUYER)} | {role: after}
     tx.change(row, **columns_of(sides[Actor.SELLER], sides[Actor.BUYER]), updated_at=now)
-    of_category = add(by_job, _move_dealings(tx, job, agent_id, role, job.category, changes))
-    _move_category(tx, job, agent_id, role, of_category)
+    _move_category(tx, job, agent_id, role, add(by_job, _move_dealings(tx, job, agent_id, role, job.category, changes)))
     seller = sides[Actor.SELLER]
     if before.jobs or seller.jobs or seller.orders_answered or seller.orders_ignored:
         tx.invalidate(f"seller:{agent_id}")  # its listings show the score and the response rate
     if role is Actor.SELLER and job.env == Env.LIVE and _earns(after) and not _earns(before):
-        agent = tx.get(AgentRow, agent_id, lock=True)
-        assert agent is not None
-        set_tier(tx, agent, reached_one=True)
+        set_tier(tx, tx.need(AgentRow, agent_id, lock=True), reached_one=True)
 
 
 def _earns(tally: Figures) -> bool:
@@ -126,11 +115,10 @@ def _earns(tally: Figures) -> bool:
 def _locked(tx: Tx, agent_id: str, env: str) -> ReputationRow:
     """Return the agent's row, locked and made if missing; the lock guards all its figures."""
     row = tx.get(ReputationRow, agent_id, env, lock=True)
-    if row is None:
-        tx.insert_if_absent(ReputationRow(agent_id=agent_id, env=env, updated_at=None, **NEW))
-        row = tx.get(ReputationRow, agent_id, env, lock=True)
-    assert row is not None
-    return row
+    if row is not None:
+        return row
+    tx.insert_if_absent(ReputationRow(agent_id=agent_id, env=env, updated_at=None, **columns_of(EMPTY, EMPTY)))
+    return tx.need(ReputationRow, agent_id, env, lock=True)
 
 
 def _dealings_changed(
@@ -141,9 +129,7 @@ def _dealings_changed(
     for mark, sign in ((old, -1), (new, 1)):
         counterparty, dealings = dealings_of(mark, role, other_id, first_party=first_party)
         changes[counterparty] = add_dealing(changes[counterparty], dealings, sign)
-    return [
-        (counterparty, change) for counterparty, change in sorted(changes.items()) if change != CounterpartyTotals()
-    ]
+    return [one for one in sorted(changes.items()) if one[1] != CounterpartyTotals()]
 
 
 def _move_dealings(
@@ -152,14 +138,11 @@ def _move_dealings(
     """Write the changed dealings; return by how much that changes the agent's figures."""
     moved = EMPTY
     for counterparty, change in changes:
-        key: dict[str, Any] = {"agent_id": agent_id, "env": job.env, "role": role.value, "category": category}
-        row = tx.get(CounterpartyRow, *key.values(), counterparty)
+        key = {**_place(job, agent_id, role, category), "counterparty": counterparty}
+        row = tx.get(CounterpartyRow, *key.values())
         before = CounterpartyTotals() if row is None else dealings_in(row)
         after = add_dealing(before, change)
-        if row is None:
-            tx.add(CounterpartyRow(**key, counterparty=counterparty, **asdict(after)))
-        else:
-            tx.change(row, **asdict(after))
+        tx.add_or_change(CounterpartyRow, row, key, **asdict(after))
         moved = add(moved, subtract(counterparty_figures(after), counterparty_figures(before)))
     return moved
 
@@ -169,11 +152,11 @@ def dealings_in(row: CounterpartyRow) -> CounterpartyTotals:
 
 
 def _move_category(tx: Tx, job: JobRow, agent_id: str, role: Actor, change: Figures) -> None:
-    row = tx.get(CategoryRow, agent_id, job.env, role.value, job.category)
+    key = _place(job, agent_id, role, job.category)
+    row = tx.get(CategoryRow, *key.values())
     after = add(EMPTY if row is None else tally_in(row.figures), change)
-    columns: dict[str, Any] = {"figures": tally_text(after), "jobs": after.jobs}
-    if row is None:
-        key = {"agent_id": agent_id, "env": job.env, "role": role.value, "category": job.category}
-        tx.add(CategoryRow(**(key | columns)))
-    else:
-        tx.change(row, **columns)
+    tx.add_or_change(CategoryRow, row, key, figures=tally_text(after), jobs=after.jobs)
+
+
+def _place(job: JobRow, agent_id: str, role: Actor, category: str) -> dict[str, str]:
+    return {"agent_id": agent_id, "env": job.env, "role": role.value, "category": category}

@@ -8,7 +8,7 @@ from pydantic import Field
 from storage.vocabulary import Env
 from tools.agents.records import Party
 from tools.evaluators.records import EvaluatorSide
-from tools.kernel.records import Json, Minor, Priced, Stamp
+from tools.kernel.records import Json, Minor, PlainPage, Priced, Stamp
 from tools.kernel.signed_records import Signature
 from tools.kernel.text_authors import Foreign, Ours, Theirs, written_by
 
@@ -234,13 +234,10 @@ class Review(Priced):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewPage:
+class ReviewPage(PlainPage[Review]):
     """One page of reviews."""
 
-    object: Literal["list"] = "list"
     data: list[Review]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The records of an agent's reputation: its standing in an environment, and the card that its listings show."""
+"""The records of an agent's reputation: its standing in an environment, the card of its listings, its reviews."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,15 @@ from datetime import datetime
 import orjson
 
 from storage.reputation import categories_among, largest_categories
-from storage.tables import AgentRow, CategoryRow, ReputationRow
+from storage.tables import AgentRow, ReputationRow, ReviewRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor, Env
+from tools.agents.records import Party
 from tools.evaluators.logic import evaluator_side
-from tools.kernel.records import stamp_or_none
+from tools.kernel.records import record_from, stamp_or_none
 from tools.reputation.counterparty import response_rate
 from tools.reputation.logic import figures_in, tally_in
-from tools.reputation.records import CardInCategory, CategoryFigures, ReputationCard, Side, Standing
+from tools.reputation.records import CardInCategory, CategoryFigures, ReputationCard, Review, Side, Standing
 from tools.reputation.rules import (
     EMPTY,
     MAX_CATEGORIES,
@@ -70,13 +71,13 @@ def _cards(
 ) -> Mapping[str, ReputationCard | None]:
     if row is None or not tally.jobs:
         return dict.fromkeys(wanted)
-    named = orjson.dumps(wanted).decode()
-    found = tx.all(categories_among, agent_id=row.agent_id, env=row.env, role=Actor.SELLER.value, categories=named)
+    found = tx.all(categories_among, agent_id=row.agent_id, env=row.env, role=Actor.SELLER.value, categories=wanted)
     inside = {one.category: _in_category(tally_in(one.figures)) for one in found if one.jobs}
     return {
-        category: ReputationCard(
+        category: record_from(
+            ReputationCard,
+            tally,
             score=row.score,
-            jobs_completed=tally.jobs_completed,
             rating=rating_weighted(tally),
             distinct_counterparties=tally.wallets,
             in_category=inside.get(category),
@@ -86,54 +87,44 @@ def _cards(
 
 
 def _in_category(tally: Figures) -> CardInCategory:
-    return CardInCategory(
-        jobs_completed=tally.jobs_completed,
-        jobs_failed=tally.jobs_failed,
-        rating=rating_weighted(tally),
-        on_time_rate=on_time_rate(tally),
-    )
+    return record_from(CardInCategory, tally, rating=rating_weighted(tally), on_time_rate=on_time_rate(tally))
 
 
 def _side(tally: Figures, categories: list[CategoryFigures]) -> Side:
-    return Side(
-        jobs_completed=tally.jobs_completed,
-        jobs_failed=tally.jobs_failed,
-        jobs_disputed=tally.jobs_disputed,
-        jobs_cancelled=tally.jobs_cancelled,
-        jobs_unpaid=tally.jobs_unpaid,
-        deliveries_unpaid=tally.deliveries_unpaid,
-        refunds_due=tally.refunds_due,
-        refunds_made=tally.refunds_made,
+    return record_from(
+        Side,
+        tally,
         distinct_counterparties=tally.wallets,
         first_party_counterparties=tally.first_party_wallets,
         third_party_counterparties=tally.third_party_wallets,
         free_counterparties=tally.free_agents,
         volume_usdc=tally.volume_minor,
         third_party_volume_usdc=tally.third_party_minor,
-        rating_avg=rating_avg(tally),
-        rating_weighted=rating_weighted(tally),
-        rating_count=tally.rating_count,
-        on_time_rate=on_time_rate(tally),
+        **_rates(tally),
         jobs_completed_unpaid=tally.unpaid_completed,
-        unpaid_reviews=tally.unpaid_reviews,
         unpaid_rating_avg=unpaid_rating(tally),
         categories=categories,
     )
 
 
+def _rates(tally: Figures) -> dict[str, float | None]:
+    return {
+        "rating_avg": rating_avg(tally),
+        "rating_weighted": rating_weighted(tally),
+        "on_time_rate": on_time_rate(tally),
+    }
+
+
 def _categories(tx: Tx, agent_id: str, env: Env, role: Actor) -> list[CategoryFigures]:
     rows = tx.all(largest_categories, agent_id=agent_id, env=env, role=role.value, limit=MAX_CATEGORIES)
-    return [_category(row, tally_in(row.figures)) for row in rows if row.jobs]
+    return [_category(row.category, tally_in(row.figures)) for row in rows if row.jobs]
 
 
-def _category(row: CategoryRow, tally: Figures) -> CategoryFigures:
-    return CategoryFigures(
-        category=row.category,
-        jobs_completed=tally.jobs_completed,
-        jobs_failed=tally.jobs_failed,
-        volume_usdc=tally.volume_minor,
-        rating_avg=rating_avg(tally),
-        rating_weighted=rating_weighted(tally),
-        rating_count=tally.rating_count,
-        on_time_rate=on_time_rate(tally),
-    )
+def _category(category: str, tally: Figures) -> CategoryFigures:
+    return record_from(CategoryFigures, tally, category=category, volume_usdc=tally.volume_minor, **_rates(tally))
+
+
+def review_record(row: ReviewRow, handle: str) -> Review:
+    """Return the record of a review; `handle` is the reviewer's."""
+    reviewer, warned = Party(id=row.reviewer_id, handle=handle), orjson.loads(row.content_warnings)
+    return record_from(Review, row, reviewer=reviewer, content_warnings=warned)

@@ -4,14 +4,18 @@ A text becomes a list of plain words. A word or a phrase of the vocabulary leave
 one another, so word order and endings matter little. Every step is bounded, so the time is linear.
 """
 
+import tomllib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
+from pathlib import Path
 
 from tools.screening.visible_text import FIRST_WIDE, known_word, read, words
 
-Vocabulary = Mapping[str, Mapping[str, str]]  # kind of mark: language: words, separated by bars
+Vocabulary = Mapping[str, Mapping[str, Sequence[str]]]  # kind of mark: language: words and phrases
+VOCABULARIES = Path(__file__).with_name("vocabularies")
 _CLITICS = frozenset("وفبلكالושמהלבכ")  # prefixes that Arabic and Hebrew write together with a word
 
 
@@ -80,6 +84,11 @@ class TextMarks:
     breaks: list[int] = field(default_factory=list)  # indexes of words that follow a comma or a colon
 
 
+def vocabulary(name: str) -> Vocabulary:
+    """Read the words of one data file."""
+    return tomllib.loads((VOCABULARIES / f"{name}.toml").read_text(encoding="utf-8"))
+
+
 class Clauses:
     """The rules with their vocabulary, ready to screen texts."""
 
@@ -89,9 +98,8 @@ class Clauses:
         self._parts: dict[str, set[str]] = {}
         for vocabulary in vocabularies:
             for kind, languages in vocabulary.items():
-                for text in languages.values():
-                    for phrase in text.split("|"):
-                        self._learn(kind, known_word(phrase))
+                for phrase in chain.from_iterable(languages.values()):
+                    self._learn(kind, known_word(phrase))
 
     def _learn(self, kind: str, phrase: tuple[str, ...]) -> None:
         step = self._root

@@ -1,13 +1,6 @@
 """The rules of screening: which words of the vocabularies, near one another, are an attack, and its code."""
 
-from tools.screening.phrase_rules import Clauses, Near, Rule
-from tools.screening.phrases_alerts import ALERTS
-from tools.screening.phrases_common import COMMON
-from tools.screening.phrases_credentials import CREDENTIALS
-from tools.screening.phrases_loyalty import LOYALTY
-from tools.screening.phrases_market import MARKET
-from tools.screening.phrases_override import OVERRIDE
-from tools.screening.phrases_role import ROLE
+from tools.screening.phrase_rules import Clauses, Near, Rule, vocabulary
 
 _REFUSED = Near("~not", 9, 0)  # "never …"
 _REFUSED_BEHIND = Near("not_behind", 0, 5)
@@ -54,5 +47,5 @@ RULES = (
     Rule(_ALERT, "authority", (Near("notice", 4, 4), Near("demand", 8, 25), Near("urgent|threat|account", 25, 25)), (_TOLD_OF,), across=True),
     Rule(_ALERT, "authority", (Near("demand", 10, 14), Near("urgent", 20, 20), Near("threat|account", 25, 25)), (_TOLD_OF,), across=True),
 )  # fmt: skip
-VOCABULARIES = (COMMON, OVERRIDE, LOYALTY, ROLE, CREDENTIALS, ALERTS, MARKET)
+VOCABULARIES = tuple(map(vocabulary, ("common", "override", "loyalty", "role", "credentials", "alerts", "market")))
 CLAUSES = Clauses(VOCABULARIES, RULES)

@@ -1,7 +1,7 @@
 """Screening of text that agents write for other agents: injection, phishing, leaked secrets, hidden characters.
 
-These are heuristics. They read a text as a model would (`plaintext`). They know exact forms (`patterns`), and words of
-many languages that occur together in attacks (`clauses`, with the words in `phrases_*` and the rules in `phrases`).
+These are heuristics. They read a text as a model would (`visible_text`). They know exact forms (`regex_patterns`), and words of
+many languages that occur together in attacks (`phrase_rules`, with the words in `vocabularies` and the rules in `phrases`).
 Every step is bounded, so the time is linear.
 """
 
@@ -61,8 +61,8 @@ def hides(text: str) -> bool:
     counted = _EXCUSED.sub("", text)
     if _RIGHT_TO_LEFT.search(text):
         counted = _LONE_MARK.sub("", counted)
-    exceeded_error = len(counted) - len(_ZERO_WIDTH.sub("", counted)) > 0.02 * len(text)
-    return exceeded_error or _TAG_OR_RUN.search(counted) is not None or _leaves_bidi_open(text)
+    too_many = len(counted) - len(_ZERO_WIDTH.sub("", counted)) > 0.02 * len(text)
+    return too_many or _TAG_OR_RUN.search(counted) is not None or _leaves_bidi_open(text)
 
 
 # --- hidden characters ------------------------------------------------------------------------------------------------

@@ -49,6 +49,12 @@ async def contract_agrees(read_ctx: ReadContext, address: str, digest: bytes, si
         ) from None
 
 
+def refuse_sanctioned_wallet(sanctions: Sanctions, address: str) -> None:
+    """Raise AddressSanctioned if the wallet in the argument `address` is on a sanctions list."""
+    if sanctions.names(address):
+        raise AddressSanctioned("this wallet stands on a sanctions list", param="address", address=address.lower())
+
+
 def refuse_sanctioned(sanctions: Sanctions, addresses: set[str]) -> None:
     for address in sorted(addresses):
         if sanctions.names(address):

@@ -1,6 +1,5 @@
 """Wallets: bound by proof of control, one per agent and environment."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import orjson
@@ -14,13 +13,13 @@ from tools.chain.wallet_proof import address_of, eip191_hash, recover
 from tools.engine.arguments import Arguments
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest
-from tools.engine.follow_up_steps import after_wallet
+from tools.engine.next_steps import after_wallet
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.identities.logic import follow_wallet
 from tools.kernel.keys import binding_message, verify_ed25519
 from tools.wallets.errors import AddressSanctioned, WalletSignatureInvalid
-from tools.wallets.logic import WalletSignature, bind, contract_agrees
+from tools.wallets.logic import WalletSignature, bind, contract_agrees, refuse_sanctioned_wallet
 
 
 class SetWalletAddress(Arguments):
@@ -37,24 +36,15 @@ class SetWalletAddress(Arguments):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Proven:
-    """The wallet signed the message."""
-
-    message: str
-
-
-async def judge_wallet(read_ctx: ReadContext, claim: SetWalletAddress) -> Proven:
-    if read_ctx.world.sanctions.names(claim.address):
-        raise AddressSanctioned(
-            "this wallet stands on a sanctions list", param="address", address=claim.address.lower()
-        )
+async def judge_wallet(read_ctx: ReadContext, claim: SetWalletAddress) -> str:
+    """Check the wallet's signature; return the message that it signed."""
+    refuse_sanctioned_wallet(read_ctx.world.sanctions, claim.address)
     message = binding_message(read_ctx.config.brand, read_ctx.caller.agent, claim.address)
     signer = recover(message, claim.signature)
     if signer == claim.address or await contract_agrees(
         read_ctx, claim.address, eip191_hash(message), claim.signature, message
     ):
-        return Proven(message)
+        return message
     raise WalletSignatureInvalid(
         "the wallet did not sign the binding message", param="signature", text=message, recovered=signer
     )
@@ -71,33 +61,32 @@ async def judge_wallet(read_ctx: ReadContext, claim: SetWalletAddress) -> Proven
     next_steps=after_wallet,
     toolset="agents",
 )
-def set_wallet_address(ctx: TxContext, claim: SetWalletAddress, proven: Proven) -> OwnAgent:
+def set_wallet_address(ctx: TxContext, claim: SetWalletAddress, message: str) -> OwnAgent:
     """Bind the wallet you are paid at and pay from, in the environment of your key.
 
     Sign the text `<service>:wallet:<agent_id>:<address_lowercase>` with the wallet (personal_sign); `<service>` is the name
     get_health tells, and a refusal holds the exact text in details.text. Changing a bound wallet also needs `proof`, so
     a leaked API key cannot redirect your income. Needed to sell and to pay.
     """
-    agent = ctx.tx.get(AgentRow, ctx.agent, lock=True)
-    assert agent is not None
+    agent = ctx.tx.need(AgentRow, ctx.agent, lock=True)
     bound = ctx.tx.get(WalletRow, agent.id, ctx.env, lock=True)
     if bound is not None and bound.address == claim.address:
         return own_record(ctx, agent)
     if bound is not None:
-        _check_proof(agent, claim, proven)
+        _check_proof(agent, claim, message)
     bind(ctx, agent.id, bound, claim.address)
     _tell(ctx, bound.address if bound else None, claim.address)
     return own_record(ctx, follow_wallet(ctx, agent))
 
 
-def _check_proof(agent: AgentRow, claim: SetWalletAddress, proven: Proven) -> None:
-    if claim.proof and verify_ed25519(bytes.fromhex(agent.public_key), proven.message.encode(), claim.proof):
+def _check_proof(agent: AgentRow, claim: SetWalletAddress, message: str) -> None:
+    if claim.proof and verify_ed25519(bytes.fromhex(agent.public_key), message.encode(), claim.proof):
         return
     raise InvalidRequest(
         "changing a bound wallet needs a valid proof by your agent key",
         param="proof",
         hint="Sign details.text with your Ed25519 key; send the signature as 128 hex characters.",
-        text=proven.message,
+        text=message,
     )
 
 

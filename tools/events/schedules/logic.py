@@ -2,7 +2,7 @@
 
 import orjson
 
-from storage.schedules import due_schedules
+from storage.events import due_schedules
 from storage.tables import AgentRow, RoomRow, ScheduleRow
 from storage.vocabulary import AgentStatus, ScheduleStatus
 from tools.engine.batch import BATCH, Place, each_alone

@@ -7,15 +7,15 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from storage.schedules import active_schedules, forget_schedule, schedules_of
+from storage.events import active_schedules, forget_schedule, schedules_of
 from storage.tables import AgentRow, ScheduleRow
-from storage.vocabulary import Env, ScheduleStatus
+from storage.vocabulary import ScheduleStatus
 from tools.engine.arguments import Arguments, Listed, OneLine
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import json_text
+from tools.engine.documents import json_text
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
-from tools.engine.follow_up_steps import after_schedule
-from tools.engine.paging import as_many_as_fit, cursor_to, place_of
+from tools.engine.next_steps import after_schedule
+from tools.engine.paging import page
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
 from tools.events.schedules.errors import ScheduleDone, ScheduleLimit
@@ -23,7 +23,7 @@ from tools.events.schedules.records import Schedule, ScheduleDeleted, SchedulePa
 from tools.events.schedules.rules import next_due
 from tools.kernel.ids import Prefix
 from tools.kernel.plurals import counted
-from tools.kernel.records import Json, spliced, stamp, stamp_or_none
+from tools.kernel.records import Json, record_from, spliced, stamp_or_none
 
 MAX_PAYLOAD, MAX_ACTIVE = 16_384, 100
 YEAR_SECONDS = 31_536_000
@@ -121,17 +121,20 @@ def list_schedules(ctx: TxContext, asked: ListSchedules) -> SchedulePage:
 
     update_schedule pauses one, delete_schedule ends it.
     """
-    before = place_of(ctx, "list_schedules", asked, asked.cursor, ctx.agent) or AFTER_ALL
     named: dict[str, object] = {} if asked.status is None else {"status": asked.status}
     query = schedules_of(asked.status is not None)
-    rows = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
-    page = as_many_as_fit(_record(row) for row in rows[: asked.limit])
-    more = len(rows) > len(page)
-    return SchedulePage(
-        data=page,
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_schedules", asked, page[-1].id, ctx.agent) if more else None,
+    mine = {"agent_id": ctx.agent, "env": ctx.env, **named}
+    found = page(
+        ctx,
+        "list_schedules",
+        asked,
+        lambda before, most: ctx.tx.all(query, **mine, before=before, limit=most),
+        lambda rows: map(_record, rows),
+        lambda row: row.id,
+        first=AFTER_ALL,
+        owner=ctx.agent,
     )
+    return SchedulePage(**found)
 
 
 class ScheduleRef(Arguments):
@@ -226,16 +229,5 @@ def _check_room(ctx: TxContext) -> None:
 
 
 def _record(row: ScheduleRow) -> Schedule:
-    return Schedule(
-        id=row.id,
-        name=row.name,
-        status=row.status.value,
-        run_at=stamp_or_none(row.next_at),
-        interval_seconds=row.interval_seconds,
-        max_runs=row.max_runs,
-        run_count=row.run_count,
-        last_run_at=stamp_or_none(row.last_run_at),
-        payload=spliced(row.payload),
-        env=Env(row.env).value,
-        created_at=stamp(row.created_at),
-    )
+    named = {"run_at": stamp_or_none(row.next_at), "last_run_at": stamp_or_none(row.last_run_at)}
+    return record_from(Schedule, row, **named, payload=spliced(row.payload))

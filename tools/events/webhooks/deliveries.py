@@ -12,16 +12,16 @@ from datetime import datetime, timedelta
 import orjson
 import structlog
 
+from storage.events import due_delivery, due_webhook, end_webhook
 from storage.tables import AgentRow, DeliveryRow, EventRow, HostSlotRow, WebhookRow
 from storage.vocabulary import AgentStatus, DeliveryStatus, Env, PushForm, WebhookSource, WebhookStatus
-from storage.webhooks import due_delivery, due_webhook, end_webhook
 from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext
 from tools.engine.outgoing_urls import own_places
 from tools.engine.ports import World
 from tools.engine.rate_limits import Rate, RateLimit, Share, take_shares, used_of
 from tools.events.records import written
-from tools.events.webhooks.logic import DISABLED, OPERATOR, followed, next_turn, open_secret, profile_url, secrets_of
+from tools.events.webhooks.logic import DISABLED, OPERATOR, followed, next_turn, open_secret, secrets_of
 from tools.events.webhooks.records import WebhookDisabledData
 from tools.events.webhooks.rules import (
     MAX_ATTEMPTS,
@@ -239,7 +239,7 @@ def _current(ctx: TxContext, row: WebhookRow) -> WebhookRow | None:
     if agent.status is not AgentStatus.ACTIVE:
         ctx.tx.change(row, sending=None, due_at=ctx.now + LATER)
         return None
-    return followed(ctx, row, profile_url(agent.endpoints)) if row.source is WebhookSource.PROFILE else row
+    return followed(ctx, row, agent.endpoints.get("webhook_url")) if row.source is WebhookSource.PROFILE else row
 
 
 def pushed(row: WebhookRow) -> Pushed | None:

@@ -2,20 +2,16 @@
 
 import hmac
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from functools import lru_cache
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 import structlog
 from nacl.secret import SecretBox
 
-from storage.tables import DeliveryRow, EventRow, FanoutRow, WebhookRow
-from storage.transaction import Tx
-from storage.vocabulary import AgentStatus, DeliveryStatus, Env, WebhookSource, WebhookStatus
-from storage.webhooks import (
+from storage.events import (
     end_webhook,
     end_webhooks,
     endpoints_of_agents,
@@ -28,12 +24,15 @@ from storage.webhooks import (
     waiting_deliveries,
     webhooks_of_agents,
 )
+from storage.tables import DeliveryRow, EventRow, FanoutRow, WebhookRow
+from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, DeliveryStatus, Env, WebhookSource, WebhookStatus
 from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext
 from tools.events.types import expand
-from tools.events.webhooks.records import WebhookDelivery
+from tools.events.webhooks.records import Webhook, WebhookDelivery
 from tools.kernel.ids import Prefix, event_id
-from tools.kernel.records import Json, stamp, stamp_or_none
+from tools.kernel.records import Json, record_from, stamp_or_none
 
 BATCH = 64
 OPERATOR = "operator"  # owns the webhook of EMPORION_OPERATOR_WEBHOOK; no agent has this id
@@ -57,6 +56,7 @@ FOLLOWS = {  # where a webhook that was not registered comes from, and how to ch
 }
 
 log = structlog.get_logger("emporion.webhooks")
+W = TypeVar("W", bound=Webhook)
 Owner = tuple[str, str]  # agent id and environment
 
 
@@ -73,13 +73,9 @@ class Audience(NamedTuple):
     """An agent's events in one environment, and the webhooks they may be sent to."""
 
     rows: list[WebhookRow]
-    endpoints: str  # JSON
+    endpoints: dict[str, str]
     has_tasks: bool  # whether the agent has webhooks of tasks, which are not in `rows`
     events: list[QueuedEvent]
-
-    @property
-    def url(self) -> str | None:
-        return profile_url(self.endpoints)
 
 
 def seal_secret(ctx: TxContext, webhook_id: str, secret: str) -> bytes:
@@ -110,48 +106,20 @@ def secrets_of(row: WebhookRow, now: datetime) -> tuple[bytes, ...]:
     return tuple(one for one in (row.secret, previous) if one is not None)
 
 
-def webhook_fields(row: WebhookRow) -> dict[str, Json]:
-    """Return the fields of a webhook's record, which never has the secret."""
-    return {
-        "id": row.id,
-        "source": row.source.value,
-        "url": row.url,
-        "event_types": orjson.loads(row.event_types),
-        "status": row.status.value,
-        "disabled_reason": row.disabled_reason,
-        "consecutive_failures": row.failures,
-        "previous_secret_until": stamp_or_none(row.previous_until),
-        "job_id": row.job_id,
-        "env": row.env,
-        "created_at": stamp(row.created_at),
-        "updated_at": stamp(row.updated_at),
-    }
+def webhook_record(row: WebhookRow, kind: type[W] = Webhook, **others: object) -> W:  # type: ignore[assignment]
+    """Return a webhook's record, which never has the secret, or another record that extends it."""
+    named = {"consecutive_failures": row.failures, "previous_secret_until": stamp_or_none(row.previous_until)}
+    return record_from(kind, row, **named, **others)
 
 
 def delivery_record(row: DeliveryRow) -> WebhookDelivery:
-    return WebhookDelivery(
-        id=row.id,
-        webhook_id=row.webhook_id,
-        event_id=event_id(row.event_number),
-        event_type=row.kind,
-        status=row.status.value,
-        attempt=row.attempt,
-        next_attempt_at=stamp_or_none(row.due_at),
-        last_attempt_at=stamp_or_none(row.last_attempt_at),
-        last_status_code=row.last_status_code,
-        last_error=row.last_error,
-        created_at=stamp(row.created_at),
-    )
+    named = {"event_id": event_id(row.event_number), "event_type": row.kind}
+    return record_from(WebhookDelivery, row, **named, next_attempt_at=stamp_or_none(row.due_at))
 
 
 def end_webhooks_of(tx: Tx, agent_id: str) -> int:
     """Delete all webhooks of this agent, in both environments; return their number."""
     return tx.run(end_webhooks, agent_id=agent_id)
-
-
-def profile_url(endpoints: str) -> str | None:
-    """Return webhook_url of an agent's endpoints, which are JSON text."""
-    return orjson.loads(endpoints).get("webhook_url") if "webhook_url" in endpoints else None
 
 
 def followed(ctx: TxContext, row: WebhookRow, url: str | None) -> WebhookRow | None:
@@ -208,7 +176,7 @@ def _audiences(ctx: TxContext, events: list[QueuedEvent]) -> list[tuple[Owner, A
     told = defaultdict[Owner, list[QueuedEvent]](list)
     for one in events:
         told[one.agent_id, one.env].append(one)
-    agent_ids = orjson.dumps(sorted({agent_id for agent_id, _ in told})).decode()
+    agent_ids = {agent_id for agent_id, _ in told}
     rows = defaultdict[Owner, list[WebhookRow]](list)
     for row in ctx.tx.all(webhooks_of_agents, agent_ids=agent_ids):
         rows[row.agent_id, row.env].append(row)
@@ -223,7 +191,7 @@ def _audiences(ctx: TxContext, events: list[QueuedEvent]) -> list[tuple[Owner, A
             ]
     for owner in ((OPERATOR, env.value) for env in Env):
         if owner in told:
-            found.append((owner, Audience(rows[owner], "{}", False, told[owner])))
+            found.append((owner, Audience(rows[owner], {}, False, told[owner])))
     return [(owner, one) for owner, one in found if one.rows or one.has_tasks or "webhook_url" in one.endpoints]
 
 
@@ -246,7 +214,8 @@ def _log(error: Exception | None, **names: str) -> None:
 
 def _with_profile(ctx: TxContext, owner: Owner, audience: Audience) -> list[WebhookRow]:
     """Return the active webhooks of an agent; its profile's webhook is updated first."""
-    profile, url = next((row for row in audience.rows if row.source is WebhookSource.PROFILE), None), audience.url
+    profile = next((row for row in audience.rows if row.source is WebhookSource.PROFILE), None)
+    url = audience.endpoints.get("webhook_url")
     first = next((one.number for one in audience.events if one.kind in PROFILE_KINDS), None)
     if profile is not None:
         profile = followed(ctx, profile, url)
@@ -265,7 +234,7 @@ def _profile_webhook(ctx: TxContext, owner: Owner, url: str, since: int) -> Webh
             env=owner[1],
             source=WebhookSource.PROFILE,
             url=url,
-            event_types=orjson.dumps(PROFILE_TYPES).decode(),
+            event_types=list(PROFILE_TYPES),
             secret=None,
             since=since,
             created_at=ctx.now,
@@ -276,7 +245,7 @@ def _profile_webhook(ctx: TxContext, owner: Owner, url: str, since: int) -> Webh
 
 def _matching(tx: Tx, row: WebhookRow, events: list[QueuedEvent]) -> list[QueuedEvent]:
     """Return the events for a webhook: those of its types since it began, and its own tests."""
-    kinds = _kinds(row.event_types)
+    kinds = expand(row.event_types)
     return [
         one
         for one in events
@@ -291,7 +260,7 @@ def _of_tasks(tx: Tx, owner: Owner, events: list[QueuedEvent]) -> Iterator[tuple
         if one.kind in PUSHED_KINDS or one.kind == TEST:
             data = _data_of(tx, one)
             told[data.get("job_id") or data.get("webhook_id") or ""].append(one)
-    rows = {row.id: row for row in tx.all(pushes_of_jobs, agent_id=owner[0], job_ids=orjson.dumps([*told]).decode())}
+    rows = {row.id: row for row in tx.all(pushes_of_jobs, agent_id=owner[0], job_ids=told)}
     tested = [tx.get(WebhookRow, name) for name in told if name.startswith(Prefix.WEBHOOK)]
     rows |= {row.id: row for row in tested if row is not None and row.source is WebhookSource.TASK}
     for row in rows.values():
@@ -308,11 +277,6 @@ def _data_of(tx: Tx, one: QueuedEvent) -> dict[str, Json]:
 
 def _tests(tx: Tx, one: QueuedEvent, row: WebhookRow) -> bool:
     return _data_of(tx, one).get("webhook_id") == row.id
-
-
-@lru_cache(4096)
-def _kinds(event_types: str) -> frozenset[str]:
-    return expand(orjson.loads(event_types))
 
 
 def _queue(ctx: TxContext, seen: WebhookRow, events: list[QueuedEvent], at: datetime) -> None:
@@ -357,3 +321,32 @@ def _leave_behind(ctx: TxContext, row: WebhookRow) -> None:
 
 def _box(config: MarketConfig, webhook_id: str) -> SecretBox:
     return SecretBox(hmac.digest(config.pepper, b"emporion:webhook-secret:" + webhook_id.encode(), sha256))
+
+
+TYPES = ("dispute.escalated",)
+
+
+def tell_operator(ctx: TxContext, env: Env, kind: str, data: Mapping[str, Any]) -> None:
+    """Queue an event for EMPORION_OPERATOR_WEBHOOK in this unit of work, if one is set."""
+    url = ctx.config.operator_webhook
+    if url is None:
+        return
+    row_id = f"whk_{OPERATOR}_{env}"
+    ctx.tx.insert_if_absent(
+        WebhookRow(
+            id=row_id,
+            agent_id=OPERATOR,
+            env=env,
+            source=WebhookSource.REGISTERED,
+            url=url,
+            event_types=list(TYPES),
+            secret=None,
+            since=0,
+            created_at=ctx.now,
+            updated_at=ctx.now,
+        )
+    )
+    row = ctx.tx.get(WebhookRow, row_id, lock=True)
+    if row is not None and (row.url != url or row.status is WebhookStatus.DISABLED):
+        revived(ctx, row, url=url)
+    ctx.tx.emit(OPERATOR, env, kind, orjson.dumps(data).decode(), ctx.now)

@@ -6,18 +6,16 @@ from typing import Literal
 import orjson
 from pydantic import Field
 
-from storage.events import newest_event
+from storage.events import deliveries_of, end_webhook, newest_event, registered_webhooks_of, webhooks_of
 from storage.tables import AgentRow, DeliveryRow, WebhookRow
 from storage.vocabulary import DeliveryStatus, WebhookSource, WebhookStatus
-from storage.webhooks import deliveries_of, end_webhook, registered_webhooks_of, webhooks_of
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.authentication import need_scope
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound
-from tools.engine.follow_up_steps import after_redelivery, after_webhook
-from tools.engine.next_steps import step, steps
+from tools.engine.next_steps import after_redelivery, after_webhook, step, steps
 from tools.engine.outgoing_urls import callable_url
-from tools.engine.paging import cursor_to, place_of
+from tools.engine.paging import page
 from tools.engine.registry import operation
 from tools.events.webhooks.arguments import TYPES_NOTE, EventTypes, Secret, Url
 from tools.events.webhooks.errors import WebhookDisabled, WebhookLimit
@@ -27,7 +25,7 @@ from tools.events.webhooks.logic import (
     delivery_record,
     revived,
     seal_secret,
-    webhook_fields,
+    webhook_record,
     with_secret,
 )
 from tools.events.webhooks.records import (
@@ -83,15 +81,16 @@ def create_webhook(ctx: TxContext, wanted: CreateWebhook) -> WebhookCreated:
             env=ctx.env,
             source=WebhookSource.REGISTERED,
             url=wanted.url,
-            event_types=orjson.dumps(wanted.event_types or ["*"]).decode(),
+            event_types=wanted.event_types or ["*"],
             secret=seal_secret(ctx, webhook_id, secret),
             since=_newest(ctx),
             created_at=ctx.now,
             updated_at=ctx.now,
         )
     )
-    return WebhookCreated(
-        **webhook_fields(row),
+    return webhook_record(
+        row,
+        WebhookCreated,
         secret=secret,
         next_steps=steps(step("test_webhook", "Send it a first event.", webhook_id=row.id)),
     )
@@ -107,14 +106,17 @@ def list_webhooks(ctx: TxContext, asked: ListWebhooks) -> WebhookPage:
 
     The one of source profile follows endpoints.webhook_url; those of source task are push notifications of A2A tasks.
     """
-    before = place_of(ctx, "list_webhooks", asked, asked.cursor, ctx.agent) or "whk_~"
-    rows = ctx.tx.all(webhooks_of, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1)
-    page, more = rows[: asked.limit], len(rows) > asked.limit
-    return WebhookPage(
-        data=[Webhook(**webhook_fields(row)) for row in page],
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_webhooks", asked, page[-1].id, ctx.agent) if more else None,
+    found = page(
+        ctx,
+        "list_webhooks",
+        asked,
+        lambda before, most: ctx.tx.all(webhooks_of, agent_id=ctx.agent, env=ctx.env, before=before, limit=most),
+        lambda rows: [webhook_record(row) for row in rows],
+        lambda row: row.id,
+        first="whk_~",
+        owner=ctx.agent,
     )
+    return WebhookPage(**found)
 
 
 class WebhookRef(Arguments):
@@ -127,7 +129,7 @@ def get_webhook(ctx: TxContext, ref: WebhookRef) -> Webhook:
 
     list_webhook_deliveries says what its receiver answered; update_webhook makes it active again.
     """
-    return Webhook(**webhook_fields(_mine(ctx, ref.webhook_id)))
+    return webhook_record(_mine(ctx, ref.webhook_id))
 
 
 class UpdateWebhook(WebhookRef):
@@ -152,7 +154,7 @@ def update_webhook(ctx: TxContext, change: UpdateWebhook) -> Webhook:
     if change.url is not None:
         wanted["url"] = callable_url(ctx.config, change.url, "url")
     if change.event_types is not None:
-        wanted["event_types"] = orjson.dumps(change.event_types).decode()
+        wanted["event_types"] = change.event_types
     if change.secret is not None:
         wanted |= with_secret(ctx, row, change.secret)
     if wanted and row.source in FOLLOWS:
@@ -160,11 +162,11 @@ def update_webhook(ctx: TxContext, change: UpdateWebhook) -> Webhook:
         raise InvalidRequest(f"{next(iter(wanted))}: this webhook follows {what}", param=next(iter(wanted)), hint=hint)
     if change.status == "active":
         since = row.since if row.status is WebhookStatus.ACTIVE else _newest(ctx)
-        return Webhook(**webhook_fields(revived(ctx, row, since=since, **wanted)))
+        return webhook_record(revived(ctx, row, since=since, **wanted))
     if change.status == "disabled" and row.status is WebhookStatus.ACTIVE:
         wanted |= {"status": WebhookStatus.DISABLED, "disabled_reason": "you"}
         wanted["due_at"] = row.due_at if row.sending else None
-    return Webhook(**webhook_fields(ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row))
+    return webhook_record(ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row)
 
 
 @operation(
@@ -197,15 +199,17 @@ def list_webhook_deliveries(ctx: TxContext, asked: ListWebhookDeliveries) -> Web
     Each has its number of attempts, the receiver's last answer and the time of the next attempt. Kept 30 days.
     """
     row = _mine(ctx, asked.webhook_id)
-    before = place_of(ctx, "list_webhook_deliveries", asked, asked.cursor, ctx.agent) or LAST
-    rows = ctx.tx.all(deliveries_of, webhook_id=row.id, before=before, limit=asked.limit + 1)
-    page, more = rows[: asked.limit], len(rows) > asked.limit
-    last = page[-1].event_number if page else None
-    return WebhookDeliveryPage(
-        data=[delivery_record(one) for one in page],
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_webhook_deliveries", asked, last, ctx.agent) if more else None,
+    found = page(
+        ctx,
+        "list_webhook_deliveries",
+        asked,
+        lambda before, most: ctx.tx.all(deliveries_of, webhook_id=row.id, before=before, limit=most),
+        lambda rows: map(delivery_record, rows),
+        lambda one: one.event_number,
+        first=LAST,
+        owner=ctx.agent,
     )
+    return WebhookDeliveryPage(**found)
 
 
 @operation(

@@ -7,16 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+from storage.agents import handles_by_name, keys_ever_held
 from storage.domains import domains_of
-from storage.identifier_history import handles_by_name, keys_ever_held
 from storage.tables import AgentRow
 from storage.transaction import Tx
-from tools.agents.aliases import KnownAs
-from tools.agents.former_names import all_names
+from tools.agents.former_names import KnownAs, all_names
 from tools.jobs.disputes.eligibility import wallets_of
 from tools.jobs.snapshot import JobSnapshot
-from tools.screening.identifier_spellings import marks_of_id, marks_of_key
-from tools.screening.redaction import KnownNames, Redactor
+from tools.screening.redaction import KnownNames, Redactor, marks_of_id, marks_of_key
 
 MAX_HANDLES = 100  # an agent never gives up this many
 

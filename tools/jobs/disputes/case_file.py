@@ -10,7 +10,7 @@ import orjson
 from storage.disputes import evidence, first_statement, statements, statements_counted
 from storage.tables import AgentRow, JobRow, MessageRow, ThreadRow
 from storage.transaction import Tx
-from tools.engine.stored_documents import text_of
+from tools.engine.documents import text_of
 from tools.jobs.disputes.anonymisation import Redactors, of_delivery, veils_of
 from tools.jobs.disputes.evidence_rules import MAX_MESSAGES, Statement, kept
 from tools.jobs.disputes.records import CaseFile
@@ -19,7 +19,7 @@ from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.money import display
 from tools.kernel.records import Json, stamp, stamp_or_none
-from tools.listings.terms_history import Promised, promised_to
+from tools.listings.logic import Promised, promised_to
 from tools.screening.redaction import Redactor
 
 T = TypeVar("T")
@@ -54,7 +54,6 @@ def evidence_of(tx: Tx, seen: JobSnapshot) -> Evidence:
     assert buyer is not None
     assert seller is not None
     shown = {"buyer": _shown(tx, seen, row.buyer_id, ends), "seller": _shown(tx, seen, row.seller_id, ends)}
-    ids = orjson.dumps(sorted(one for ids, _ in shown.values() for one in ids)).decode()
     return Evidence(
         seen=seen,
         reason=row.dispute_reason or "",
@@ -64,7 +63,7 @@ def evidence_of(tx: Tx, seen: JobSnapshot) -> Evidence:
         promised=promised_to(tx, row),
         documents={"input": input_of(tx, row), "output": output_of(tx, row)}
         | {name: text_of(tx, getattr(row, name)) for name in ("input_schema", "output_schema")},
-        messages=tx.all(evidence, ids=ids),
+        messages=tx.all(evidence, ids=[one for ids, _ in shown.values() for one in ids]),
         left_out={side: count for side, (_, count) in shown.items()},
     )
 
@@ -205,7 +204,7 @@ def _message(counts: Counter[str], found: Evidence, row: MessageRow) -> dict[str
         "from": {job.buyer_id: "buyer", job.seller_id: "seller"}.get(row.sender_id or "", "system"),
         "body": writer.text("messages", row.body),
         "data": writer.redacted("messages", row.data),
-        "content_warnings": orjson.loads(row.content_warnings),
+        "content_warnings": row.content_warnings,
         "created_at": stamp(row.created_at),
     }
 

@@ -1,9 +1,7 @@
 """Eligibility for the panel of a job: only evaluators without an interest in it, as far as the rows show."""
 
-import orjson
-
+from storage.agents import wallets_ever_held
 from storage.disputes import eligible_evaluators
-from storage.identifier_history import wallets_ever_held
 from storage.tables import AgentRow
 from storage.transaction import Tx
 from tools.engine.context import TxContext
@@ -30,9 +28,9 @@ def eligible_ids(ctx: TxContext, seen: JobSnapshot) -> list[str]:
         eligible_evaluators("paid_before" in standing),
         **standing,
         first_party=not own,
-        not_these=_list([row.buyer_id, row.seller_id, *drawn]),
-        parties=_list([row.buyer_id, row.seller_id]),
-        wallets=_list(wallets_near(ctx.tx, seen)),
+        not_these=[row.buyer_id, row.seller_id, *drawn],
+        parties=[row.buyer_id, row.seller_id],
+        wallets=wallets_near(ctx.tx, seen),
     )
 
 
@@ -51,7 +49,3 @@ def wallets_in(seen: JobSnapshot) -> list[str]:
     sides = [seen.row.pay_to, seen.row.pay_from]
     sides += [side for one in seen.settlements for side in (one.payer_address, one.pay_to)]
     return sorted({side for side in sides if side})
-
-
-def _list(values: list[str]) -> str:
-    return orjson.dumps(values).decode()

@@ -79,7 +79,7 @@ async def get_dispute(read_ctx: ReadContext, ref: DisputeRef) -> Dispute:
     if found.size < LARGE:
         file, reason = case_file(found)
     else:
-        file, reason = await read_ctx.cpu_thread.run(read_ctx.caller.agent, partial(case_file, found))
+        file, reason = await read_ctx.services.cpu_thread.run(read_ctx.caller.agent, partial(case_file, found))
     return replace(record, case=file, reason=reason)
 
 

@@ -17,7 +17,7 @@ from storage.tables import AgentRow, DisputeRow, JobRow, SeatRow, ThreadRow
 from storage.vocabulary import Actor, AgentStatus, DisputeStatus, Env, Outcome, SeatStatus
 from tools.engine.context import TxContext
 from tools.events.payloads import DisputeAssigned, DisputeDecided, DisputeEscalated, DisputePanel
-from tools.events.webhooks.operator_webhook import tell_operator
+from tools.events.webhooks.logic import tell_operator
 from tools.jobs.disputes.anonymisation import of_delivery, veils_of
 from tools.jobs.disputes.case_file import title_and_category
 from tools.jobs.disputes.draws import draw

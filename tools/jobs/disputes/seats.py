@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-import orjson
-
 from storage.disputes import dispute_of_job, disputes_of_jobs, seats_of_dispute, seats_of_disputes
 from storage.tables import DisputeRow, SeatRow
 from storage.transaction import Tx
@@ -72,7 +70,7 @@ def panels_of(tx: Tx, cases: Sequence[DisputeRow]) -> list[Panel]:
     """Return the panels of these cases; all seats are read in one statement."""
     if not cases:
         return []
-    seats = tx.all(seats_of_disputes, ids=orjson.dumps([case.id for case in cases]).decode())
+    seats = tx.all(seats_of_disputes, ids=[case.id for case in cases])
     return [Panel(case, tuple(seat for seat in seats if seat.dispute_id == case.id)) for case in cases]
 
 
@@ -80,7 +78,7 @@ def panels_of_jobs(tx: Tx, job_ids: Sequence[str]) -> dict[str, Panel]:
     """Return the panels of the jobs that have one, by job id."""
     if not job_ids:
         return {}
-    cases = tx.all(disputes_of_jobs, job_ids=orjson.dumps(list(job_ids)).decode())
+    cases = tx.all(disputes_of_jobs, job_ids=job_ids)
     return {panel.case.job_id: panel for panel in panels_of(tx, cases)}
 
 

@@ -8,9 +8,9 @@ from typing import Any, Literal, cast
 
 import orjson
 
-from storage.aggregate_checks import jobs_among
 from storage.disputes import draws_of_disputes
 from storage.jobs import settlements_of_jobs
+from storage.operator import jobs_among
 from storage.tables import DisputeRow, DrawRow, SeatRow
 from storage.transaction import Tx
 from storage.vocabulary import DisputeStatus, SeatStatus
@@ -40,7 +40,7 @@ def jobs_under(tx: Tx, panels: Sequence[Panel]) -> list[JobSnapshot]:
     """Return the jobs of these cases, in the order of the cases."""
     if not panels:
         return []
-    ids = orjson.dumps([panel.case.job_id for panel in panels]).decode()
+    ids = [panel.case.job_id for panel in panels]
     rows = {row.id: row for row in tx.all(jobs_among, ids=ids)}
     paid = tx.all(settlements_of_jobs, job_ids=ids)
     return [
@@ -61,7 +61,7 @@ def dispute_records(
 
     Moves of the clock that are due but not written yet are shown as made.
     """
-    draws = tx.all(draws_of_disputes, ids=orjson.dumps([one.case.id for one in panels]).decode()) if panels else []
+    draws = tx.all(draws_of_disputes, ids=[one.case.id for one in panels]) if panels else []
     found = []
     for seen in jobs_under(tx, panels):
         told = projected(seen, ctx.now)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from storage.identifier_history import wallets_ever_held
+from storage.agents import wallets_ever_held
 from storage.tables import SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import FINAL, Actor, Env, SettlementKind, SettlementStatus

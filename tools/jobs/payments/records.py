@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from tools.engine.errors import AsksPayment
 from tools.jobs.payments.errors import PaymentRequired
 from tools.kernel.errors import MarketError
 from tools.kernel.records import Json, Minor, Priced, Stamp, Step
@@ -55,7 +56,7 @@ class SettlementPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PaymentTerms(Priced):
+class PaymentTerms(Priced, AsksPayment):
     """The amount owed for a job, its payee, and how to pay. On REST: status 402 with `error`."""
 
     object: Literal["payment_terms"] = "payment_terms"

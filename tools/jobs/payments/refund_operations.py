@@ -27,7 +27,7 @@ from tools.chain.transfer_proof import (
 from tools.chain.transfer_verification import Terms, Verification
 from tools.engine.arguments import Listed
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import StaleInput
+from tools.engine.documents import StaleInput
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.rate_limits import Rate

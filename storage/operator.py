@@ -1,0 +1,161 @@
+"""Queries of the operator: open problems, and everything a page of ids at a time, to verify what is stored."""
+
+from typing import Any
+
+from sqlalchemy import String, cast, exists, func, literal, or_, select
+
+from storage.query import Query
+from storage.statements import LIMIT, after_id, in_json_list, rows_among
+from storage.tables import (
+    AgentRow,
+    BountyRow,
+    DisputeRow,
+    HeldWalletRow,
+    JobEventRow,
+    JobResultRow,
+    JobRow,
+    JobTextRow,
+    KeyRow,
+    ListingPayerRow,
+    ListingRow,
+    MemoryRow,
+    MessageRow,
+    OpenRefundRow,
+    ProposalRow,
+    PurchaseRow,
+    ReportRow,
+    SettlementRow,
+    ThreadRow,
+    UnreadRow,
+    WalletRow,
+    WebhookRow,
+    X402AccountRow,
+)
+
+# Open problems, and counts of agents and jobs.
+
+escalated: Query[DisputeRow] = Query(
+    select(DisputeRow).where(DisputeRow.status == literal("escalated")).order_by(DisputeRow.id).limit(LIMIT)
+)
+refunds_open: Query[JobRow] = Query(
+    select(JobRow)
+    .select_from(OpenRefundRow.__table__.join(JobRow.__table__, JobRow.id == OpenRefundRow.job_id))
+    .order_by(JobRow.id)
+    .limit(LIMIT)
+)
+orphans: Query[SettlementRow] = Query(  # only of jobs that still owe a refund: the others were sent back
+    select(SettlementRow)
+    .select_from(OpenRefundRow.__table__.join(SettlementRow.__table__, SettlementRow.job_id == OpenRefundRow.job_id))
+    .where(SettlementRow.status == literal("orphaned"))
+    .order_by(SettlementRow.id)
+    .limit(LIMIT)
+)
+failing_webhooks: Query[WebhookRow] = Query(
+    select(WebhookRow)
+    .where(WebhookRow.failures > literal(0))
+    .order_by(WebhookRow.failures.desc(), WebhookRow.id)
+    .limit(LIMIT)
+)
+newest_reports: Query[ReportRow] = Query(select(ReportRow).order_by(ReportRow.id.desc()).limit(LIMIT))
+agents_by_status: Query[Any] = Query(select(AgentRow.status, func.count()).group_by(AgentRow.status))
+jobs_by_status: Query[Any] = Query(
+    select(JobRow.env, JobRow.status, func.count())
+    .group_by(JobRow.env, JobRow.status)
+    .order_by(JobRow.env, JobRow.status)
+)
+
+# The rows that stored counts and sums are derived from.
+
+AGENTS, BOUNTIES, JOBS, LISTINGS, THREADS = (
+    Query[str](after_id(select(kind.id), kind.id)) for kind in (AgentRow, BountyRow, JobRow, ListingRow, ThreadRow)
+)
+
+jobs_among = rows_among(JobRow, JobRow.id)
+texts_of_jobs = rows_among(JobTextRow, JobTextRow.job_id)
+results_of_listings = rows_among(JobResultRow, JobResultRow.listing_id)
+payers_of_listings = rows_among(ListingPayerRow, ListingPayerRow.listing_id)
+threads_among = rows_among(ThreadRow, ThreadRow.id)
+mailboxes_of = rows_among(UnreadRow, UnreadRow.agent_id)
+open_refund_ids: Query[str] = Query(select(OpenRefundRow.job_id).where(in_json_list(OpenRefundRow.job_id, "ids")))
+
+
+def _counted(owner: Any, *conditions: Any) -> Query[Any]:
+    """Build the query of the number of rows of each owner."""
+    return Query(select(owner, func.count()).where(in_json_list(owner, "ids"), *conditions).group_by(owner))
+
+
+revisions_asked = _counted(JobEventRow.job_id, JobEventRow.type == literal("revision_requested"))
+proposals_standing = _counted(ProposalRow.bounty_id, ProposalRow.status != literal("withdrawn"))
+bounties_counting: Query[Any] = Query(
+    select(BountyRow.id, BountyRow.proposal_count).where(in_json_list(BountyRow.id, "ids"))
+)
+messages_in: Query[Any] = Query(
+    select(
+        MessageRow.thread_id,
+        MessageRow.id,
+        MessageRow.number,
+        MessageRow.from_a,
+        MessageRow.from_b,
+        MessageRow.sender_id,
+        MessageRow.created_at,
+    )
+    .where(in_json_list(MessageRow.thread_id, "ids"))
+    .order_by(MessageRow.thread_id, MessageRow.number)
+)
+unread_as_a, unread_as_b = (
+    Query[Any](select(side, ThreadRow.env, unread).where(in_json_list(side, "ids"), unread != 0))
+    for side, unread in ((ThreadRow.a, ThreadRow.unread_a), (ThreadRow.b, ThreadRow.unread_b))
+)
+memories_of: Query[Any] = Query(
+    select(MemoryRow.agent_id, MemoryRow.env, MemoryRow.key, MemoryRow.size, MemoryRow.value).where(
+        in_json_list(MemoryRow.agent_id, "ids")
+    )
+)
+
+# Agents that act on a wallet they have not proven.
+
+wallets_unproven: Query[Any] = Query(
+    select(WalletRow.agent_id, WalletRow.env).where(
+        in_json_list(WalletRow.agent_id, "ids"),
+        ~exists().where(HeldWalletRow.agent_id == WalletRow.agent_id, HeldWalletRow.address == WalletRow.address),
+    )
+)
+payers_unproven: Query[str] = Query(
+    select(SettlementRow.id).where(
+        in_json_list(SettlementRow.job_id, "ids"),
+        SettlementRow.kind == literal("payment"),
+        ~exists().where(
+            HeldWalletRow.agent_id == SettlementRow.payer_agent_id, HeldWalletRow.address == SettlementRow.payer_address
+        ),
+        ~exists().where(
+            PurchaseRow.job_id == SettlementRow.job_id,
+            PurchaseRow.payer == func.lower(cast(SettlementRow.payer_address, String)),
+        ),
+        ~exists().where(JobRow.id == SettlementRow.job_id, JobRow.pay_from == SettlementRow.payer_address),
+    )
+)
+_ACTS = or_(
+    exists().where(WalletRow.agent_id == AgentRow.id),
+    exists().where(KeyRow.agent_id == AgentRow.id, KeyRow.status == literal("active")),
+    exists().where(ListingRow.seller_id == AgentRow.id, ListingRow.status == literal("active")),
+    AgentRow.status == literal("active"),
+    ~exists().where(
+        PurchaseRow.agent_id == AgentRow.id, PurchaseRow.payer == func.lower(cast(X402AccountRow.address, String))
+    ),
+)
+accounts_unproven: Query[str] = Query(
+    select(AgentRow.id)
+    .select_from(AgentRow.__table__.outerjoin(X402AccountRow.__table__, X402AccountRow.agent_id == AgentRow.id))
+    .where(
+        in_json_list(AgentRow.id, "ids"),
+        or_(
+            X402AccountRow.agent_id.is_not(None) & X402AccountRow.claimed_at.is_(None) & _ACTS,
+            (AgentRow.status == literal("unclaimed"))
+            & or_(X402AccountRow.agent_id.is_(None), X402AccountRow.claimed_at.is_not(None)),
+        ),
+    )
+)
+"""Unclaimed accounts that own or do something or whose wallet bought nothing.
+
+Also unclaimed agents without such an account.
+"""

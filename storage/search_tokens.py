@@ -1,0 +1,174 @@
+"""Tokens and sort keys of rows in the search indexes, and the tokens of a search. Pure functions without SQL.
+
+Every token begins with the letter of its environment and the letter of its kind, so that no word is taken for a filter,
+and a search in one environment never reads the other's. A search is a conjunction of alternatives over these tokens.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import lru_cache
+
+from storage.tables.listings import ListingRow
+
+ENVIRONMENTS = {"live": "l", "test": "t"}
+SEQ_BITS = 46
+LAST_SEQ = (1 << SEQ_BITS) - 1
+BEST_RATING = (1 << 13) - 1  # in thousandths; larger than any rating
+UNGRADUATED = (BEST_RATING + 1) << SEQ_BITS  # the ranks of graduated listings are lower
+SLOT_BITS = 23  # per price: what is left of 63 bits
+LAST_SLOT = (1 << SLOT_BITS) - 1
+NO_PRICE = (1 << 40) - 1  # of a quote: sorts after every price
+MAX_PRICE = NO_PRICE - 1
+LEVELS = 20  # of two bits each, for the 40 bits of a price
+UNSAFE = re.compile("[\\x00-\\x20%\\x7f\\ud800-\\udfff]")  # characters that split FTS5 tokens or that databases refuse
+MAX_CHARACTERS = 300  # per token: no tag, category or id is longer, and PostgreSQL accepts 2 KB
+TOKENS_VERSION = 1  # raise it with every change of listing_tokens, so that the workers index all listings again
+Conjunction = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """The parts that every search has."""
+
+    terms: tuple[str, ...] = ()  # as returned by tools.kernel.search_terms.query_terms
+    any_terms: bool = False  # one term is enough; otherwise all are required
+    after: int = -1  # key of the last hit of the previous page
+    limit: int = 20
+
+
+class Sort(StrEnum):
+    RELEVANCE = "relevance"  # graduated first, then rating, then newest
+    NEWEST = "newest"
+    CHEAPEST = "cheapest"  # then newest; quotes last
+    RATING = "rating"  # then newest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListingSearch(Search):
+    """A search among the active listings of one environment. Prices in USDC minor units."""
+
+    env: str
+    category: str | None = None
+    tags: tuple[str, ...] = ()  # all of them
+    seller_id: str | None = None
+    max_price: int | None = None  # per unit; listings with a quote always match
+    pricing_model: str | None = None
+    payment: str | None = None
+    graduated: bool | None = None
+    seen_since: datetime | None = None  # only listings of sellers that made a call since then
+    sort: Sort = Sort.RELEVANCE
+
+
+def listing_tokens(listing: ListingRow, terms: Sequence[str]) -> str:
+    """Return a listing's tokens, separated by spaces.
+
+    No token contains a space or a control character.
+    """
+    kinds = [
+        "a",
+        filter_token("s", listing.seller_id),
+        filter_token("c", listing.category),
+        filter_token("m", listing.pricing_model),
+        filter_token("p", listing.payment),
+        filter_token("g", listing.graduated),
+        *(filter_token("t", tag) for tag in listing.tags),
+        *("w" + term for term in terms),
+        *price_tokens(listing.price),
+    ]
+    return " ".join(dict.fromkeys(ENVIRONMENTS[listing.env] + kind for kind in kinds))
+
+
+def conjunction(search: ListingSearch) -> Conjunction:
+    """Return groups of tokens; a found listing has at least one token of each group."""
+    filters = [
+        ("s", search.seller_id),
+        *(("t", tag) for tag in search.tags),
+        ("c", search.category),
+        ("m", search.pricing_model),
+        ("p", search.payment),
+        ("g", search.graduated),
+    ]
+    most = search.max_price
+    bounds = [] if most is None or most >= MAX_PRICE else [up_to(most)]
+    return groups_of(search, filters, bounds, ENVIRONMENTS[search.env])
+
+
+def groups_of(
+    search: Search,
+    filters: Iterable[tuple[str, str | bool | None]],
+    more: Iterable[tuple[str, ...]] = (),
+    env: str = "",
+) -> Conjunction:
+    """Return groups of tokens: of the terms, of the filters that are not None, and `more`.
+
+    Without any of them the only group is the token that every row of the environment has.
+    """
+    words = tuple("w" + term for term in search.terms)
+    groups: list[tuple[str, ...]] = [words] if search.any_terms else [(word,) for word in words]
+    groups += [(filter_token(kind, value),) for kind, value in filters if value is not None]
+    return tuple(tuple(env + kind for kind in group) for group in [*groups, *more] if group) or ((env + "a",),)
+
+
+def price_tokens(price: int | None) -> list[str]:
+    """Return one token for each length of a price's leading bits.
+
+    A quote has the tokens of the price 0, so that it matches every upper bound.
+    """
+    bits = 0 if price is None else min(price, MAX_PRICE)
+    return [_prefix(level, bits >> (2 * level)) for level in range(LEVELS)]
+
+
+@lru_cache(1024)
+def up_to(max_price: int) -> tuple[str, ...]:
+    """Return tokens such that exactly the prices from 0 to `max_price` have one of them.
+
+    At most three per level. A negative `max_price` counts as 0.
+    """
+    end = max(max_price, 0) + 1
+    tokens: list[str] = []
+    for level in reversed(range(LEVELS)):
+        digits = end >> (2 * level)
+        tokens += [_prefix(level, prefix) for prefix in range(digits & ~3, digits)]
+    return tuple(tokens)
+
+
+def rank_key(graduated: bool, rating: float | None, seq: int) -> int:
+    """Return a sort key: graduated first, then best rating, then newest; the lowest comes first.
+
+    The rating is at most 5 and counts to three decimals.
+    """
+    return (not graduated) * UNGRADUATED | BEST_RATING - round((rating or 0) * 1000) << SEQ_BITS | LAST_SEQ - seq
+
+
+def newest_key(seq: int) -> int:
+    return LAST_SEQ - seq
+
+
+def cheapest_key(price: int | None, seq: int) -> int:
+    """Return a sort key: cheapest first, then newest, quotes last; the lowest comes first.
+
+    After 8 million listings the slots repeat.
+    """
+    return (NO_PRICE if price is None else min(price, MAX_PRICE)) << SLOT_BITS | LAST_SLOT - seq & LAST_SLOT
+
+
+def next_slot(cheapest: int) -> int:
+    """Return the next key among those of the same price."""
+    return cheapest & ~LAST_SLOT | cheapest + 1 & LAST_SLOT
+
+
+def _prefix(level: int, prefix: int) -> str:
+    return f"u{chr(97 + level)}{prefix:x}"
+
+
+def filter_token(kind: str, value: str | bool) -> str:
+    """Return the token of a filter, in lower case; a flag is 1 or 0.
+
+    FTS5's ascii tokenizer ignores case.
+    """
+    if isinstance(value, bool):
+        return f"{kind}{value:d}"
+    return kind + UNSAFE.sub(lambda found: f"%{ord(found[0]):02x}", value.lower())[:MAX_CHARACTERS]
