@@ -62,19 +62,25 @@ from tools.events.schedules.errors import ScheduleDone, ScheduleLimit
 from tools.events.webhooks.errors import WebhookDisabled, WebhookLimit
 from tools.faucet.errors import FaucetClaimedToday, FaucetTestOnly, FaucetUnavailable
 from tools.identities.errors import Erc8004LiveLinkExists, Erc8004UriMismatch
-from tools.jobs.disputes.errors import AlreadyVoted, DeadlineMissed, DisputeClosed, EvidenceOpen
 from tools.jobs.errors import (
     AlreadyReviewed,
+    AlreadyVoted,
+    DeadlineMissed,
+    DisputeClosed,
+    EvidenceOpen,
     FirstPartySelfDealing,
     InvalidTransition,
     JobLimit,
+    JobNotPayable,
     JobNotSettled,
     ListingUnavailable,
+    NotPaid,
+    PaymentRequired,
     QuoteChanged,
     SellerBusy,
     SellerHasNoWalletAddress,
+    SettleItYourself,
 )
-from tools.jobs.payments.errors import JobNotPayable, NotPaid, PaymentRequired, SettleItYourself
 from tools.kernel.errors import ErrorCollector, MarketError
 from tools.listings.errors import AcceptanceFailed, ListingArchived, ListingLimit, UpfrontRequiresTrust
 from tools.memory.errors import MemoryLimit, VersionConflict

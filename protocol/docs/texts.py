@@ -29,7 +29,7 @@ from tools.engine.errors import (
 )
 from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimit
 from tools.engine.registry import Operation
-from tools.jobs.payments.errors import PaymentRequired
+from tools.jobs.errors import PaymentRequired
 from tools.kernel.errors import MarketError
 
 WHAT = (

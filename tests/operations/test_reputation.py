@@ -24,7 +24,7 @@ from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import OFFER
 from tools.agents.trust_tier_updates import set_tier
-from tools.jobs.recount_queue import BATCH
+from tools.jobs.contributions import BATCH
 from tools.reputation.logic import tally_in
 
 USDC = 1_000_000

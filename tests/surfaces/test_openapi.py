@@ -21,7 +21,7 @@ from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import COMMON, Forbidden, IdempotencyKeyReused, InvalidIdempotencyKey
 from tools.engine.registry import Operation
-from tools.jobs.payments.errors import PaymentRequired
+from tools.jobs.errors import PaymentRequired
 from tools.jobs.payments.records import PaymentTerms
 from tools.kernel.errors import MarketError
 

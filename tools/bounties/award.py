@@ -6,10 +6,9 @@ from tools.chain.chain_reads import NewestBlock
 from tools.engine.context import TxContext
 from tools.engine.storage_quotas import size_of, take_order
 from tools.engine.stored_documents import Document, text_of
-from tools.jobs.agreement import payment_falls_due
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
-from tools.jobs.logic import emit_due_events, in_seconds, record_event, with_waiting_columns
+from tools.jobs.logic import emit_due_events, in_seconds, payment_falls_due, record_event, with_waiting_columns
 from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import INPUT, keep_text
 from tools.kernel.ids import Prefix

@@ -23,7 +23,7 @@ from tools.engine.storage_quotas import has_room_to_accept
 from tools.events.payloads import ProposalChosen
 from tools.jobs.errors import FirstPartySelfDealing, JobLimit, SellerHasNoWalletAddress
 from tools.jobs.open_job_limits import take_job
-from tools.jobs.self_dealing import check_pair
+from tools.jobs.place_order import check_pair
 from tools.jobs.snapshot import load
 from tools.jobs.views import job_record
 from tools.kernel.money import MAX_PRICE, display

@@ -24,18 +24,26 @@ from tools.engine.errors import NotFound, OutputSchemaMismatch, PayloadTooLarge,
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import need_room_to_accept
 from tools.engine.stored_documents import Document, keep_document, text_of
-from tools.jobs.agreement import agreed, payment_falls_due
 from tools.jobs.contributions import count_job
 from tools.jobs.disputes.panel_actions import own_and_resolve
 from tools.jobs.errors import AlreadyReviewed, InvalidTransition, JobNotSettled
 from tools.jobs.lifecycle import allowed, is_repeat
-from tools.jobs.logic import JobRef, acting_role, apply_move, in_seconds, own_job_locked, post_note, require_move
+from tools.jobs.logic import (
+    JobRef,
+    acting_role,
+    agreed,
+    apply_move,
+    in_seconds,
+    own_job_locked,
+    payment_falls_due,
+    post_note,
+    require_move,
+)
 from tools.jobs.records import Job
-from tools.jobs.sealing import marks_of
 from tools.jobs.sealing_rules import SALT_BYTES, commitment, rounded_size
 from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import keep_text, output_part
-from tools.jobs.views import job_record
+from tools.jobs.views import job_record, marks_of
 from tools.kernel.json_schema import Violation
 from tools.kernel.records import Json
 from tools.listings.acceptance import unkept

@@ -13,9 +13,9 @@ from tools.engine.registry import operation
 from tools.engine.stored_documents import text_of
 from tools.jobs.logic import JobRef
 from tools.jobs.records import Delivery, JobEvent, JobEventPage
-from tools.jobs.sealing import marks_of
 from tools.jobs.snapshot import find_mine
 from tools.jobs.stored_texts import output_at
+from tools.jobs.views import marks_of
 from tools.kernel.records import spliced, stamp
 
 

@@ -1,4 +1,4 @@
-"""Jobs: lookup for a party, moves by the lifecycle table, events to both parties."""
+"""Jobs: lookup for a party, moves by the lifecycle table, what falls due with them, events to both parties."""
 
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ import orjson
 from pydantic import Field
 
 from storage.jobs import close_refund
-from storage.tables import JobEventRow, JobRow, OpenRefundRow
+from storage.tables import JobEventRow, JobRow, OpenRefundRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import FINAL, FINISHED, Actor, ClosedAs, DisputeStatus, JobStatus, Outcome
 from tools.engine.arguments import Arguments
@@ -16,10 +16,9 @@ from tools.engine.context import TxContext
 from tools.engine.next_steps import wait_step
 from tools.engine.registry import CATALOGUE
 from tools.events.payloads import PAYLOADS, JobEvent
-from tools.jobs.attention import Attention, attention
 from tools.jobs.contributions import count_job
 from tools.jobs.disputes.panel_rules import Escalate
-from tools.jobs.errors import InvalidTransition
+from tools.jobs.errors import InvalidTransition, SellerHasNoWalletAddress
 from tools.jobs.facts import (
     KEPT_UNPAID,
     JobFacts,
@@ -31,12 +30,13 @@ from tools.jobs.facts import (
 )
 from tools.jobs.lifecycle import JobMove, Waiter, allowed, available_actions, due, waiting_on
 from tools.jobs.snapshot import JobSnapshot, find_mine
-from tools.jobs.waiting_texts import pay_first, waits_for
+from tools.jobs.waiting_rules import Attention, attention, pay_first, waits_for
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
 from tools.kernel.records import stamp_or_none, with_words
 from tools.listings.stats import recount
 from tools.messages.logic import write_note
+from tools.wallets.errors import WalletAddressRequired
 
 
 class JobRef(Arguments):
@@ -269,3 +269,31 @@ def in_seconds(ctx: TxContext, seconds: int) -> datetime:
 def known_actions(operations: frozenset[str]) -> frozenset[str]:
     """Return the actions of available_actions that have an operation."""
     return frozenset(op.action for name, op in CATALOGUE.items() if name in operations and op.action)
+
+
+def agreed(ctx: TxContext, seen: JobSnapshot, move: JobMove, **changes: object) -> JobSnapshot:
+    """Make the move and set the deadline for the delivery, or for the payment if it comes first."""
+    if move.target is JobStatus.AWAITING_PAYMENT:
+        changes |= payment_falls_due(ctx, seen, ctx.windows.payment_seconds)
+    else:
+        changes["deliver_by"] = in_seconds(ctx, seen.row.turnaround_seconds)
+    told = {"payment_due": move.target is JobStatus.AWAITING_PAYMENT}
+    return apply_move(ctx, seen, move, ctx.agent, data=told, accepted_at=ctx.now, **changes)
+
+
+def payment_falls_due(ctx: TxContext, seen: JobSnapshot, window_seconds: int) -> dict[str, object]:
+    """Return the payment terms to freeze on the job: payee wallet, payer wallet and deadline.
+
+    Raises WalletAddressRequired or SellerHasNoWalletAddress.
+    """
+    payee = ctx.tx.get(WalletRow, seen.row.seller_id, ctx.env)
+    if payee is None and ctx.agent == seen.row.seller_id:
+        raise WalletAddressRequired("a priced job needs a wallet to be paid at")
+    if payee is None:
+        raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
+    payer = ctx.tx.get(WalletRow, seen.row.buyer_id, ctx.env)
+    return {
+        "pay_to": payee.address,
+        "pay_from": payer.address if payer else None,
+        "pay_by": in_seconds(ctx, window_seconds),
+    }

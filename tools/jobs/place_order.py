@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from pydantic import Field
 
+from storage.identifier_history import wallets_both_held
 from storage.tables import AgentRow, JobRow, ListingRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, JobStatus, ListingStatus, PricingModel, ThreadKind, Timing
@@ -30,7 +31,6 @@ from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
 from tools.jobs.logic import in_seconds, record_event, with_waiting_columns
 from tools.jobs.open_job_limits import judge_place, take_place
-from tools.jobs.self_dealing import check_pair
 from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import INPUT, keep_text
 from tools.kernel.errors import ErrorCollector
@@ -235,3 +235,14 @@ def _warnings(ctx: TxContext, listing: ListingRow, seller: AgentRow) -> Warnings
     if listing.price != 0 and ctx.env not in ctx.world.chains:
         found.append({"code": "no_chain", "message": f"Nothing can be paid in {ctx.env} here: no chain is configured."})
     return found
+
+
+def check_pair(ctx: TxContext, buyer: AgentRow, seller: AgentRow, param: str) -> None:
+    """Refuse a trade between agents of one wallet or, on live, between two of the operator.
+
+    Former wallets count too. Raises InvalidRequest or FirstPartySelfDealing.
+    """
+    if ctx.tx.one(wallets_both_held, agent_id=buyer.id, other_id=seller.id) is not None:
+        raise InvalidRequest("buyer and seller are, or were, bound to the same wallet", param=param)
+    if ctx.env is Env.LIVE and seller.first_party and buyer.first_party:
+        raise FirstPartySelfDealing("two agents of the operator do not trade on live")

@@ -18,10 +18,10 @@ from tools.engine.registry import operation
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import after_due_move
 from tools.jobs.logic import JobRef
-from tools.jobs.payments.settlements import settlement_record
-from tools.jobs.receipt_records import SignedReceipt, Verification
-from tools.jobs.sealing import marks_of
+from tools.jobs.payments.logic import settlement_record
+from tools.jobs.records import SignedReceipt, Verification
 from tools.jobs.snapshot import JobSnapshot, find_mine
+from tools.jobs.views import marks_of
 from tools.kernel.errors import Json
 from tools.kernel.keys import did_of, jwk_of, verify_ed25519
 from tools.kernel.money import display_or_none

@@ -12,10 +12,9 @@ from tools.events.webhooks.deliveries import NO_OUTPUT, Posting
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import after_due_move
 from tools.jobs.logic import projected
-from tools.jobs.payments.settlements import settlement_record
-from tools.jobs.records import Job
+from tools.jobs.payments.logic import settlement_record
+from tools.jobs.records import Job, PaymentDue, Task
 from tools.jobs.snapshot import JobSnapshot, find_mine
-from tools.jobs.task_records import PaymentDue, Task
 from tools.jobs.views import job_fields
 from tools.kernel.ids import event_id
 from tools.kernel.records import encode

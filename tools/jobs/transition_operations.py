@@ -13,11 +13,19 @@ from tools.engine.next_steps import step
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes
 from tools.engine.stored_documents import text_of
-from tools.jobs.agreement import agreed
 from tools.jobs.disputes.panel_actions import open_case
 from tools.jobs.errors import InvalidTransition, QuoteChanged, SellerHasNoWalletAddress
 from tools.jobs.lifecycle import is_repeat
-from tools.jobs.logic import JobRef, apply_move, in_seconds, own_job_locked, post_note, refusal_state, require_move
+from tools.jobs.logic import (
+    JobRef,
+    agreed,
+    apply_move,
+    in_seconds,
+    own_job_locked,
+    post_note,
+    refusal_state,
+    require_move,
+)
 from tools.jobs.records import Job
 from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import output_of

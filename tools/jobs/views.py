@@ -1,7 +1,7 @@
 """The record of a job for one of its parties, as of now."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import orjson
 
@@ -17,10 +17,10 @@ from tools.jobs.disputes.views import party_steps
 from tools.jobs.facts import JobFacts, payment_status, refund_expected
 from tools.jobs.lifecycle import Waiter, after_due_move, available_actions, due, waiting_on
 from tools.jobs.logic import clock_changes, known_actions, projected
+from tools.jobs.payments.logic import settlement_record
 from tools.jobs.payments.records import Settlement
-from tools.jobs.payments.settlements import settlement_record
 from tools.jobs.records import Deadlines, DeliveryRef, Job, JobCreated, JobPayment, WaitingOn
-from tools.jobs.sealing import marks_of
+from tools.jobs.sealing_rules import rounded_size
 from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.canonical_json import sha256_hex
@@ -230,3 +230,27 @@ def _asked(action: str, row: JobRow) -> dict[str, Json]:
     if action == "message":
         return {"thread_id": row.thread_id}
     return {"job_id": row.id} | ({"price": row.quoted_price} if action == "accept_quote" else {})
+
+
+class OutputMarks(TypedDict):
+    """The fields that describe an output in every record."""
+
+    output_hash: str | None
+    output_commitment: str | None
+    output_salt: str | None
+    output_bytes: int | None
+
+
+def marks_of(row: JobRow | JobDeliveryRow, *, sealed: bool, to_seller: bool = False) -> OutputMarks:
+    """Return the fields of an output that the reader may see.
+
+    While the output is sealed, only the seller sees its hash and exact size.
+    """
+    hidden = sealed and not to_seller
+    size = row.output_bytes
+    return {
+        "output_hash": None if hidden else row.output,
+        "output_commitment": row.output_commitment,
+        "output_salt": None if sealed else row.output_salt,
+        "output_bytes": rounded_size(size) if hidden and size is not None else size,
+    }

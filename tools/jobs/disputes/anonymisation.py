@@ -13,7 +13,7 @@ from storage.tables import AgentRow
 from storage.transaction import Tx
 from tools.agents.aliases import KnownAs
 from tools.agents.former_names import all_names
-from tools.jobs.disputes.eligibility import wallets_of
+from tools.jobs.disputes.draws import wallets_of
 from tools.jobs.snapshot import JobSnapshot
 from tools.screening.identifier_spellings import marks_of_id, marks_of_key
 from tools.screening.redaction import KnownNames, Redactor

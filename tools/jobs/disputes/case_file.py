@@ -12,7 +12,7 @@ from storage.tables import AgentRow, JobRow, MessageRow, ThreadRow
 from storage.transaction import Tx
 from tools.engine.stored_documents import text_of
 from tools.jobs.disputes.anonymisation import Redactors, of_delivery, veils_of
-from tools.jobs.disputes.evidence_rules import MAX_MESSAGES, Statement, kept
+from tools.jobs.disputes.panel_rules import MAX_MESSAGES, Statement, kept
 from tools.jobs.disputes.records import CaseFile
 from tools.jobs.sealing_rules import rounded_size
 from tools.jobs.snapshot import JobSnapshot

@@ -5,12 +5,14 @@ from itertools import combinations
 
 import orjson
 
-from storage.disputes import draws_of_dispute
-from storage.tables import DisputeRow, DrawRow, JobRow, SeatRow
+from storage.disputes import draws_of_dispute, eligible_evaluators
+from storage.identifier_history import wallets_ever_held
+from storage.tables import AgentRow, DisputeRow, DrawRow, JobRow, SeatRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.agents.relations import Relations, RelationsInCase
 from tools.engine.context import TxContext
+from tools.evaluators.logic import who_may_sit
 from tools.jobs.disputes.draw_rules import (
     VERSION,
     Made,
@@ -23,10 +25,8 @@ from tools.jobs.disputes.draw_rules import (
     seat_unrelated,
     verify_draw,
 )
-from tools.jobs.disputes.eligibility import eligible_ids
 from tools.jobs.disputes.panel_rules import Draw, Escalation, not_drawn
-from tools.jobs.disputes.seats import panel_of
-from tools.jobs.snapshot import JobSnapshot
+from tools.jobs.snapshot import JobSnapshot, panel_of
 
 AHEAD = timedelta(hours=1)  # the clock of another process, which stamped what it has just written, may be ahead
 
@@ -121,3 +121,49 @@ def _related_members(tx: Tx, job: JobRow, row: DrawRow, sitting: list[str], toge
     related = [pair for pair in together if known(*pair)]
     wrong = [f"related when it was drawn: {related}"] if related else []
     return wrong + ([f"paid by a party before the order: {bought}"] if bought else [])
+
+
+def eligible_ids(ctx: TxContext, seen: JobSnapshot) -> list[str]:
+    """Return the ids of the evaluators that may be drawn for this job now, sorted.
+
+    They have opted in, are active and have the standing that the environment requires. Excluded are:
+    - the parties, and agents that a party referred;
+    - evaluators drawn before in this case;
+    - agents ever bound, in either environment, to a wallet that a party was ever bound to or that paid or was paid
+      for this job, because the owner of a wallet is the same in both environments;
+    - the operator's agents if a party is the operator's, now or when the job was made.
+    """
+    row = seen.row
+    parties = [party for party in (ctx.tx.get(AgentRow, one) for one in (row.buyer_id, row.seller_id)) if party]
+    standing = who_may_sit(ctx.env, ctx.config, ctx.now)
+    own = row.first_party or any(party.first_party for party in parties)
+    drawn = [seat.agent_id for seat in seen.panel.seats] if seen.panel else []
+    return ctx.tx.all(
+        eligible_evaluators("paid_before" in standing),
+        **standing,
+        first_party=not own,
+        not_these=_list([row.buyer_id, row.seller_id, *drawn]),
+        parties=_list([row.buyer_id, row.seller_id]),
+        wallets=_list(wallets_near(ctx.tx, seen)),
+    )
+
+
+def wallets_near(tx: Tx, seen: JobSnapshot) -> list[str]:
+    """Return the wallets that a party was ever bound to, or that paid or were paid for this job."""
+    return [*wallets_of(tx, seen.row.buyer_id), *wallets_of(tx, seen.row.seller_id), *wallets_in(seen)]
+
+
+def wallets_of(tx: Tx, agent_id: str) -> list[str]:
+    """Return every wallet that an agent was ever bound to, in both environments."""
+    return tx.all(wallets_ever_held, agent_id=agent_id)
+
+
+def wallets_in(seen: JobSnapshot) -> list[str]:
+    """Return the wallets that paid or were paid for this job."""
+    sides = [seen.row.pay_to, seen.row.pay_from]
+    sides += [side for one in seen.settlements for side in (one.payer_address, one.pay_to)]
+    return sorted({side for side in sides if side})
+
+
+def _list(values: list[str]) -> str:
+    return orjson.dumps(values).decode()

@@ -19,14 +19,12 @@ from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
 from tools.jobs.disputes.case_file import Evidence, case_file, evidence_of
-from tools.jobs.disputes.errors import AlreadyVoted, DeadlineMissed, DisputeClosed, EvidenceOpen
 from tools.jobs.disputes.panel_actions import load_and_resolve, operator_verdict, vote, withdraw
 from tools.jobs.disputes.records import CASE_STATUS, OUTCOME, Dispute, DisputePage
-from tools.jobs.disputes.seats import Panel, panel_of, panels_of
 from tools.jobs.disputes.views import dispute_records, jobs_under, role_in
-from tools.jobs.errors import InvalidTransition
+from tools.jobs.errors import AlreadyVoted, DeadlineMissed, DisputeClosed, EvidenceOpen, InvalidTransition
 from tools.jobs.logic import refusal
-from tools.jobs.snapshot import JobSnapshot
+from tools.jobs.snapshot import JobSnapshot, Panel, panel_of, panels_of
 from tools.kernel.errors import MarketError
 from tools.kernel.records import stamp
 from tools.screening.errors import ContentRejected

@@ -20,14 +20,12 @@ from tools.events.payloads import DisputeAssigned, DisputeDecided, DisputeEscala
 from tools.events.webhooks.operator_webhook import tell_operator
 from tools.jobs.disputes.anonymisation import of_delivery, veils_of
 from tools.jobs.disputes.case_file import title_and_category
-from tools.jobs.disputes.draws import draw
-from tools.jobs.disputes.eligibility import wallets_near, wallets_of
+from tools.jobs.disputes.draws import draw, wallets_near, wallets_of
 from tools.jobs.disputes.panel_rules import Decision, Draw, Escalate, MissDeadline, Step, majority
 from tools.jobs.disputes.records import EVIDENCE_RULE
-from tools.jobs.disputes.seats import Panel
 from tools.jobs.lifecycle import allowed
 from tools.jobs.logic import apply_move, own_job_locked, resolved_changes
-from tools.jobs.snapshot import JobSnapshot, load
+from tools.jobs.snapshot import JobSnapshot, Panel, load
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
 from tools.kernel.records import stamp, stamp_or_none

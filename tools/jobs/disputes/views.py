@@ -19,10 +19,9 @@ from tools.engine.next_steps import step, steps
 from tools.jobs.disputes.draw_rules import hash_of
 from tools.jobs.disputes.panel_rules import majority
 from tools.jobs.disputes.records import EVIDENCE_RULE, Checks, Dispute, Evidence, PanelDraw, Verdict, Vote
-from tools.jobs.disputes.seats import Panel
 from tools.jobs.logic import projected
 from tools.jobs.sealing_rules import rounded_size
-from tools.jobs.snapshot import JobSnapshot
+from tools.jobs.snapshot import JobSnapshot, Panel
 from tools.kernel.records import Json, Step, stamp, stamp_or_none
 
 Role = Literal["evaluator", "buyer", "seller", "operator"]

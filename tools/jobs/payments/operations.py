@@ -32,11 +32,10 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import NotFound
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.jobs.errors import InvalidTransition, SellerHasNoWalletAddress
+from tools.jobs.errors import InvalidTransition, JobNotPayable, SellerHasNoWalletAddress, SettleItYourself
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import after_due_move
 from tools.jobs.logic import JobRef, own_job_locked, refusal
-from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
 from tools.jobs.payments.logic import apply_transfer, orphaned, too_low
 from tools.jobs.payments.records import PaymentTerms
 from tools.jobs.payments.terms import chain_terms, gasless_not_supported_error, payment_terms, too_early

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from tools.jobs.payments.errors import PaymentRequired
+from tools.jobs.errors import PaymentRequired
 from tools.kernel.errors import MarketError
 from tools.kernel.records import Json, Minor, Priced, Stamp, Step
 from tools.kernel.text_authors import Ours

@@ -34,13 +34,12 @@ from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.contributions import count_job
 from tools.jobs.disputes.panel_actions import own_and_resolve
-from tools.jobs.errors import InvalidTransition
+from tools.jobs.errors import InvalidTransition, NotPaid
 from tools.jobs.facts import refund_expected, refund_left, was_paid
 from tools.jobs.lifecycle import after_due_move
 from tools.jobs.logic import JobRef, post_note, projected, record_event, refusal, refusal_state
-from tools.jobs.payments.errors import NotPaid
+from tools.jobs.payments.logic import record_transfer, settlement_record
 from tools.jobs.payments.records import SettlementPage
-from tools.jobs.payments.settlements import record_transfer, settlement_record
 from tools.jobs.records import Job
 from tools.jobs.snapshot import JobSnapshot, find_mine, load
 from tools.jobs.stored_texts import count_as_paid

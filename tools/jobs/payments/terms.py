@@ -8,10 +8,10 @@ from tools.chain.transfer_verification import Began, Terms
 from tools.chain.x402_payload import job_nonce, payment_required, requirements
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.next_steps import step, steps, wallet_step
+from tools.jobs.errors import JobNotPayable, SettleItYourself
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import after_due_move
 from tools.jobs.logic import refusal_state, waiting_steps
-from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
 from tools.jobs.payments.gasless import facilitator_block, gasless_block, token_of
 from tools.jobs.payments.records import PaymentTerms
 from tools.jobs.snapshot import JobSnapshot
