@@ -1,11 +1,11 @@
 """The record of a job for one of its parties, as of now."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 import orjson
 
-from storage.tables import JobDeliveryRow, JobRow, SettlementRow
+from storage.tables import JobDeliveryRow, JobRow
 from storage.vocabulary import FINAL, Actor, JobStatus, SettlementKind, SettlementStatus
 from tools.agents.logic import handles
 from tools.agents.records import Party
@@ -24,9 +24,15 @@ from tools.jobs.sealing_rules import rounded_size
 from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.canonical_json import sha256_hex
-from tools.kernel.money import display
-from tools.kernel.records import Json, Step, spliced, stamp, stamp_or_none
+from tools.kernel.money import display_or_none
+from tools.kernel.records import Json, Step, shown_columns, spliced, stamp_or_none
 from tools.listings.acceptance import checks_of
+
+_COPIED = (
+    "id", "listing_id", "bounty_id", "title", "units", "price", "revision_count", "max_revisions", "quoted_price",
+    "quote_message", "cancel_reason", "dispute_reason", "dispute_id", "thread_id", "env", "created_at", "accepted_at",
+    "delivered_at", "completed_at", "updated_at",
+)  # fmt: skip
 
 
 def job_record(ctx: TxContext, seen: JobSnapshot) -> Job:
@@ -42,28 +48,20 @@ def created_record(ctx: TxContext, seen: JobSnapshot, warned: list[dict[str, str
 def job_fields(ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of the record; the clock's due moves are shown as if they were written."""
     seen = projected(seen, ctx.now)
-    row, now = seen.row, ctx.now
-    facts, move = after_due_move(seen.facts, now), due(seen.facts, now)
-    shown = {name: getattr(row, name) for name in ("cancel_reason", "completed_at", "updated_at")}
-    shown |= clock_changes(row, move) if move else {}
+    facts, move = after_due_move(seen.facts, ctx.now), due(seen.facts, ctx.now)
+    row = seen.row.with_(**clock_changes(seen.row, move)) if move else seen.row
     role = seen.role_of(ctx.agent)
-    actions = list(available_actions(facts, role, now, known_actions(ctx.operations)))
-    owed = refund_expected(facts)
-    refund = _latest(ctx, seen, SettlementKind.REFUND)
-    shows = not facts.is_sealed
-    return {
-        "id": row.id,
+    actions = list(available_actions(facts, role, ctx.now, known_actions(ctx.operations)))
+    payment = _payment(ctx, seen, facts)
+    return shown_columns(row, *_COPIED) | {
         "status": facts.status.value,
         "role": role.value,
         "available_actions": actions,
         "waiting_on": _waiting(facts, ctx),
-        "listing_id": row.listing_id,
-        "bounty_id": row.bounty_id,
         "buyer": Party(id=row.buyer_id, handle=named[row.buyer_id]),
         "seller": Party(id=row.seller_id, handle=named[row.seller_id]),
-        "title": row.title,
         "input": spliced(input_of(ctx.tx, row)),
-        "output": spliced(output_of(ctx.tx, row)) if shows else None,
+        "output": None if facts.is_sealed else spliced(output_of(ctx.tx, row)),
         "output_sealed": facts.is_sealed,
         **marks_of(row, sealed=facts.is_sealed, to_seller=role is Actor.SELLER),
         "output_preview": spliced(text_of(ctx.tx, row.output_preview)),
@@ -71,30 +69,14 @@ def job_fields(ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str]) -> d
         "acceptance": spliced(row.acceptance),
         "checks": checks_of(row.acceptance, row.output is not None),
         "content_warnings": orjson.loads(row.content_warnings),
-        "units": row.units,
-        "price": row.price,
-        "payment": _payment(ctx, seen, facts, owed, refund),
-        "refund_due": owed > 0,
-        "refund_expected": owed or None,
-        "refund": refund,
-        "revision_count": row.revision_count,
-        "max_revisions": row.max_revisions,
-        "quoted_price": row.quoted_price,
-        "quote_message": row.quote_message,
-        "deadlines": _deadlines(row),
-        "cancel_reason": shown["cancel_reason"],
-        "dispute_reason": row.dispute_reason,
-        "dispute_id": row.dispute_id,
+        "payment": payment,
+        "refund_due": payment.refund_due,
+        "refund_expected": payment.refund_expected,
+        "refund": payment.refund,
+        "deadlines": Deadlines(**shown_columns(row, "accept_by", "pay_by", "deliver_by", "review_by")),
         "panel_seed_hash": sha256_hex(row.panel_seed),
         "unpaid": facts.is_unpaid,
         "resolution": _resolution(row),
-        "thread_id": row.thread_id,
-        "env": row.env,
-        "created_at": stamp(row.created_at),
-        "accepted_at": stamp_or_none(row.accepted_at),
-        "delivered_at": stamp_or_none(row.delivered_at),
-        "completed_at": stamp_or_none(shown["completed_at"]),
-        "updated_at": stamp(shown["updated_at"]),
         "next_steps": _next_steps(ctx, seen, facts, role, actions),
     }
 
@@ -115,45 +97,31 @@ def _deliveries(seen: JobSnapshot, sealed: bool, role: Actor) -> list[DeliveryRe
     ]
 
 
-def _payment(ctx: TxContext, seen: JobSnapshot, facts: JobFacts, owed: int, refund: Settlement | None) -> JobPayment:
-    row, network = seen.row, ctx.network
-    timing: Literal["on_delivery", "upfront"] = "upfront" if row.payment == "upfront" else "on_delivery"
+def _payment(ctx: TxContext, seen: JobSnapshot, facts: JobFacts) -> JobPayment:
+    row, network, owed = seen.row, ctx.network, refund_expected(facts)
     return JobPayment(
-        timing=timing,
+        **shown_columns(row, "pay_to", "pay_from", "pay_by"),
+        timing=facts.timing.value,
         status=payment_status(facts, ctx.now).value,
         amount=row.price,
-        display=None if row.price is None else display(row.price),
+        display=display_or_none(row.price),
         network=network.id,
         chain_id=network.chain_id,
         asset=network.asset,
-        pay_to=row.pay_to,
-        pay_from=row.pay_from,
         pay_url=f"{ctx.config.base_url}/v1/jobs/{row.id}/pay",
-        pay_by=stamp_or_none(row.pay_by),
         paid_at=stamp_or_none(facts.paid_at),
         settlement=_latest(ctx, seen, SettlementKind.PAYMENT),
         refund_due=owed > 0,
         refund_expected=owed or None,
-        refund=refund,
+        refund=_latest(ctx, seen, SettlementKind.REFUND),
     )
 
 
 def _latest(ctx: TxContext, seen: JobSnapshot, kind: SettlementKind) -> Settlement | None:
     """Return the last settlement that was settled; if there is none, the last one recorded."""
-    rows = [one for one in seen.settlements if one.kind is kind]
-    best: SettlementRow | None = max(
-        rows, key=lambda one: (one.status is SettlementStatus.SETTLED, one.id), default=None
-    )
+    rows = (one for one in seen.settlements if one.kind is kind)
+    best = max(rows, key=lambda one: (one.status is SettlementStatus.SETTLED, one.id), default=None)
     return None if best is None else settlement_record(best, ctx.network, ctx.agent)
-
-
-def _deadlines(row: JobRow) -> Deadlines:
-    return Deadlines(
-        accept_by=stamp_or_none(row.accept_by),
-        pay_by=stamp_or_none(row.pay_by),
-        deliver_by=stamp_or_none(row.deliver_by),
-        review_by=stamp_or_none(row.review_by),
-    )
 
 
 def _waiting(facts: JobFacts, ctx: TxContext) -> WaitingOn | None:

@@ -1,4 +1,4 @@
-"""What a job waits for: when to announce the deadline, how sentences say it, and the MCP task status."""
+"""The party a job waits for: when to announce the deadline, how sentences say it, and the MCP task status."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

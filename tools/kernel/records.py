@@ -6,6 +6,7 @@ a time is ISO-8601 UTC text with milliseconds.
 
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 from functools import cache, lru_cache
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_type_hints
 
@@ -93,6 +94,17 @@ def amounts_in_words(kind: Any) -> tuple[tuple[str, str], ...]:
 def with_words(data: dict[str, Json], kind: type) -> dict[str, Json]:
     """Add the display strings of the amounts to the data of an event."""
     return data | {shown: display_or_none(data[name]) for name, shown in amounts_in_words(kind) if name in data}
+
+
+def shown_columns(row: object, *names: str) -> dict[str, Any]:
+    """Return these columns of a row as records show them: times as text, enum members as words."""
+    return {name: _shown(getattr(row, name)) for name in names}
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return stamp(value)
+    return value.value if isinstance(value, Enum) else value
 
 
 def stamp(at: datetime) -> str:

@@ -89,13 +89,17 @@ def too_early(ctx: TxContext, seen: JobSnapshot) -> JobNotPayable:
 
 def chain_terms(place: TxContext | ReadContext, seen: JobSnapshot, payers: set[str], payees: set[str]) -> Terms:
     """Return the terms that a transaction must meet to pay this job."""
-    row = seen.row
+    return terms_since(place, began_at(seen.row), payers, payees)
+
+
+def terms_since(place: TxContext | ReadContext, began: Began, payers: set[str], payees: set[str]) -> Terms:
+    """Return the terms of a transfer between these wallets after an obligation began."""
     return Terms(
         asset=place.network.asset,
         payers=tuple(sorted(one.lower() for one in payers)),
         payees=tuple(sorted(one.lower() for one in payees)),
         confirmations=place.network.confirmations,
-        **began_at(row)._asdict(),
+        **began._asdict(),
     )
 
 
