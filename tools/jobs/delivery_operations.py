@@ -27,17 +27,17 @@ from tools.engine.stored_documents import Document, keep_document, text_of
 from tools.jobs.contributions import count_job
 from tools.jobs.disputes.panel_actions import own_and_resolve
 from tools.jobs.errors import AlreadyReviewed, InvalidTransition, JobNotSettled
-from tools.jobs.lifecycle import allowed, is_repeat
+from tools.jobs.lifecycle import allowed
 from tools.jobs.logic import (
     JobRef,
     acting_role,
     agreed,
     apply_move,
     in_seconds,
+    move_or_repeat,
     own_job_locked,
     payment_falls_due,
     post_note,
-    require_move,
 )
 from tools.jobs.records import Job
 from tools.jobs.sealing_rules import SALT_BYTES, commitment, rounded_size
@@ -71,11 +71,10 @@ def accept_job(ctx: TxContext, ref: JobRef) -> Job:
     deadlines.deliver_by. Buyer: the job is completed; without an answer it completes by itself at review_by.
     """
     seen = own_job_locked(ctx, ref.job_id)
-    role = seen.role_of(ctx.agent)
-    if is_repeat(seen.facts, "accept", role, ctx.now):
+    move = move_or_repeat(ctx, seen, "accept")
+    if move is None:
         return job_record(ctx, seen)
-    move = require_move(ctx, seen, "accept")
-    if role is Actor.BUYER:
+    if move.actor is Actor.BUYER:
         return job_record(ctx, apply_move(ctx, seen, move, ctx.agent, data={"by": "buyer"}, completed_at=ctx.now))
     need_room_to_accept(ctx)
     return job_record(ctx, agreed(ctx, seen, move))
@@ -156,9 +155,9 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
     seen = own_job_locked(ctx, work.job_id)
     output = judged.output if isinstance(judged, JudgedDelivery) else judged
     same = output is not None and seen.row.output == output.hash
-    if is_repeat(seen.facts, "deliver", seen.role_of(ctx.agent), ctx.now, same_content=same):
+    move = move_or_repeat(ctx, seen, "deliver", same_content=same)
+    if move is None:
         return job_record(ctx, seen)
-    move = require_move(ctx, seen, "deliver")
     if not isinstance(judged, JudgedDelivery):
         raise StaleInput
     keep_text(ctx.tx, seen.row.id, output_part(seen.row.revision_count), judged.output)
@@ -179,14 +178,8 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
     window = ctx.windows.review_seconds
     deadline = payment_falls_due(ctx, seen, window) if sealed else {"review_by": in_seconds(ctx, window)}
     marks = marks_of(row, sealed=sealed)
-    told = {
-        "sealed": sealed,
-        "output_hash": marks["output_hash"],
-        "output_commitment": marks["output_commitment"],
-        "output_salt": marks["output_salt"],
-        "payment_due": sealed,
-        "content_warnings": judged.warnings,
-    }
+    told: dict[str, Json] = {name: marks[name] for name in ("output_hash", "output_commitment", "output_salt")}
+    told |= {"sealed": sealed, "payment_due": sealed, "content_warnings": judged.warnings}
     done = apply_move(ctx, seen, move, ctx.agent, data=told, content_warnings=warned, **made, **deadline)
     post_note(ctx, done, work.message, "deliver")
     return job_record(ctx, done)

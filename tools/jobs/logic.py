@@ -28,7 +28,7 @@ from tools.jobs.facts import (
     payment_status,
     refund_expected,
 )
-from tools.jobs.lifecycle import JobMove, Waiter, allowed, available_actions, due, waiting_on
+from tools.jobs.lifecycle import JobMove, Waiter, allowed, available_actions, due, is_repeat, waiting_on
 from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.waiting_rules import Attention, attention, pay_first, waits_for
 from tools.kernel.errors import Json
@@ -76,11 +76,20 @@ def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
 
 def require_move(ctx: TxContext, seen: JobSnapshot, action: str) -> JobMove:
     """Return the move that the caller's action makes, or raise InvalidTransition."""
-    role = acting_role(ctx, seen)
-    move = allowed(seen.facts, action, role, ctx.now)
+    move = allowed(seen.facts, action, acting_role(ctx, seen), ctx.now)
     if move is None:
         raise refusal(ctx, seen, action)
     return move
+
+
+def move_or_repeat(ctx: TxContext, seen: JobSnapshot, action: str, *, same_content: bool = False) -> JobMove | None:
+    """Return the move that the caller's action makes; None if its result already holds.
+
+    Raises InvalidTransition.
+    """
+    if is_repeat(seen.facts, action, seen.role_of(ctx.agent), ctx.now, same_content=same_content):
+        return None
+    return require_move(ctx, seen, action)
 
 
 def acting_role(ctx: TxContext, seen: JobSnapshot) -> Actor:

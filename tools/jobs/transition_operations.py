@@ -15,12 +15,12 @@ from tools.engine.storage_quotas import count_bytes
 from tools.engine.stored_documents import text_of
 from tools.jobs.disputes.panel_actions import open_case
 from tools.jobs.errors import InvalidTransition, QuoteChanged, SellerHasNoWalletAddress
-from tools.jobs.lifecycle import is_repeat
 from tools.jobs.logic import (
     JobRef,
     agreed,
     apply_move,
     in_seconds,
+    move_or_repeat,
     own_job_locked,
     post_note,
     refusal_state,
@@ -57,15 +57,19 @@ def decline_job(ctx: TxContext, arguments: Reasoned) -> Job:
 
     A reason helps the buyer to order better. Nothing is owed afterwards; a payment under way must be sent back.
     """
+    return _stop(ctx, arguments, "decline")
+
+
+def _stop(ctx: TxContext, arguments: Reasoned, action: str) -> Job:
+    """Decline or cancel a job, and post the reason to its thread."""
     seen = own_job_locked(ctx, arguments.job_id)
     private_text(arguments.reason, "reason")
-    if is_repeat(seen.facts, "decline", seen.role_of(ctx.agent), ctx.now):
+    move = move_or_repeat(ctx, seen, action)
+    if move is None:
         return job_record(ctx, seen)
-    move = require_move(ctx, seen, "decline")
-    done = apply_move(
-        ctx, seen, move, ctx.agent, data={"by": "seller", "reason": arguments.reason}, cancel_reason=arguments.reason
-    )
-    post_note(ctx, done, arguments.reason, "decline")
+    told = {"by": seen.role_of(ctx.agent).value, "reason": arguments.reason}
+    done = apply_move(ctx, seen, move, ctx.agent, data=told, cancel_reason=arguments.reason)
+    post_note(ctx, done, arguments.reason, action)
     return job_record(ctx, done)
 
 
@@ -128,12 +132,9 @@ def accept_quote(ctx: TxContext, arguments: AcceptQuote) -> Job:
     Next: wait for the delivery, or pay_job.
     """
     seen = own_job_locked(ctx, arguments.job_id)
-    if is_repeat(seen.facts, "accept_quote", seen.role_of(ctx.agent), ctx.now):
-        _hold_to_price(ctx, seen, arguments.price)
-        return job_record(ctx, seen)
-    move = require_move(ctx, seen, "accept_quote")
+    move = move_or_repeat(ctx, seen, "accept_quote")
     _hold_to_price(ctx, seen, arguments.price)
-    return job_record(ctx, agreed(ctx, seen, move, price=seen.row.quoted_price))
+    return job_record(ctx, agreed(ctx, seen, move, price=seen.row.quoted_price) if move else seen)
 
 
 def _hold_to_price(ctx: TxContext, seen: JobSnapshot, read: int | None) -> None:
@@ -170,20 +171,12 @@ def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
     """
     seen = own_job_locked(ctx, asked.job_id)
     private_text(asked.message, "message")
-    if is_repeat(seen.facts, "request_revision", seen.role_of(ctx.agent), ctx.now):
+    move = move_or_repeat(ctx, seen, "request_revision")
+    if move is None:
         return job_record(ctx, seen)
-    move = require_move(ctx, seen, "request_revision")
-    row = seen.row
-    done = apply_move(
-        ctx,
-        seen,
-        move,
-        ctx.agent,
-        data={"revision": row.revision_count + 1, "revisions_left": row.max_revisions - row.revision_count - 1},
-        revision_count=row.revision_count + 1,
-        deliver_by=in_seconds(ctx, row.turnaround_seconds),
-        review_by=None,
-    )
+    number, until = seen.row.revision_count + 1, in_seconds(ctx, seen.row.turnaround_seconds)
+    told = {"revision": number, "revisions_left": seen.row.max_revisions - number}
+    done = apply_move(ctx, seen, move, ctx.agent, data=told, revision_count=number, deliver_by=until, review_by=None)
     post_note(ctx, done, asked.message, "request_revision")
     return job_record(ctx, done)
 
@@ -205,15 +198,7 @@ def cancel_job(ctx: TxContext, arguments: Reasoned) -> Job:
     after a missed deliver_by, the seller owes back what was paid. Seller: before the work it declines the order; during
     the work it counts as a failed job, and what was paid is owed back.
     """
-    seen = own_job_locked(ctx, arguments.job_id)
-    private_text(arguments.reason, "reason")
-    if is_repeat(seen.facts, "cancel", seen.role_of(ctx.agent), ctx.now):
-        return job_record(ctx, seen)
-    move = require_move(ctx, seen, "cancel")
-    told = {"reason": arguments.reason, "by": seen.role_of(ctx.agent).value}
-    done = apply_move(ctx, seen, move, ctx.agent, data=told, cancel_reason=arguments.reason)
-    post_note(ctx, done, arguments.reason, "cancel")
-    return job_record(ctx, done)
+    return _stop(ctx, arguments, "cancel")
 
 
 class DisputeJob(JobRef):
@@ -270,15 +255,11 @@ def dispute_job(ctx: TxContext, arguments: DisputeJob, checks: SchemaChecks | No
     """
     seen = own_job_locked(ctx, arguments.job_id)
     private_text(arguments.reason, "reason")
-    if _disputed(ctx, seen):
+    move = move_or_repeat(ctx, seen, "dispute")
+    if move is None:
         return job_record(ctx, seen)
-    move = require_move(ctx, seen, "dispute")
     case = ctx.new_id("dsp_")
     told = {"dispute_id": case, "reason": arguments.reason}
     done = apply_move(ctx, seen, move, ctx.agent, data=told, dispute_id=case, dispute_reason=arguments.reason)
     post_note(ctx, done, arguments.reason, "dispute")
     return job_record(ctx, open_case(ctx, done, checks))
-
-
-def _disputed(ctx: TxContext, seen: JobSnapshot) -> bool:
-    return is_repeat(seen.facts, "dispute", seen.role_of(ctx.agent), ctx.now)

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from storage.domains import domains_of
-from storage.identifier_history import handles_by_name, keys_ever_held
+from storage.identifier_history import handles_by_name, keys_ever_held, wallets_ever_held
 from storage.tables import AgentRow
 from storage.transaction import Tx
 from tools.agents.aliases import KnownAs
 from tools.agents.former_names import all_names
-from tools.jobs.disputes.draws import wallets_of
 from tools.jobs.snapshot import JobSnapshot
 from tools.screening.identifier_spellings import marks_of_id, marks_of_key
 from tools.screening.redaction import KnownNames, Redactor
@@ -66,13 +65,12 @@ def of_delivery(seen: JobSnapshot) -> datetime:
 
 
 def _party(tx: Tx, seen: JobSnapshot, agent_id: str) -> Party:
-    agent = tx.get(AgentRow, agent_id)
-    assert agent is not None
+    agent = tx.need(AgentRow, agent_id)
     keys = {agent.public_key, *tx.all(keys_ever_held, agent_id=agent_id)}
     handles = tx.all(handles_by_name, agent_id=agent_id, after="", limit=MAX_HANDLES)
     return Party(
         marks=tuple(sorted(marks_of_id(agent_id).union(*map(marks_of_key, keys)))),
-        wallets=tuple(sorted({*wallets_of(tx, agent_id), *_wallets_here(seen, agent_id)})),
+        wallets=tuple(sorted({*tx.all(wallets_ever_held, agent_id=agent_id), *_wallets_here(seen, agent_id)})),
         handles=tuple((row.handle, row.taken_at) for row in handles),
         called=tuple(all_names(agent, tx.all(domains_of, agent_id=agent_id))),
     )

@@ -17,8 +17,8 @@ from tools.jobs.disputes.records import CaseFile
 from tools.jobs.sealing_rules import rounded_size
 from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import input_of, output_of
-from tools.kernel.money import display
-from tools.kernel.records import Json, stamp, stamp_or_none
+from tools.kernel.money import display_or_none
+from tools.kernel.records import Json, shown_columns, stamp
 from tools.listings.terms_history import Promised, promised_to
 from tools.screening.redaction import Redactor
 
@@ -50,17 +50,14 @@ def evidence_of(tx: Tx, seen: JobSnapshot) -> Evidence:
     """Read the evidence, with each party's messages up to the first vote that counted."""
     row = seen.row
     ends = _last_message(tx, seen)
-    buyer, seller = tx.get(AgentRow, row.buyer_id), tx.get(AgentRow, row.seller_id)
-    assert buyer is not None
-    assert seller is not None
     shown = {"buyer": _shown(tx, seen, row.buyer_id, ends), "seller": _shown(tx, seen, row.seller_id, ends)}
     ids = orjson.dumps(sorted(one for ids, _ in shown.values() for one in ids)).decode()
     return Evidence(
         seen=seen,
         reason=row.dispute_reason or "",
         veils=veils_of(tx, seen),
-        buyer=buyer,
-        seller=seller,
+        buyer=tx.need(AgentRow, row.buyer_id),
+        seller=tx.need(AgentRow, row.seller_id),
         promised=promised_to(tx, row),
         documents={"input": input_of(tx, row), "output": output_of(tx, row)}
         | {name: text_of(tx, getattr(row, name)) for name in ("input_schema", "output_schema")},
@@ -82,8 +79,7 @@ def _shown(tx: Tx, seen: JobSnapshot, party: str, ends: int) -> tuple[set[str], 
 
 def _pinned(tx: Tx, seen: JobSnapshot, arguments: Mapping[str, Any]) -> Statement | None:
     """Return the message with which a party opened the dispute, or its first answer to it."""
-    assert seen.panel is not None
-    opened = seen.panel.case.opened_with
+    opened = seen.needed_panel.case.opened_with
     if opened is None:
         return None
     begins = opened if arguments["sender_id"] == seen.row.buyer_id else opened + 1
@@ -93,8 +89,7 @@ def _pinned(tx: Tx, seen: JobSnapshot, arguments: Mapping[str, Any]) -> Statemen
 
 def _last_message(tx: Tx, seen: JobSnapshot) -> int:
     """Return the number of the last message that is evidence."""
-    assert seen.panel is not None
-    ends = seen.panel.case.evidence_ends
+    ends = seen.needed_panel.case.evidence_ends
     if ends is not None:
         return ends
     thread = tx.get(ThreadRow, seen.row.thread_id)
@@ -159,20 +154,15 @@ def _job(writer: _Writer, found: Evidence, reason: str) -> dict[str, Json]:
         "output_hash": None if hidden else row.output,
         "output_bytes": rounded_size(row.output_bytes or 0) if hidden else row.output_bytes,
         "price": row.price,
-        "display": None if row.price is None else display(row.price),
+        "display": display_or_none(row.price),
         "currency": "USDC",
-        "units": row.units,
-        "payment": row.payment,
+        **shown_columns(row, "units", "payment"),
         "paid": found.seen.facts.is_paid,
         "quote_message": writer.text("job", row.quote_message),
-        "revision_count": row.revision_count,
-        "max_revisions": row.max_revisions,
+        **shown_columns(row, "revision_count", "max_revisions"),
         "dispute_reason": reason,
         "from_bounty": row.bounty_id is not None,
-        "created_at": stamp(row.created_at),
-        "accepted_at": stamp_or_none(row.accepted_at),
-        "deliver_by": stamp_or_none(row.deliver_by),
-        "delivered_at": stamp_or_none(row.delivered_at),
+        **shown_columns(row, "created_at", "accepted_at", "deliver_by", "delivered_at"),
     }
 
 

@@ -36,7 +36,6 @@ def draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> tuple[list[str], Esca
 
     Returns their ids, and the reason if the operator decides instead.
     """
-    assert seen.panel is not None
     ids = eligible_ids(ctx, seen)
     agents, pairs = _walk(ctx, seen, step, ids)
     why_not = not_drawn(
@@ -46,7 +45,7 @@ def draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> tuple[list[str], Esca
     text, related = list_text(ids), pairs_text(pairs)
     ctx.tx.add(
         DrawRow(
-            dispute_id=seen.panel.case.id,
+            dispute_id=seen.needed_panel.case.id,
             round=step.round,
             draw_version=VERSION,
             wanted=step.seats,
@@ -67,9 +66,8 @@ def _walk(ctx: TxContext, seen: JobSnapshot, step: Draw, ids: list[str]) -> tupl
     They are unrelated to one another, to the parties and to members of earlier rounds. Nobody is drawn if one of those
     that the order seats was paid by a party: tools/jobs/disputes/draw_rules.py says why.
     """
-    assert seen.panel is not None
     order = in_order(seen.row.panel_seed, step.round, ids)
-    before = [seen.row.buyer_id, seen.row.seller_id, *(seat.agent_id for seat in seen.panel.seats)]
+    before = [seen.row.buyer_id, seen.row.seller_id, *(seat.agent_id for seat in seen.needed_panel.seats)]
     relations = RelationsInCase(ctx.tx, seen.row, order, ctx.now + AHEAD)
     return seat_unrelated(order, step.seats, before, relations.related, relations.bought)
 
@@ -142,28 +140,15 @@ def eligible_ids(ctx: TxContext, seen: JobSnapshot) -> list[str]:
         eligible_evaluators("paid_before" in standing),
         **standing,
         first_party=not own,
-        not_these=_list([row.buyer_id, row.seller_id, *drawn]),
-        parties=_list([row.buyer_id, row.seller_id]),
-        wallets=_list(wallets_near(ctx.tx, seen)),
+        not_these=orjson.dumps([row.buyer_id, row.seller_id, *drawn]).decode(),
+        parties=orjson.dumps([row.buyer_id, row.seller_id]).decode(),
+        wallets=orjson.dumps(wallets_near(ctx.tx, seen)).decode(),
     )
 
 
 def wallets_near(tx: Tx, seen: JobSnapshot) -> list[str]:
     """Return the wallets that a party was ever bound to, or that paid or were paid for this job."""
-    return [*wallets_of(tx, seen.row.buyer_id), *wallets_of(tx, seen.row.seller_id), *wallets_in(seen)]
-
-
-def wallets_of(tx: Tx, agent_id: str) -> list[str]:
-    """Return every wallet that an agent was ever bound to, in both environments."""
-    return tx.all(wallets_ever_held, agent_id=agent_id)
-
-
-def wallets_in(seen: JobSnapshot) -> list[str]:
-    """Return the wallets that paid or were paid for this job."""
-    sides = [seen.row.pay_to, seen.row.pay_from]
-    sides += [side for one in seen.settlements for side in (one.payer_address, one.pay_to)]
-    return sorted({side for side in sides if side})
-
-
-def _list(values: list[str]) -> str:
-    return orjson.dumps(values).decode()
+    row = seen.row
+    held = [tx.all(wallets_ever_held, agent_id=party) for party in (row.buyer_id, row.seller_id)]
+    used = {row.pay_to, row.pay_from, *(side for one in seen.settlements for side in (one.payer_address, one.pay_to))}
+    return [*held[0], *held[1], *sorted(side for side in used if side)]

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from math import ceil
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
 from pydantic import Field, model_validator
@@ -46,7 +46,7 @@ def list_disputes(ctx: TxContext, asked: ListDisputes) -> DisputePage:
     """
     before = place_of(ctx, "list_disputes", asked, asked.cursor, ctx.agent) or "dsp_~"
     query = disputes_of(asked.role or "both", asked.status is not None)
-    named: dict[str, Any] = {} if asked.status is None else {"status": asked.status}
+    named = {} if asked.status is None else {"status": asked.status}
     cases = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
     page, more = cases[: asked.limit], len(cases) > asked.limit
     found = dispute_records(ctx, ctx.tx, panels_of(ctx.tx, page), ctx.agent)
@@ -74,10 +74,8 @@ async def get_dispute(read_ctx: ReadContext, ref: DisputeRef) -> Dispute:
     record, found = await read_ctx.store.read(lambda tx: _read(tx, read_ctx, ref.dispute_id))
     if found is None:
         return record
-    if found.size < LARGE:
-        file, reason = case_file(found)
-    else:
-        file, reason = await read_ctx.cpu_thread.run(read_ctx.caller.agent, partial(case_file, found))
+    work = partial(case_file, found)
+    file, reason = work() if found.size < LARGE else await read_ctx.cpu_thread.run(read_ctx.caller.agent, work)
     return replace(record, case=file, reason=reason)
 
 
@@ -106,7 +104,7 @@ def submit_verdict(ctx: TxContext, arguments: SubmitVerdict) -> Dispute | Market
     counts closes it. A majority of the seats decides at once. Votes are secret before that, and the voters always.
     """
     seen = _held(ctx, arguments.dispute_id)
-    seat = _panel(seen).seat_of(ctx.agent)
+    seat = seen.needed_panel.seat_of(ctx.agent)
     if seat is None:
         hint = "Parties cannot vote: get_dispute shows how the case stands."
         raise NotFound("you were not drawn for this case", param="dispute_id", hint=hint)
@@ -136,7 +134,7 @@ def withdraw_dispute(ctx: TxContext, ref: DisputeRef) -> Dispute | MarketError:
     The job completes as it was delivered, and nothing is owed back.
     """
     seen = _held(ctx, ref.dispute_id)
-    case, row = _panel(seen).case, seen.row
+    case, row = seen.needed_panel.case, seen.row
     if ctx.agent not in (row.buyer_id, row.seller_id):
         raise NotFound("you have no such dispute to withdraw", param="dispute_id")
     if ctx.agent == row.seller_id:
@@ -241,14 +239,9 @@ def _case_of(tx: Tx, seen: JobSnapshot) -> DisputeRow | None:
     return tx.get(DisputeRow, seen.row.dispute_id) if seen.row.dispute_id else None
 
 
-def _panel(seen: JobSnapshot) -> Panel:
-    assert seen.panel is not None
-    return seen.panel
-
-
 def _refused(seen: JobSnapshot, seat: SeatRow, arguments: SubmitVerdict, now: datetime) -> MarketError | None:
     """Return the refusal of a vote; None if it is accepted or was cast before."""
-    case = _panel(seen).case
+    case = seen.needed_panel.case
     if seat.status is SeatStatus.VOTED:
         if seat.outcome == arguments.outcome:
             return None
@@ -257,7 +250,7 @@ def _refused(seen: JobSnapshot, seat: SeatRow, arguments: SubmitVerdict, now: da
         return DeadlineMissed("your vote was due before", deadline_at=seat.deadline_at.isoformat())
     if case.status is not DisputeStatus.PANEL or seat.status is SeatStatus.VOID:
         return DisputeClosed(f"the case is {_words(case)}", status=case.status.value)
-    counts = _panel(seen).votes_count_from
+    counts = seen.needed_panel.votes_count_from
     if counts is not None and now < counts:
         return EvidenceOpen(
             "the parties may still post evidence: no vote counts yet",

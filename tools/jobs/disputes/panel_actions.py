@@ -13,6 +13,7 @@ import orjson
 import structlog
 
 from storage.disputes import due_cases
+from storage.identifier_history import wallets_ever_held
 from storage.tables import AgentRow, DisputeRow, JobRow, SeatRow, ThreadRow
 from storage.vocabulary import Actor, AgentStatus, DisputeStatus, Env, Outcome, SeatStatus
 from tools.engine.context import TxContext
@@ -20,7 +21,7 @@ from tools.events.payloads import DisputeAssigned, DisputeDecided, DisputeEscala
 from tools.events.webhooks.operator_webhook import tell_operator
 from tools.jobs.disputes.anonymisation import of_delivery, veils_of
 from tools.jobs.disputes.case_file import title_and_category
-from tools.jobs.disputes.draws import draw, wallets_near, wallets_of
+from tools.jobs.disputes.draws import draw, wallets_near
 from tools.jobs.disputes.panel_rules import Decision, Draw, Escalate, MissDeadline, Step, majority
 from tools.jobs.disputes.records import EVIDENCE_RULE
 from tools.jobs.lifecycle import allowed
@@ -78,7 +79,7 @@ def load_and_resolve(ctx: TxContext, job_id: str) -> JobSnapshot | None:
 
 def vote(ctx: TxContext, seen: JobSnapshot, seat: SeatRow, words: Mapping[str, Any]) -> JobSnapshot:
     """Write a vote and the steps that it makes due; the first vote ends the evidence."""
-    panel = _panel(seen)
+    panel = seen.needed_panel
     if panel.case.evidence_ends is None:
         panel = replace(panel, case=ctx.tx.change(panel.case, evidence_ends=_messages_so_far(ctx, seen)))
     voted = ctx.tx.change(seat, **words, status=SeatStatus.VOTED, voted_at=ctx.now)
@@ -87,7 +88,7 @@ def vote(ctx: TxContext, seen: JobSnapshot, seat: SeatRow, words: Mapping[str, A
 
 def rest(ctx: TxContext, seen: JobSnapshot) -> None:
     """Store that the caller, a party, has no more evidence; this cannot be undone."""
-    case, name = _panel(seen).case, f"{seen.role_of(ctx.agent).value}_done_at"
+    case, name = seen.needed_panel.case, f"{seen.role_of(ctx.agent).value}_done_at"
     if getattr(case, name) is None:
         ctx.tx.change(case, **{name: ctx.now})
 
@@ -132,7 +133,7 @@ def _void_seats(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
         return seen
     near = set(wallets_near(ctx.tx, seen))
     for seat in waiting:
-        if not _is_active(ctx, seat.agent_id) or near.intersection(wallets_of(ctx.tx, seat.agent_id)):
+        if not _is_active(ctx, seat.agent_id) or near & {*ctx.tx.all(wallets_ever_held, agent_id=seat.agent_id)}:
             panel = _with_seat(panel, ctx.tx.change(seat, status=SeatStatus.VOID))
     return seen if panel is seen.panel else replace(seen, panel=panel)
 
@@ -147,7 +148,7 @@ def _is_active(ctx: TxContext, agent_id: str) -> bool:
 
 
 def _mark_missed(ctx: TxContext, seen: JobSnapshot, _: MissDeadline) -> JobSnapshot:
-    return replace(seen, panel=_ended(ctx, _panel(seen), SeatStatus.MISSED))
+    return replace(seen, panel=_ended(ctx, seen.needed_panel, SeatStatus.MISSED))
 
 
 def _draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> JobSnapshot:
@@ -158,7 +159,7 @@ def _draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> JobSnapshot:
 
 
 def _seat(ctx: TxContext, seen: JobSnapshot, number: int, agents: list[str]) -> JobSnapshot:
-    panel = _panel(seen)
+    panel = seen.needed_panel
     until = ctx.now + timedelta(seconds=ctx.windows.verdict_seconds)
     seats = tuple(
         ctx.tx.add(
@@ -192,14 +193,14 @@ def _resolve(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, by: Actor, not
     move = allowed(seen.facts, "resolve", by, ctx.now)
     assert move is not None
     closed = _close(ctx, seen, outcome, by.value)
-    told: dict[str, Json] = {"dispute_id": _panel(closed).case.id, "outcome": outcome.value, "by": by.value}
+    told: dict[str, Json] = {"dispute_id": closed.needed_panel.case.id, "outcome": outcome.value, "by": by.value}
     told |= {"note": note} if note else {}
     changes = resolved_changes(outcome, by.value, ctx.now)
     return apply_move(ctx, closed, move, None, data=told, **changes, resolution_note=note)
 
 
 def _close(ctx: TxContext, seen: JobSnapshot, outcome: Outcome | None, by: str) -> JobSnapshot:
-    panel = _ended(ctx, _panel(seen), SeatStatus.VOID)
+    panel = _ended(ctx, seen.needed_panel, SeatStatus.VOID)
     case = ctx.tx.change(
         panel.case,
         status=DisputeStatus.RESOLVED,
@@ -209,12 +210,12 @@ def _close(ctx: TxContext, seen: JobSnapshot, outcome: Outcome | None, by: str) 
         verdict_by=None,
     )
     after = replace(seen, panel=replace(panel, case=case))
-    _tell_decided(ctx, _panel(after))
+    _tell_decided(ctx, after.needed_panel)
     return after
 
 
 def _escalate(ctx: TxContext, seen: JobSnapshot, step: Escalate) -> JobSnapshot:
-    panel = _panel(seen)
+    panel = seen.needed_panel
     case = ctx.tx.change(
         panel.case, status=DisputeStatus.ESCALATED, escalation_reason=step.reason.value, verdict_by=None
     )
@@ -235,13 +236,8 @@ def _hidden(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None) -
     veil = veils_of(ctx.tx, seen).at(of_delivery(seen))
     found: dict[str, object] = {"reason": veil.text(seen.row.dispute_reason or "")[0]}
     if checks is not None:
-        found["checks"] = orjson.dumps(veil.data(checks)[0]).decode()
+        found["checks"] = veil.data(checks)[0]
     return found | title_and_category(veil, seen.row)
-
-
-def _panel(seen: JobSnapshot) -> Panel:
-    assert seen.panel is not None
-    return seen.panel
 
 
 def _with_seat(panel: Panel, seat: SeatRow) -> Panel:
@@ -265,7 +261,7 @@ def _messages_so_far(ctx: TxContext, seen: JobSnapshot) -> int:
 
 
 def _tell_drawn(ctx: TxContext, seen: JobSnapshot, seats: tuple[SeatRow, ...]) -> None:
-    case = _panel(seen).case
+    case = seen.needed_panel.case
     assert case.verdict_by is not None
     until = stamp(case.verdict_by)
     assigned: DisputeAssigned = {
@@ -289,7 +285,7 @@ def _tell_drawn(ctx: TxContext, seen: JobSnapshot, seats: tuple[SeatRow, ...]) -
         "required": majority(case.seats),
         "round": case.round,
         "verdict_by": until,
-        "votes_count_from": stamp_or_none(_panel(seen).votes_count_from),
+        "votes_count_from": stamp_or_none(seen.needed_panel.votes_count_from),
         "evidence": EVIDENCE_RULE,
         "status_url": _status_url(ctx, case),
     }
