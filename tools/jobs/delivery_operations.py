@@ -34,6 +34,7 @@ from tools.jobs.logic import (
     agreed,
     apply_move,
     in_seconds,
+    job_action,
     move_or_repeat,
     own_job_locked,
     payment_falls_due,
@@ -56,12 +57,10 @@ from tools.screening.logic import private_json_beside, private_text
 from tools.wallets.errors import WalletAddressRequired
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/accept",
-    action="accept",
+@job_action(
+    "accept",
     scope=("buy", "sell"),
     errors=(NotFound, InvalidTransition, WalletAddressRequired, StorageFull),
-    idempotent=True,
     toolset="jobs",
 )
 def accept_job(ctx: TxContext, ref: JobRef) -> Job:
@@ -127,21 +126,18 @@ async def judge_delivery(read_ctx: ReadContext, work: DeliverJob) -> JudgedDeliv
     return JudgedDelivery(output, preview, sorted(set(warned)))
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/deliver",
-    action="deliver",
+DELIVER_ERRORS = (
+    NotFound, InvalidTransition, AcceptanceFailed, OutputSchemaMismatch, SchemaTooExpensive, PayloadTooLarge,
+    ContentRejected, WalletAddressRequired,
+)  # fmt: skip
+
+
+@job_action(
+    "deliver",
     scope="sell",
     gather=judge_delivery,
-    errors=(
-        NotFound,
-        InvalidTransition,
-        AcceptanceFailed,
-        OutputSchemaMismatch,
-        SchemaTooExpensive,
-        PayloadTooLarge,
-        ContentRejected,
-        WalletAddressRequired,
-    ),
+    errors=DELIVER_ERRORS,
+    idempotent=False,
     ends_work=True,
     toolset="selling",
 )

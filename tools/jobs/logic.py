@@ -1,7 +1,9 @@
 """Jobs: lookup for a party, moves by the lifecycle table, what falls due with them, events to both parties."""
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
+from typing import Unpack
 
 import orjson
 from pydantic import Field
@@ -14,10 +16,10 @@ from tools.engine.arguments import Arguments
 from tools.engine.authentication import need_scope
 from tools.engine.context import TxContext
 from tools.engine.next_steps import wait_step
-from tools.engine.registry import CATALOGUE
+from tools.engine.registry import CATALOGUE, OperationOptions, Run, operation
 from tools.events.payloads import PAYLOADS, JobEvent
 from tools.jobs.contributions import count_job
-from tools.jobs.disputes.panel_rules import Escalate
+from tools.jobs.disputes.panel_rules import Escalate, Escalation
 from tools.jobs.errors import InvalidTransition, SellerHasNoWalletAddress
 from tools.jobs.facts import (
     KEPT_UNPAID,
@@ -43,6 +45,13 @@ class JobRef(Arguments):
     """One job."""
 
     job_id: str = Field(max_length=64, description="job_…")
+
+
+def job_action(action: str, /, **options: Unpack[OperationOptions]) -> Callable[[Run], Run]:
+    """Register a function as the operation of an action that a party takes on its job."""
+    options["action"] = action
+    options.setdefault("idempotent", True)
+    return operation(f"POST /v1/jobs/{{job_id}}/{action}", **options)
 
 
 ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # events that may settle a refund
@@ -220,7 +229,7 @@ def post_note(ctx: TxContext, seen: JobSnapshot, body: str | None, action: str) 
 
 def with_waiting_columns(row: JobRow, now: datetime) -> JobRow:
     """Return a new job's row with the columns that say which party must act."""
-    return JobRow(**(row.__dict__ | waiting_columns(JobSnapshot(row, (), frozenset()), stored_waiting(row), now)))
+    return row.with_(**waiting_columns(JobSnapshot(row, (), frozenset()), stored_waiting(row), now))
 
 
 def waiting_columns(seen: JobSnapshot, before: Attention, now: datetime) -> dict[str, object]:
@@ -255,14 +264,15 @@ def projected(seen: JobSnapshot, now: datetime) -> JobSnapshot:
         return seen
     case = seen.panel.case
     if isinstance(found, Escalate):
-        ended = case.with_(**(_ESCALATED | {"escalation_reason": found.reason.value}))
-        return replace(seen, panel=replace(seen.panel, case=ended))
+        return replace(seen, panel=replace(seen.panel, case=case.with_(**escalated_changes(found.reason))))
     changes = resolved_changes(found.outcome, "panel", case.verdict_by or now)
     decided = {"status": JobStatus.RESOLVED.value, "closed_as": ClosedAs.VERDICT.value}
     return replace(seen, row=seen.row.with_(**(changes | decided | {"updated_at": case.verdict_by or now})))
 
 
-_ESCALATED: dict[str, object] = {"status": DisputeStatus.ESCALATED, "verdict_by": None}
+def escalated_changes(reason: Escalation) -> dict[str, object]:
+    """Return the columns of a case that its escalation changes."""
+    return {"status": DisputeStatus.ESCALATED, "escalation_reason": reason.value, "verdict_by": None}
 
 
 def resolved_changes(outcome: Outcome, by: str, at: datetime) -> dict[str, object]:

@@ -143,6 +143,9 @@ def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = Fals
     return load(tx, row)
 
 
+_SAME_IN_FACTS = ("accept_by", "pay_by", "deliver_by", "review_by", "revision_count", "max_revisions")
+
+
 def facts_of(seen: JobSnapshot) -> JobFacts:
     """Return the facts that the rules need, from the job's row, settlements and panel."""
     row = seen.row
@@ -161,14 +164,9 @@ def facts_of(seen: JobSnapshot) -> JobFacts:
         refunded_minor=sum(one.amount for one in refunds),
         voluntary_minor=sum(one.amount for one in refunds if one.voluntary),
         paid_at=max((one.settled_at for one in settled if one.settled_at), default=None),
-        accept_by=row.accept_by,
-        pay_by=row.pay_by,
-        deliver_by=row.deliver_by,
-        review_by=row.review_by,
+        **{name: getattr(row, name) for name in _SAME_IN_FACTS},
         verdict_by=seen.panel.case.verdict_by if seen.panel else None,
         delivered=row.output is not None,
-        revision_count=row.revision_count,
-        max_revisions=row.max_revisions,
         closed_as=None if row.closed_as is None else ClosedAs(row.closed_as),
         outcome=None if row.outcome is None else Outcome(row.outcome),
         escalated=seen.panel is not None and seen.panel.case.status is DisputeStatus.ESCALATED,

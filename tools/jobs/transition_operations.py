@@ -10,7 +10,6 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.document_validation import violations
 from tools.engine.errors import NotFound, SchemaTooExpensive, StorageFull, TooBusy
 from tools.engine.next_steps import step
-from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes
 from tools.engine.stored_documents import text_of
 from tools.jobs.disputes.panel_actions import open_case
@@ -20,6 +19,7 @@ from tools.jobs.logic import (
     agreed,
     apply_move,
     in_seconds,
+    job_action,
     move_or_repeat,
     own_job_locked,
     post_note,
@@ -43,15 +43,7 @@ class Reasoned(JobRef):
     reason: str | None = Field(None, max_length=500, description="your reason; posted to the job's thread")
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/decline",
-    action="decline",
-    scope="sell",
-    errors=WRITTEN_ERRORS,
-    idempotent=True,
-    ends_work=True,
-    toolset="selling",
-)
+@job_action("decline", scope="sell", errors=WRITTEN_ERRORS, ends_work=True, toolset="selling")
 def decline_job(ctx: TxContext, arguments: Reasoned) -> Job:
     """Decline an order you do not want, before the work has begun.
 
@@ -78,14 +70,7 @@ class QuoteJob(JobRef):
     message: str | None = Field(None, max_length=2000, description="what the price covers; posted to the job's thread")
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/quote",
-    action="quote",
-    scope="sell",
-    errors=(*WRITTEN_ERRORS, StorageFull),
-    idempotent=True,
-    toolset="selling",
-)
+@job_action("quote", scope="sell", errors=(*WRITTEN_ERRORS, StorageFull), toolset="selling")
 def quote_job(ctx: TxContext, offer: QuoteJob) -> Job:
     """Name your price for a job ordered from a quote listing.
 
@@ -117,13 +102,8 @@ class AcceptQuote(JobRef):
     )
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/accept_quote",
-    action="accept_quote",
-    scope="buy",
-    errors=(*MOVE_ERRORS, QuoteChanged, SellerHasNoWalletAddress),
-    idempotent=True,
-    toolset="buying",
+@job_action(
+    "accept_quote", scope="buy", errors=(*MOVE_ERRORS, QuoteChanged, SellerHasNoWalletAddress), toolset="buying"
 )
 def accept_quote(ctx: TxContext, arguments: AcceptQuote) -> Job:
     """Agree to the quoted price: work begins (on_delivery or free), or you pay first (upfront).
@@ -156,14 +136,7 @@ class RequestRevision(JobRef):
     message: str = Field(min_length=1, max_length=4000, description="what to change; posted to the job's thread")
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/request_revision",
-    action="request_revision",
-    scope="buy",
-    errors=WRITTEN_ERRORS,
-    idempotent=True,
-    toolset="buying",
-)
+@job_action("request_revision", scope="buy", errors=WRITTEN_ERRORS, toolset="buying")
 def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
     """Ask the seller to change a delivery you can read, as often as max_revisions allows.
 
@@ -181,16 +154,7 @@ def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
     return job_record(ctx, done)
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/cancel",
-    action="cancel",
-    scope=("buy", "sell"),
-    errors=WRITTEN_ERRORS,
-    destructive=True,
-    idempotent=True,
-    ends_work=True,
-    toolset="jobs",
-)
+@job_action("cancel", scope=("buy", "sell"), errors=WRITTEN_ERRORS, destructive=True, ends_work=True, toolset="jobs")
 def cancel_job(ctx: TxContext, arguments: Reasoned) -> Job:
     """Stop a job; available_actions says whether you can.
 
@@ -233,14 +197,12 @@ def _promised(tx: Tx, read_ctx: ReadContext, job_id: str) -> tuple[str | None, s
     return text_of(tx, row.output_schema), output_of(tx, row)
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/dispute",
-    action="dispute",
+@job_action(
+    "dispute",
     scope="buy",
     gather=hold_to_schema,
     errors=WRITTEN_ERRORS,
     destructive=True,
-    idempotent=True,
     ends_work=True,
     toolset="buying",
 )

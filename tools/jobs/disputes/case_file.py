@@ -90,9 +90,12 @@ def _pinned(tx: Tx, seen: JobSnapshot, arguments: Mapping[str, Any]) -> Statemen
 def _last_message(tx: Tx, seen: JobSnapshot) -> int:
     """Return the number of the last message that is evidence."""
     ends = seen.needed_panel.case.evidence_ends
-    if ends is not None:
-        return ends
-    thread = tx.get(ThreadRow, seen.row.thread_id)
+    return messages_so_far(tx, seen.row) if ends is None else ends
+
+
+def messages_so_far(tx: Tx, job: JobRow) -> int:
+    """Return how many messages the thread of a job has."""
+    thread = tx.get(ThreadRow, job.thread_id)
     return thread.message_count if thread else 0
 
 
@@ -198,8 +201,3 @@ def _message(counts: Counter[str], found: Evidence, row: MessageRow) -> dict[str
         "content_warnings": orjson.loads(row.content_warnings),
         "created_at": stamp(row.created_at),
     }
-
-
-def title_and_category(veil: Redactor, row: JobRow) -> dict[str, str]:
-    """Return what an evaluator sees of a case in lists."""
-    return {"title": veil.text(row.title)[0], "category": veil.text(row.category)[0]}

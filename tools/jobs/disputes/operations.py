@@ -12,14 +12,14 @@ from pydantic import Field, model_validator
 from storage.disputes import disputes_of
 from storage.tables import DisputeRow, SeatRow
 from storage.transaction import Tx
-from storage.vocabulary import DisputeStatus, Env, Outcome, SeatStatus
+from storage.vocabulary import Actor, DisputeStatus, Env, Outcome, SeatStatus
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
 from tools.jobs.disputes.case_file import Evidence, case_file, evidence_of
-from tools.jobs.disputes.panel_actions import load_and_resolve, operator_verdict, vote, withdraw
+from tools.jobs.disputes.panel_actions import load_and_resolve, resolve, vote, withdraw
 from tools.jobs.disputes.records import CASE_STATUS, OUTCOME, Dispute, DisputePage
 from tools.jobs.disputes.views import dispute_records, jobs_under, role_in
 from tools.jobs.errors import AlreadyVoted, DeadlineMissed, DisputeClosed, EvidenceOpen, InvalidTransition
@@ -199,7 +199,7 @@ def resolve_job(ctx: TxContext, ruling: ResolveJob) -> Dispute | MarketError:
             status=seen.row.status,
             dispute_status=case.status.value,
         )
-    return _record(here, operator_verdict(here, seen, ruling.ruled, ruling.note), operator=True)
+    return _record(here, resolve(here, seen, ruling.ruled, Actor.OPERATOR, ruling.note), operator=True)
 
 
 def _read(tx: Tx, read_ctx: ReadContext, dispute_id: str) -> tuple[Dispute, Evidence | None]:

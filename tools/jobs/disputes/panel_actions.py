@@ -4,9 +4,9 @@ Every change of a case holds the lock on its job's row. So votes, sweeps, withdr
 one after the other, in any number of processes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -14,18 +14,18 @@ import structlog
 
 from storage.disputes import due_cases
 from storage.identifier_history import wallets_ever_held
-from storage.tables import AgentRow, DisputeRow, JobRow, SeatRow, ThreadRow
+from storage.tables import AgentRow, DisputeRow, JobRow, SeatRow
 from storage.vocabulary import Actor, AgentStatus, DisputeStatus, Env, Outcome, SeatStatus
 from tools.engine.context import TxContext
 from tools.events.payloads import DisputeAssigned, DisputeDecided, DisputeEscalated, DisputePanel
 from tools.events.webhooks.operator_webhook import tell_operator
 from tools.jobs.disputes.anonymisation import of_delivery, veils_of
-from tools.jobs.disputes.case_file import title_and_category
+from tools.jobs.disputes.case_file import messages_so_far
 from tools.jobs.disputes.draws import draw, wallets_near
-from tools.jobs.disputes.panel_rules import Decision, Draw, Escalate, MissDeadline, Step, majority
+from tools.jobs.disputes.panel_rules import Decision, Draw, Escalate, Escalation, MissDeadline, majority
 from tools.jobs.disputes.records import EVIDENCE_RULE
 from tools.jobs.lifecycle import allowed
-from tools.jobs.logic import apply_move, own_job_locked, resolved_changes
+from tools.jobs.logic import apply_move, escalated_changes, in_seconds, own_job_locked, resolved_changes
 from tools.jobs.snapshot import JobSnapshot, Panel, load
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
@@ -48,18 +48,26 @@ def open_case(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None)
         job_id=row.id,
         buyer_id=row.buyer_id,
         seller_id=row.seller_id,
-        opened_with=_messages_so_far(ctx, seen),
+        opened_with=messages_so_far(ctx.tx, row),
         created_at=ctx.now,
+        **_hidden(ctx, seen, checks),
     )
-    case = ctx.tx.add(DisputeRow(**(case.__dict__ | _hidden(ctx, seen, checks))))
-    return resolve_due(ctx, replace(seen, panel=Panel(case, ())))
+    return resolve_due(ctx, replace(seen, panel=Panel(ctx.tx.add(case), ())))
 
 
 def resolve_due(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     """Write all steps of a case that are due because of votes, deadlines and departures."""
     seen = _void_seats(ctx, seen)
     while seen.panel is not None and (step := seen.panel.step(ctx.now)) is not None:
-        seen = _STEPS[type(step)](ctx, seen, step)
+        match step:
+            case MissDeadline():
+                seen = replace(seen, panel=_ended(ctx, seen.needed_panel, SeatStatus.MISSED))
+            case Draw():
+                seen = _draw(ctx, seen, step)
+            case Decision():
+                seen = resolve(ctx, seen, step.outcome, Actor.PANEL)
+            case Escalate():
+                seen = _escalate(ctx, seen, step.reason)
     return seen
 
 
@@ -81,7 +89,7 @@ def vote(ctx: TxContext, seen: JobSnapshot, seat: SeatRow, words: Mapping[str, A
     """Write a vote and the steps that it makes due; the first vote ends the evidence."""
     panel = seen.needed_panel
     if panel.case.evidence_ends is None:
-        panel = replace(panel, case=ctx.tx.change(panel.case, evidence_ends=_messages_so_far(ctx, seen)))
+        panel = replace(panel, case=ctx.tx.change(panel.case, evidence_ends=messages_so_far(ctx.tx, seen.row)))
     voted = ctx.tx.change(seat, **words, status=SeatStatus.VOTED, voted_at=ctx.now)
     return resolve_due(ctx, replace(seen, panel=_with_seat(panel, voted)))
 
@@ -99,11 +107,6 @@ def withdraw(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     assert move is not None
     closed = _close(ctx, seen, None, "buyer")
     return apply_move(ctx, closed, move, ctx.agent, data={"by": "buyer"}, completed_at=ctx.now, resolved_by="buyer")
-
-
-def operator_verdict(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, note: str | None) -> JobSnapshot:
-    """Decide an escalated case as the operator."""
-    return _resolve(ctx, seen, outcome, Actor.OPERATOR, note)
 
 
 def judge_due_cases(ctx: TxContext, after: str) -> tuple[int, str | None]:
@@ -147,35 +150,18 @@ def _is_active(ctx: TxContext, agent_id: str) -> bool:
     return agent is not None and agent.status is AgentStatus.ACTIVE
 
 
-def _mark_missed(ctx: TxContext, seen: JobSnapshot, _: MissDeadline) -> JobSnapshot:
-    return replace(seen, panel=_ended(ctx, seen.needed_panel, SeatStatus.MISSED))
-
-
 def _draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> JobSnapshot:
+    """Draw the evaluators of a round and seat them, or escalate the case."""
     agents, why_not = draw(ctx, seen, step)
     if why_not is not None:
-        return _escalate(ctx, seen, Escalate(why_not))
-    return _seat(ctx, seen, step.round, agents)
-
-
-def _seat(ctx: TxContext, seen: JobSnapshot, number: int, agents: list[str]) -> JobSnapshot:
-    panel = seen.needed_panel
-    until = ctx.now + timedelta(seconds=ctx.windows.verdict_seconds)
+        return _escalate(ctx, seen, why_not)
+    panel, until = seen.needed_panel, in_seconds(ctx, ctx.windows.verdict_seconds)
+    common: dict[str, Any] = {"dispute_id": panel.case.id, "env": seen.row.env, "round": step.round}
     seats = tuple(
-        ctx.tx.add(
-            SeatRow(
-                dispute_id=panel.case.id,
-                agent_id=agent,
-                env=seen.row.env,
-                round=number,
-                deadline_at=until,
-                drawn_at=ctx.now,
-            )
-        )
-        for agent in agents
+        ctx.tx.add(SeatRow(**common, agent_id=agent, deadline_at=until, drawn_at=ctx.now)) for agent in agents
     )
-    changes: dict[str, object] = {"round": number, "verdict_by": until if seats else None}
-    if number == 1:
+    changes: dict[str, object] = {"round": step.round, "verdict_by": until if seats else None}
+    if step.round == 1:
         changes["seats"] = len(seats)
     if not panel.case.title:  # the case was opened before panels existed
         changes |= _hidden(ctx, seen, None)
@@ -185,11 +171,8 @@ def _seat(ctx: TxContext, seen: JobSnapshot, number: int, agents: list[str]) -> 
     return after
 
 
-def _decide(ctx: TxContext, seen: JobSnapshot, step: Decision) -> JobSnapshot:
-    return _resolve(ctx, seen, step.outcome, Actor.PANEL)
-
-
-def _resolve(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, by: Actor, note: str | None = None) -> JobSnapshot:
+def resolve(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, by: Actor, note: str | None = None) -> JobSnapshot:
+    """Decide a case by its panel's votes or, once it is escalated, as the operator."""
     move = allowed(seen.facts, "resolve", by, ctx.now)
     assert move is not None
     closed = _close(ctx, seen, outcome, by.value)
@@ -214,15 +197,13 @@ def _close(ctx: TxContext, seen: JobSnapshot, outcome: Outcome | None, by: str) 
     return after
 
 
-def _escalate(ctx: TxContext, seen: JobSnapshot, step: Escalate) -> JobSnapshot:
+def _escalate(ctx: TxContext, seen: JobSnapshot, reason: Escalation) -> JobSnapshot:
     panel = seen.needed_panel
-    case = ctx.tx.change(
-        panel.case, status=DisputeStatus.ESCALATED, escalation_reason=step.reason.value, verdict_by=None
-    )
+    case = ctx.tx.change(panel.case, **escalated_changes(reason))
     told: DisputeEscalated = {
         "dispute_id": case.id,
         "job_id": case.job_id,
-        "reason": step.reason.value,
+        "reason": reason.value,
         "status_url": _status_url(ctx, case),
     }
     for party in (case.buyer_id, case.seller_id):
@@ -231,13 +212,12 @@ def _escalate(ctx: TxContext, seen: JobSnapshot, step: Escalate) -> JobSnapshot:
     return replace(seen, panel=replace(panel, case=case))
 
 
-def _hidden(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None) -> dict[str, object]:
+def _hidden(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None) -> dict[str, Any]:
     """Return the texts for evaluators, without anything that identifies the parties."""
     veil = veils_of(ctx.tx, seen).at(of_delivery(seen))
-    found: dict[str, object] = {"reason": veil.text(seen.row.dispute_reason or "")[0]}
-    if checks is not None:
-        found["checks"] = veil.data(checks)[0]
-    return found | title_and_category(veil, seen.row)
+    found = {"reason": seen.row.dispute_reason or "", "title": seen.row.title, "category": seen.row.category}
+    checked = {} if checks is None else {"checks": veil.data(checks)[0]}
+    return {name: veil.text(text)[0] for name, text in found.items()} | checked
 
 
 def _with_seat(panel: Panel, seat: SeatRow) -> Panel:
@@ -250,11 +230,6 @@ def _ended(ctx: TxContext, panel: Panel, status: SeatStatus) -> Panel:
         if seat.status is SeatStatus.PENDING:
             panel = _with_seat(panel, ctx.tx.change(seat, status=status))
     return panel
-
-
-def _messages_so_far(ctx: TxContext, seen: JobSnapshot) -> int:
-    thread = ctx.tx.get(ThreadRow, seen.row.thread_id)
-    return thread.message_count if thread else 0
 
 
 # Events to parties, evaluators and the operator.
@@ -324,11 +299,3 @@ def _say(ctx: TxContext, to: str, case: DisputeRow, kind: str, data: Mapping[str
 
 def _status_url(ctx: TxContext, case: DisputeRow) -> str:
     return f"{ctx.config.base_url}/v1/disputes/{case.id}"
-
-
-_STEPS: Mapping[type[Step], Callable[[TxContext, JobSnapshot, Any], JobSnapshot]] = {
-    MissDeadline: _mark_missed,
-    Draw: _draw,
-    Decision: _decide,
-    Escalate: _escalate,
-}

@@ -19,11 +19,10 @@ from tools.chain.transfer_proof import (
 )
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.rate_limits import Rate
-from tools.engine.registry import operation
 from tools.jobs.errors import JobNotPayable, SellerHasNoWalletAddress, SettleItYourself
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import after_due_move
-from tools.jobs.logic import JobRef, own_job_locked, refusal
+from tools.jobs.logic import JobRef, job_action, own_job_locked, refusal
 from tools.jobs.payments.logic import (
     TRANSFER_ERRORS,
     TransferProof,
@@ -82,15 +81,13 @@ def _hurdles(ctx: TxContext, claim: PayJob) -> Iterator[Callable[[], object]]:
             yield partial(_payees, ctx.tx, seen, ctx.env)
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/pay",
-    action="pay",
+@job_action(
+    "pay",
     scope="buy",
     gather=read_proof,
     preconditions=_hurdles,
     errors=PAY_ERRORS,
     open_world=True,
-    idempotent=True,
     rate=Rate.PAY,
     ends_work=True,
     toolset="buying",

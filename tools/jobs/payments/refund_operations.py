@@ -30,7 +30,7 @@ from tools.jobs.disputes.panel_actions import own_and_resolve
 from tools.jobs.errors import NotPaid
 from tools.jobs.facts import refund_expected, refund_left, was_paid
 from tools.jobs.lifecycle import after_due_move
-from tools.jobs.logic import JobRef, post_note, projected, record_event, refusal, refusal_state
+from tools.jobs.logic import JobRef, job_action, post_note, projected, record_event, refusal, refusal_state
 from tools.jobs.payments.logic import (
     TRANSFER_ERRORS,
     TransferProof,
@@ -73,14 +73,12 @@ async def read_refund(read_ctx: ReadContext, claim: RefundJob) -> TransferProof:
     return await prove_transfer(read_ctx, transaction, terms)
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/refund",
-    action="refund",
+@job_action(
+    "refund",
     scope="sell",
     gather=read_refund,
     errors=(*TRANSFER_ERRORS, ContentRejected, NotPaid),
     open_world=True,
-    idempotent=True,
     rate=Rate.PAY,
     ends_work=True,
     toolset="selling",
