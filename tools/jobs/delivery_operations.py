@@ -29,6 +29,7 @@ from tools.jobs.disputes.panel_actions import own_and_resolve
 from tools.jobs.errors import AlreadyReviewed, InvalidTransition, JobNotSettled
 from tools.jobs.lifecycle import allowed
 from tools.jobs.logic import (
+    JobChanges,
     JobRef,
     acting_role,
     agreed,
@@ -159,7 +160,7 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
     keep_text(ctx.tx, seen.row.id, output_part(seen.row.revision_count), judged.output)
     if seen.row.counted:
         ctx.tx.count_bytes(seen.row.buyer_id, ctx.env, rounded_size(judged.output.size))
-    preview, warned = keep_document(ctx.tx, judged.preview), _with_earlier(seen, judged.warnings)
+    preview = keep_document(ctx.tx, judged.preview)
     made = _committed(ctx, judged.output) | {"output_preview": preview, "delivered_at": ctx.now}
     row = ctx.tx.add(
         JobDeliveryRow(
@@ -172,11 +173,12 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
     )
     sealed = bool(seen.row.price) and not seen.facts.is_paid
     window = ctx.windows.review_seconds
-    deadline = payment_falls_due(ctx, seen, window) if sealed else {"review_by": in_seconds(ctx, window)}
+    changes = payment_falls_due(ctx, seen, window) if sealed else JobChanges(review_by=in_seconds(ctx, window))
+    changes["content_warnings"] = _with_earlier(seen, judged.warnings)
     marks = marks_of(row, sealed=sealed)
     told: dict[str, Json] = {name: marks[name] for name in ("output_hash", "output_commitment", "output_salt")}
     told |= {"sealed": sealed, "payment_due": sealed, "content_warnings": judged.warnings}
-    done = apply_move(ctx, seen, move, ctx.agent, data=told, content_warnings=warned, **made, **deadline)
+    done = apply_move(ctx, seen, move, ctx.agent, data=told, **made, **changes)
     post_note(ctx, done, work.message, "deliver")
     return job_record(ctx, done)
 

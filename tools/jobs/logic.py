@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
-from typing import Unpack
+from typing import TypedDict, Unpack
 
 import orjson
 from pydantic import Field
@@ -54,6 +54,38 @@ def job_action(action: str, /, **options: Unpack[OperationOptions]) -> Callable[
     return operation(f"POST /v1/jobs/{{job_id}}/{action}", **options)
 
 
+class JobChanges(TypedDict, total=False):
+    """The columns that a move may change beside the status and what follows from it."""
+
+    accept_by: datetime
+    accepted_at: datetime
+    cancel_reason: str | None
+    completed_at: datetime | None
+    content_warnings: str
+    counted: bool
+    deliver_by: datetime
+    delivered_at: datetime
+    dispute_id: str
+    dispute_reason: str
+    outcome: str
+    output: str
+    output_bytes: int
+    output_commitment: str
+    output_preview: str | None
+    output_salt: str
+    pay_by: datetime
+    pay_from: str | None
+    pay_to: str
+    price: int | None
+    quote_message: str | None
+    quoted_price: int
+    resolution_note: str | None
+    resolved_by: str
+    review_by: datetime | None
+    revision_count: int
+    updated_at: datetime
+
+
 ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # events that may settle a refund
 COUNTED = FINISHED | {JobStatus.CANCELLED}  # statuses that change a listing's figures
 
@@ -72,10 +104,10 @@ def run_clock(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     return apply_move(ctx, seen, move, None, data={"by": "clock"}, **clock_changes(seen.row, move))
 
 
-def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
+def clock_changes(row: JobRow, move: JobMove) -> JobChanges:
     """Return what the clock's move changes beside the status; the same whenever it is written."""
     assert move.deadline is not None
-    changes: dict[str, object] = {"updated_at": getattr(row, move.deadline) + move.grace}
+    changes: JobChanges = {"updated_at": getattr(row, move.deadline) + move.grace}
     if move.target is JobStatus.COMPLETED:
         changes["completed_at"] = row.review_by
     if move.target is JobStatus.CANCELLED:
@@ -148,17 +180,17 @@ def apply_move(
     actor_id: str | None,
     *,
     data: dict[str, Json] | None = None,
-    **changes: object,
+    **changes: Unpack[JobChanges],
 ) -> JobSnapshot:
     """Make a move: update the row, write the audit row, and send an event to both parties.
 
     Also sends the events of a payment or a refund that the move makes due. All of it is in this unit of work.
     """
-    changes = {"updated_at": ctx.now} | changes
-    changes |= {"status": move.target.value, "closed_as": move.closes and move.closes.value}
-    moved = replace(seen, row=seen.row.with_(**changes))
-    changes["forget_at"] = ctx.now + KEPT_UNPAID if forgets(moved.facts) else None
-    row = ctx.tx.change(seen.row, **changes, **waiting_columns(moved, stored_waiting(seen.row), ctx.now))
+    columns: dict[str, object] = {"updated_at": ctx.now, **changes}
+    columns |= {"status": move.target.value, "closed_as": move.closes and move.closes.value}
+    moved = replace(seen, row=seen.row.with_(**columns))
+    columns["forget_at"] = ctx.now + KEPT_UNPAID if forgets(moved.facts) else None
+    row = ctx.tx.change(seen.row, **columns, **waiting_columns(moved, stored_waiting(seen.row), ctx.now))
     after = replace(seen, row=row)
     assert move.event is not None
     record_event(ctx, after, move.event, actor_id, (data or {}) | how_it_ended(move.event, after.facts))
@@ -267,7 +299,7 @@ def projected(seen: JobSnapshot, now: datetime) -> JobSnapshot:
         return replace(seen, panel=replace(seen.panel, case=case.with_(**escalated_changes(found.reason))))
     changes = resolved_changes(found.outcome, "panel", case.verdict_by or now)
     decided = {"status": JobStatus.RESOLVED.value, "closed_as": ClosedAs.VERDICT.value}
-    return replace(seen, row=seen.row.with_(**(changes | decided | {"updated_at": case.verdict_by or now})))
+    return replace(seen, row=seen.row.with_(**changes, **decided, updated_at=case.verdict_by or now))
 
 
 def escalated_changes(reason: Escalation) -> dict[str, object]:
@@ -275,10 +307,10 @@ def escalated_changes(reason: Escalation) -> dict[str, object]:
     return {"status": DisputeStatus.ESCALATED, "escalation_reason": reason.value, "verdict_by": None}
 
 
-def resolved_changes(outcome: Outcome, by: str, at: datetime) -> dict[str, object]:
+def resolved_changes(outcome: Outcome, by: str, at: datetime) -> JobChanges:
     """Return the columns that a verdict changes beside the status."""
-    done = {} if outcome is Outcome.BUYER else {"completed_at": at}
-    return {"outcome": outcome.value, "resolved_by": by, **done}
+    changes: JobChanges = {"outcome": outcome.value, "resolved_by": by}
+    return changes if outcome is Outcome.BUYER else {**changes, "completed_at": at}
 
 
 def in_seconds(ctx: TxContext, seconds: int) -> datetime:
@@ -290,17 +322,18 @@ def known_actions(operations: frozenset[str]) -> frozenset[str]:
     return frozenset(op.action for name, op in CATALOGUE.items() if name in operations and op.action)
 
 
-def agreed(ctx: TxContext, seen: JobSnapshot, move: JobMove, **changes: object) -> JobSnapshot:
+def agreed(ctx: TxContext, seen: JobSnapshot, move: JobMove, **changes: Unpack[JobChanges]) -> JobSnapshot:
     """Make the move and set the deadline for the delivery, or for the payment if it comes first."""
     if move.target is JobStatus.AWAITING_PAYMENT:
-        changes |= payment_falls_due(ctx, seen, ctx.windows.payment_seconds)
+        changes.update(payment_falls_due(ctx, seen, ctx.windows.payment_seconds))
     else:
         changes["deliver_by"] = in_seconds(ctx, seen.row.turnaround_seconds)
+    changes["accepted_at"] = ctx.now
     told = {"payment_due": move.target is JobStatus.AWAITING_PAYMENT}
-    return apply_move(ctx, seen, move, ctx.agent, data=told, accepted_at=ctx.now, **changes)
+    return apply_move(ctx, seen, move, ctx.agent, data=told, **changes)
 
 
-def payment_falls_due(ctx: TxContext, seen: JobSnapshot, window_seconds: int) -> dict[str, object]:
+def payment_falls_due(ctx: TxContext, seen: JobSnapshot, window_seconds: int) -> JobChanges:
     """Return the payment terms to freeze on the job: payee wallet, payer wallet and deadline.
 
     Raises WalletAddressRequired or SellerHasNoWalletAddress.

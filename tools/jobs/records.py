@@ -8,7 +8,7 @@ from pydantic import Field
 from tools.agents.records import Party
 from tools.jobs.payments.records import PaymentTerms, Settlement
 from tools.kernel.brief_marks import Alone, Bulk, Bulky
-from tools.kernel.records import REVEALED, Json, Minor, Priced, Stamp, Step
+from tools.kernel.records import REVEALED, Json, ListPage, Minor, Priced, Stamp, Step
 from tools.kernel.signed_records import RetiredPlatformKey, Signature
 from tools.kernel.text_authors import (
     OFFERED,
@@ -117,13 +117,10 @@ class JobEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobEventPage:
+class JobEventPage(ListPage):
     """One page of an audit trail, oldest first."""
 
-    object: Literal["list"] = "list"
     data: list[JobEvent]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,13 +213,10 @@ class Hired:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobPage:
+class JobPage(ListPage):
     """One page of jobs."""
 
-    object: Literal["list"] = "list"
     data: list[Job]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

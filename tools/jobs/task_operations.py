@@ -26,8 +26,8 @@ from tools.events.webhooks.logic import PUSHED_KINDS, TASK_KEPT, revived, seal_s
 from tools.jobs.logic import JobRef
 from tools.jobs.records import PushConfig, PushConfigDeleted, PushConfigPage, Task, TaskPage
 from tools.jobs.snapshot import find_mine, load_all
-from tools.jobs.task_view import newest_of, task_of, task_record
-from tools.kernel.records import EPOCH, Json
+from tools.jobs.views import newest_of, task_of, task_record
+from tools.kernel.records import EPOCH, Json, shown_columns
 from tools.kernel.ssrf_guard import MAX_URL_CHARACTERS
 
 MAX_MESSAGES = 100
@@ -69,8 +69,8 @@ def read_tasks(ctx: TxContext, asked: TaskList) -> TaskPage:
     kinds = asked.statuses is not None, asked.context_id is not None, asked.seller_id is not None
     wanted: dict[str, Any] = {"agent_id": ctx.agent, "env": ctx.env, "since": moment(asked.since)}
     wanted |= {} if asked.statuses is None else {"statuses": orjson.dumps(sorted(asked.statuses)).decode()}
-    wanted |= {} if asked.context_id is None else {"context_id": asked.context_id}
-    wanted |= {} if asked.seller_id is None else {"seller_id": asked.seller_id}
+    given = {"context_id": asked.context_id, "seller_id": asked.seller_id}
+    wanted |= {name: value for name, value in given.items() if value is not None}
     rows = ctx.tx.all(tasks_of(*kinds), **wanted, at=at, before=before, limit=asked.limit + 1)
     named = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
     page = as_many_as_fit(task_record(ctx, seen, named, newest, []) for seen in load_all(ctx.tx, rows[: asked.limit]))
@@ -212,6 +212,5 @@ def _said(ctx: TxContext, webhook_id: str, wanted: SetPush) -> dict[str, Json]:
 
 
 def _config(row: WebhookRow) -> PushConfig:
-    assert row.job_id is not None
     assert row.config_id is not None
-    return PushConfig(id=row.config_id, job_id=row.job_id, url=row.url, scheme=row.scheme)
+    return PushConfig(id=row.config_id, **shown_columns(row, "job_id", "url", "scheme"))

@@ -15,6 +15,7 @@ from tools.engine.stored_documents import text_of
 from tools.jobs.disputes.panel_actions import open_case
 from tools.jobs.errors import InvalidTransition, QuoteChanged, SellerHasNoWalletAddress
 from tools.jobs.logic import (
+    JobChanges,
     JobRef,
     agreed,
     apply_move,
@@ -83,11 +84,10 @@ def quote_job(ctx: TxContext, offer: QuoteJob) -> Job:
     row = seen.row
     if (row.quoted_price, row.quote_message) == (offer.price, offer.message):
         return job_record(ctx, seen)
-    window = {} if row.quoted_price is not None else {"accept_by": in_seconds(ctx, row.accept_timeout_seconds)}
-    told = {"quoted_price": offer.price}
-    done = apply_move(
-        ctx, seen, move, ctx.agent, data=told, quoted_price=offer.price, quote_message=offer.message, **window
-    )
+    changes: JobChanges = {"quoted_price": offer.price, "quote_message": offer.message}
+    if row.quoted_price is None:
+        changes["accept_by"] = in_seconds(ctx, row.accept_timeout_seconds)
+    done = apply_move(ctx, seen, move, ctx.agent, data={"quoted_price": offer.price}, **changes)
     post_note(ctx, done, offer.message, "quote")
     count_bytes(ctx, 0)  # a quote can change without a limit, so its notes are refused if the storage is full
     return job_record(ctx, done)

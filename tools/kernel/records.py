@@ -46,6 +46,16 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListPage:
+    """One page of a list; a subclass says of what."""
+
+    object: Literal["list"] = "list"
+    data: list[Any]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[T]):
     """One page of a list."""
 

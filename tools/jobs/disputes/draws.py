@@ -82,19 +82,16 @@ def faults_of_draws(tx: Tx, dispute_id: str) -> list[tuple[DrawRow, list[str]]]:
     return [(row, _faults(tx, case, job, seats, row)) for row in tx.all(draws_of_dispute, dispute_id=dispute_id)]
 
 
+_REPEATED = ("round", "wanted", "seats", "eligible", "eligible_hash", "related", "related_hash")
+
+
 def _faults(tx: Tx, case: DisputeRow, job: JobRow, seats: tuple[SeatRow, ...], row: DrawRow) -> list[str]:
     sitting = [seat.agent_id for seat in seats if seat.round == row.round]
     earlier = [seat.agent_id for seat in seats if seat.round < row.round]
     made = Made(
         version=row.draw_version,
-        round=row.round,
-        wanted=row.wanted,
-        seats=row.seats,
-        eligible=row.eligible,
-        eligible_hash=row.eligible_hash,
-        related=row.related,
-        related_hash=row.related_hash,
         whole_or_none=case.env == Env.LIVE and row.round == 1,
+        **{name: getattr(row, name) for name in _REPEATED},
     )
     wrong = verify_draw(job.panel_seed, made, sitting)
     twice = set(earlier) & set(orjson.loads(row.eligible))

@@ -19,13 +19,12 @@ from storage.vocabulary import Actor, AgentStatus, DisputeStatus, Env, Outcome, 
 from tools.engine.context import TxContext
 from tools.events.payloads import DisputeAssigned, DisputeDecided, DisputeEscalated, DisputePanel
 from tools.events.webhooks.operator_webhook import tell_operator
-from tools.jobs.disputes.anonymisation import of_delivery, veils_of
-from tools.jobs.disputes.case_file import messages_so_far
+from tools.jobs.disputes.case_file import messages_so_far, of_delivery, veils_of
 from tools.jobs.disputes.draws import draw, wallets_near
 from tools.jobs.disputes.panel_rules import Decision, Draw, Escalate, Escalation, MissDeadline, majority
 from tools.jobs.disputes.records import EVIDENCE_RULE
 from tools.jobs.lifecycle import allowed
-from tools.jobs.logic import apply_move, escalated_changes, in_seconds, own_job_locked, resolved_changes
+from tools.jobs.logic import JobChanges, apply_move, escalated_changes, in_seconds, own_job_locked, resolved_changes
 from tools.jobs.snapshot import JobSnapshot, Panel, load
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
@@ -178,8 +177,8 @@ def resolve(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, by: Actor, note
     closed = _close(ctx, seen, outcome, by.value)
     told: dict[str, Json] = {"dispute_id": closed.needed_panel.case.id, "outcome": outcome.value, "by": by.value}
     told |= {"note": note} if note else {}
-    changes = resolved_changes(outcome, by.value, ctx.now)
-    return apply_move(ctx, closed, move, None, data=told, **changes, resolution_note=note)
+    changes: JobChanges = {**resolved_changes(outcome, by.value, ctx.now), "resolution_note": note}
+    return apply_move(ctx, closed, move, None, data=told, **changes)
 
 
 def _close(ctx: TxContext, seen: JobSnapshot, outcome: Outcome | None, by: str) -> JobSnapshot:

@@ -22,7 +22,7 @@ from tools.jobs.contributions import count_job
 from tools.jobs.errors import InvalidTransition, JobNotPayable
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import JobMove, payment_move
-from tools.jobs.logic import apply_move, emit_due_events, in_seconds, record_event, refusal_state
+from tools.jobs.logic import JobChanges, apply_move, emit_due_events, in_seconds, record_event, refusal_state
 from tools.jobs.payments.records import Settlement
 from tools.jobs.payments.terms import block_moment
 from tools.jobs.snapshot import JobSnapshot, load
@@ -101,11 +101,13 @@ def _paid(ctx: TxContext, seen: JobSnapshot, row: SettlementRow, move: JobMove) 
     if counted != seen.row.counted:
         move_texts(ctx, seen.row, counted=counted)
     revealed = move.target is JobStatus.DELIVERED
-    name, window = (
-        ("review_by", ctx.windows.review_seconds) if revealed else ("deliver_by", seen.row.turnaround_seconds)
-    )
+    changes: JobChanges = {"counted": counted}
+    if revealed:
+        changes["review_by"] = in_seconds(ctx, ctx.windows.review_seconds)
+    else:
+        changes["deliver_by"] = in_seconds(ctx, seen.row.turnaround_seconds)
     told = {**settlement_told(row), "output_revealed": revealed}
-    return apply_move(ctx, settled, move, ctx.agent, data=told, counted=counted, **{name: in_seconds(ctx, window)})
+    return apply_move(ctx, settled, move, ctx.agent, data=told, **changes)
 
 
 def too_low(seen: JobSnapshot) -> PaymentInvalid:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from tools.jobs.errors import PaymentRequired
 from tools.kernel.errors import MarketError
-from tools.kernel.records import Json, Minor, Priced, Stamp, Step
+from tools.kernel.records import Json, ListPage, Minor, Priced, Stamp, Step
 from tools.kernel.text_authors import Ours
 
 
@@ -45,13 +45,10 @@ class Settlement(Priced):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettlementPage:
+class SettlementPage(ListPage):
     """One page of settlements."""
 
-    object: Literal["list"] = "list"
     data: list[Settlement]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
