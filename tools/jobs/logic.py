@@ -47,11 +47,14 @@ class JobRef(Arguments):
     job_id: str = Field(max_length=64, description="job_…")
 
 
+JOB_PATH = "/v1/jobs/{job_id}"
+
+
 def job_action(action: str, /, **options: Unpack[OperationOptions]) -> Callable[[Run], Run]:
     """Register a function as the operation of an action that a party takes on its job."""
     options["action"] = action
     options.setdefault("idempotent", True)
-    return operation(f"POST /v1/jobs/{{job_id}}/{action}", **options)
+    return operation(f"POST {JOB_PATH}/{action}", **options)
 
 
 class JobChanges(TypedDict, total=False):

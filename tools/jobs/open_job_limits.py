@@ -48,7 +48,7 @@ def take_job(ctx: TxContext) -> None:
 
 
 def _take(ctx: TxContext, listing_id: str, judge: Callable[[], None]) -> None:
-    """Judge, and judge again after the jobs that are past a deadline were moved on, if there were any."""
+    """Judge the limit; if it is reached, move on the jobs past a deadline and judge it again."""
     ctx.tx.get(AgentRow, ctx.agent, lock=True)  # so that concurrent orders of one buyer are counted one at a time
     try:
         judge()

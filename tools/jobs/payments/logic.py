@@ -42,10 +42,10 @@ TRANSFER_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class TransferProof:
-    """The chain's verdict on a transfer; `verdict` is None if the chain need not be asked."""
+    """A transfer and what the chain shows of it; None if the chain need not be asked."""
 
     transaction: str
-    verdict: Verification | None
+    verification: Verification | None
 
 
 async def prove_transfer(read_ctx: ReadContext, transaction: str, terms: Terms) -> TransferProof:
@@ -76,7 +76,8 @@ def apply_transfer(
         return _paid(ctx, seen, row, move)
     # Earlier refunds are counted against an orphan first, so the storage and the figures may change.
     after = load(ctx.tx, seen.row) if move else load_and_count(ctx, seen.row)
-    record_event(ctx, after, f"job.payment_{status.value}", ctx.agent, settlement_told(row))
+    event = "job.payment_partial" if move else "job.payment_orphaned"
+    record_event(ctx, after, event, ctx.agent, settlement_told(row))
     emit_due_events(ctx, facts, after)
     if move is None:
         recount(ctx.tx, after.row, after.settlements)

@@ -108,9 +108,9 @@ def pay_job(ctx: TxContext, claim: PayJob, proof: TransferProof | None) -> Job |
     known = known_settlement(ctx.tx, ctx, proof.transaction)
     if known is not None:
         return _again(ctx, seen, known)
-    if proof.verdict is None:
+    if proof.verification is None:
         raise too_early(ctx, seen)
-    settled = apply_transfer(ctx, seen, proof.transaction, proof.verdict)
+    settled = apply_transfer(ctx, seen, proof.transaction, proof.verification)
     return settled if isinstance(settled, MarketError) else job_record(ctx, settled)
 
 

@@ -98,13 +98,13 @@ def refund_job(ctx: TxContext, claim: RefundJob, proof: TransferProof) -> Job | 
         return _again(ctx, seen, known)
     if not was_paid(seen.facts):
         raise NotPaid("nothing was paid for this job, so nothing can be refunded", **refusal_state(ctx, seen))
-    if proof.verdict is None:
+    if proof.verification is None:
         raise StaleInput
     owed = refund_expected(seen.facts)
     if owed == 0:
-        _hold_to_what_was_paid(seen, proof.verdict)
+        _hold_to_what_was_paid(seen, proof.verification)
     row = record_transfer(
-        ctx, seen.row, SettlementKind.REFUND, proof.transaction, proof.verdict, SettlementStatus.SETTLED, owed
+        ctx, seen.row, SettlementKind.REFUND, proof.transaction, proof.verification, SettlementStatus.SETTLED, owed
     )
     after = load_and_count(ctx, seen.row)
     told = {"remaining": refund_expected(after.facts), "voluntary": row.voluntary}
