@@ -174,7 +174,8 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
     sealed = bool(seen.row.price) and not seen.facts.is_paid
     window = ctx.windows.review_seconds
     changes = payment_falls_due(ctx, seen, window) if sealed else JobChanges(review_by=in_seconds(ctx, window))
-    changes["content_warnings"] = _with_earlier(seen, judged.warnings)
+    warned = {*orjson.loads(seen.row.content_warnings), *judged.warnings}  # those of the order too
+    changes["content_warnings"] = orjson.dumps(sorted(warned)).decode()
     marks = marks_of(row, sealed=sealed)
     told: dict[str, Json] = {name: marks[name] for name in ("output_hash", "output_commitment", "output_salt")}
     told |= {"sealed": sealed, "payment_due": sealed, "content_warnings": judged.warnings}
@@ -261,11 +262,6 @@ async def _preview_faults(
         return await violations(read_ctx, schema, preview, made.size)
     sealed = seen.row.price and not seen.facts.is_paid
     return [Violation("", "Required: the buyer asked for a preview.")] if schema and sealed else ()
-
-
-def _with_earlier(seen: JobSnapshot, warned: list[str]) -> str:
-    """Join the delivery's warnings with those of the order."""
-    return orjson.dumps(sorted({*orjson.loads(seen.row.content_warnings), *warned})).decode()
 
 
 def _tell_reviewed(ctx: TxContext, row: ReviewRow, warned: list[str]) -> None:

@@ -185,10 +185,10 @@ def resolve_job(ctx: TxContext, ruling: ResolveJob) -> Dispute | MarketError:
     seen = load_and_resolve(ctx, ruling.job_id)
     if seen is None:
         raise NotFound("there is no such job", param="job_id")
-    here = replace(ctx, env=Env(seen.row.env))
-    case = _case_of(ctx.tx, seen)
-    if case is None:
+    here, seen = replace(ctx, env=Env(seen.row.env)), _with_panel(ctx.tx, seen)
+    if seen.panel is None:
         return InvalidTransition(f"the job is {seen.row.status}: it was never disputed", status=seen.row.status)
+    case = seen.panel.case
     if case.resolved_by == "operator" and case.outcome == ruling.ruled:
         return _record(here, seen, operator=True)
     if case.status is not DisputeStatus.ESCALATED:
@@ -230,13 +230,14 @@ def _held(ctx: TxContext, dispute_id: str) -> JobSnapshot:
         raise _unknown()
     seen = load_and_resolve(ctx, panel.case.job_id)
     assert seen is not None
-    return seen if seen.panel else replace(seen, panel=_found(ctx.tx, dispute_id, ctx.env))
+    return _with_panel(ctx.tx, seen)
 
 
-def _case_of(tx: Tx, seen: JobSnapshot) -> DisputeRow | None:
-    if seen.panel is not None:
-        return seen.panel.case
-    return tx.get(DisputeRow, seen.row.dispute_id) if seen.row.dispute_id else None
+def _with_panel(tx: Tx, seen: JobSnapshot) -> JobSnapshot:
+    """Return the job with its panel, also if its dispute is over."""
+    if seen.panel is not None or seen.row.dispute_id is None:
+        return seen
+    return replace(seen, panel=panel_of(tx, tx.need(DisputeRow, seen.row.dispute_id)))
 
 
 def _refused(seen: JobSnapshot, seat: SeatRow, arguments: SubmitVerdict, now: datetime) -> MarketError | None:
@@ -267,6 +268,5 @@ def _words(case: DisputeRow) -> str:
 
 
 def _record(ctx: TxContext, seen: JobSnapshot, *, operator: bool = False) -> Dispute:
-    panel = seen.panel or _found(ctx.tx, seen.row.dispute_id or "", Env(seen.row.env))
-    (record,) = dispute_records(ctx, ctx.tx, [panel], None if operator else ctx.agent)
+    (record,) = dispute_records(ctx, ctx.tx, [seen.needed_panel], None if operator else ctx.agent)
     return record

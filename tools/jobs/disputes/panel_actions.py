@@ -6,7 +6,6 @@ one after the other, in any number of processes.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 import orjson
@@ -130,18 +129,16 @@ def _void_seats(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     These are no longer active, or have come to share a wallet with a party.
     """
     panel = seen.panel
-    waiting = [seat for seat in panel.seats if _waits(seat, ctx.now)] if panel and panel.is_open else []
-    if panel is None or not waiting:
+    if panel is None or not panel.is_open:
+        return seen
+    waiting = [seat for seat in panel.seats if seat.status is SeatStatus.PENDING and ctx.now < seat.deadline_at]
+    if not waiting:
         return seen
     near = set(wallets_near(ctx.tx, seen))
     for seat in waiting:
         if not _is_active(ctx, seat.agent_id) or near & {*ctx.tx.all(wallets_ever_held, agent_id=seat.agent_id)}:
             panel = _with_seat(panel, ctx.tx.change(seat, status=SeatStatus.VOID))
     return seen if panel is seen.panel else replace(seen, panel=panel)
-
-
-def _waits(seat: SeatRow, now: datetime) -> bool:
-    return seat.status is SeatStatus.PENDING and now < seat.deadline_at
 
 
 def _is_active(ctx: TxContext, agent_id: str) -> bool:
