@@ -102,9 +102,7 @@ def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobS
 
     Raises StaleInput if the listing's input schema changed after the input was checked.
     """
-    listing = _listing(
-        ctx.tx, order, ctx.env, lock=True
-    )  # the lock lets one order at a time count the listing's open jobs
+    listing = _listing(ctx.tx, order, ctx.env, lock=True)  # so that one order at a time counts its open jobs
     _check_owner(ctx, listing)
     _check_sale(listing)
     units = units_in(listing, order)

@@ -133,9 +133,7 @@ def _latest(ctx: TxContext, seen: JobSnapshot, kind: SettlementKind) -> Settleme
 
 def _waiting(facts: JobFacts, ctx: TxContext) -> WaitingOn | None:
     found = waiting_on(facts, ctx.now)
-    if found is None:
-        return None
-    return WaitingOn(who=found.who.value, action=found.action, until=stamp_or_none(found.until), then=found.then)
+    return None if found is None else WaitingOn(**shown_columns(found, "who", "action", "until", "then"))
 
 
 def _resolution(row: JobRow) -> dict[str, Json] | None:
