@@ -42,11 +42,11 @@ bench: .venv/.installed-test
 	$(PY) -m benchmarks
 
 conformance: .venv/.installed-test
-	$(PY) -m tests.conformance.run $(CONFORMANCE)
+	$(PY) -m tests.end_to_end.conformance.run $(CONFORMANCE)
 
 torture: .venv/.installed-test
 	$(PY) -m tests.torture
-	$(PY) -m pytest -q -s tests/walk --hypothesis-seed=$$(date +%s)
+	$(PY) -m pytest -q -s tests/end_to_end/walk --hypothesis-seed=$$(date +%s)
 
 mutants: .venv/.installed-test  ## change the rules on purpose: the tests must notice
 	$(PY) -m tests.mutants --clauses

@@ -13,7 +13,7 @@ from storage.open import open_database, serve
 from storage.store import Store
 from storage.transaction import Tx
 from tests import suites
-from tests.databases import (
+from tests.support.databases import (
     DATABASES,
     NO_SERVER,
     Opening,
@@ -28,6 +28,7 @@ from tests.databases import (
 from tools.events.payloads import PAYLOADS
 
 EVENTS = {kind: TypeAdapter(data) for kind, data in PAYLOADS.items()}
+pytest_plugins = ["tests.support.market_fixtures", "tests.support.chain_fixtures"]
 MODES_BEFORE = modes_above(Path(sys.prefix), Path(__file__).parents[1], Path.home(), Path(tempfile.gettempdir()))
 COLLECTED = pytest.StashKey[list[pytest.Item]]()
 

@@ -21,12 +21,12 @@ from typing import Any
 import httpx
 
 from storage.open import open_store
-from tests.databases import DATABASES, PostgresServer, close
-from tests.faults.chain import OwnChain, wallet_of
-from tests.faults.forge import KILLED, Forge
-from tests.faults.standing import Standing, half_states, standing
-from tests.market import Agent
-from tests.trading import OFFER, PRICE, binding
+from tests.end_to_end.faults.chain import OwnChain, wallet_of
+from tests.end_to_end.faults.forge import KILLED, Forge
+from tests.end_to_end.faults.standing import Standing, half_states, standing
+from tests.support.databases import DATABASES, PostgresServer, close
+from tests.support.market import Agent
+from tests.support.trade import OFFER, PRICE, binding
 from tools.catalogue import CATALOGUE
 from tools.listings.stats import drifted_listings
 

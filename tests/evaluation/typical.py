@@ -9,8 +9,8 @@ from eth_account import Account
 from protocol.brief_view import in_brief
 from storage.open import open_store
 from tests.evaluation import BYTES_PER_TOKEN
-from tests.market import Agent, TestMarket
-from tests.trading import OFFER, binding
+from tests.support.market import Agent, TestMarket
+from tests.support.trade import OFFER, binding
 from tools.catalogue import CATALOGUE
 
 LISTINGS, PAGE = 12, 10

@@ -48,7 +48,7 @@ CLAUSES = (
         "tools/listings/stats.py",
         "median_turnaround_seconds=median_seconds,",
         "median_turnaround_seconds=2 * (median_seconds or 0),",
-        "tests/operations/test_trade.py::test_the_listing_shows_what_its_jobs_came_to",
+        "tests/tools/jobs/test_trade.py::test_the_listing_shows_what_its_jobs_came_to",
     ),
     ClauseChange(
         "reputation.name.rating_weighted",
@@ -56,7 +56,7 @@ CLAUSES = (
         "tools/reputation/rules.py",
         "weight = round(MICRO * weight_of(weighed_minor)) if dealings.rating_count else 0",
         "weight = round(MICRO * weight_of(weighed_minor)) * dealings.rating_count",
-        "tests/operations/test_contract_reputation.py::test_a_counterparty_is_one_vote_however_often_it_reviews",
+        "tests/tools/reputation/test_operations.py::test_a_counterparty_is_one_vote_however_often_it_reviews",
     ),
     ClauseChange(
         "reputation.name.third_party_counterparties",
@@ -64,7 +64,7 @@ CLAUSES = (
         "tools/reputation/views.py",
         "third_party_counterparties=tally.third_party_wallets",
         "third_party_counterparties=tally.wallets",
-        "tests/operations/test_contract_reputation.py::test_the_operators_agents_are_no_third_party",
+        "tests/tools/reputation/test_operations.py::test_the_operators_agents_are_no_third_party",
     ),
     ClauseChange(
         "reputation.name.as_evaluator.agreement_rate",
@@ -72,7 +72,7 @@ CLAUSES = (
         "tools/evaluators/logic.py",
         "agreed += seats if outcome == vote else 0",
         "agreed += seats if outcome != vote else 0",
-        "tests/operations/test_contract_reputation.py::test_what_an_evaluator_did_stands_in_its_reputation",
+        "tests/tools/reputation/test_operations.py::test_what_an_evaluator_did_stands_in_its_reputation",
     ),
     ClauseChange(
         "route.disputes.panel.random",
@@ -80,7 +80,7 @@ CLAUSES = (
         "tools/jobs/disputes/draw_rules.py",
         'return digest(seed, f"emporion:draw:v1:{number}:{one}".encode(), "sha256")',
         "return one.encode()",
-        "tests/operations/test_contract_disputes.py::test_the_seed_alone_decides_who_of_the_eligible_sits",
+        "tests/tools/jobs/disputes/test_operations.py::test_the_seed_alone_decides_who_of_the_eligible_sits",
     ),
     ClauseChange(
         "listing.field.graduated",
@@ -88,7 +88,7 @@ CLAUSES = (
         "tools/listings/stats_rules.py",
         "GRADUATION_JOBS, GRADUATION_BUYERS, GRADUATION_RATING = 5, 3, 3.5",
         "GRADUATION_JOBS, GRADUATION_BUYERS, GRADUATION_RATING = 5, 1, 3.5",
-        "tests/operations/test_contract_search.py::test_a_listing_graduates_with_five_paid_jobs_of_three_buyers",
+        "tests/tools/listings/test_search_operations.py::test_a_listing_graduates_with_five_paid_jobs_of_three_buyers",
     ),
     ClauseChange(
         "event.webhook.retries",
@@ -96,7 +96,7 @@ CLAUSES = (
         "tools/events/webhooks/rules.py",
         "WAITS_IN_SECONDS = (5, 300,",
         "WAITS_IN_SECONDS = (50, 300,",
-        "tests/operations/test_contract_deliveries.py::test_a_failing_receiver_is_tried_ten_times_as_promised",
+        "tests/tools/events/webhooks/test_deliveries.py::test_a_failing_receiver_is_tried_ten_times_as_promised",
     ),
 )
 

@@ -5,30 +5,30 @@ from collections.abc import Mapping
 # The tests of quotas and rate limits, which are no pure rules, use rows of their own instead of a database.
 # No test here needs a database, a chain or a fixture of ours, so one process runs each list in seconds.
 TESTED_BY: Mapping[str, tuple[str, ...]] = {
-    "tools.chain.transfer_verification": ("test_transfers_places.py", "test_transfers.py"),
-    "tools.jobs.lifecycle": ("test_lifecycle_rows.py", "test_lifecycle.py", "test_jobfacts.py"),
-    "tools.jobs.facts": ("test_jobfacts.py", "test_lifecycle.py"),
-    "tools.purchases.rules": ("test_purchases.py",),
-    "tools.chain.x402_payload": ("test_x402.py", "test_x402payments.py"),
-    "tools.chain.x402_payments": ("test_x402payments.py",),
-    "tools.purchases.quotes": ("test_x402quotes.py",),
-    "tools.jobs.contribution_rules": ("test_reputation.py", "test_reputation_sums.py"),
-    "tools.reputation.rules": ("test_reputation.py", "test_reputation_sums.py"),
-    "tools.agents.trust_tiers": ("test_reputation.py",),
-    "tools.reputation.counterparty": ("test_reputation.py", "test_reputation_sums.py"),
-    "tools.listings.stats_rules": ("test_stats.py",),
-    "tools.jobs.disputes.panel_rules": ("test_panel.py", "test_evidence.py"),
-    "tools.jobs.disputes.draw_rules": ("test_draw.py", "test_relations.py"),
-    "tools.agents.relation_rules": ("test_relations.py",),
-    "tools.jobs.sealing_rules": ("test_sealing.py",),
-    "tools.listings.pricing": ("test_pricing.py",),
-    "tools.kernel.money": ("test_money.py",),
-    "tools.engine.rate_limits": ("test_rates.py",),
-    "tools.engine.storage_quotas": ("test_room.py",),
-    "tools.jobs.stored_texts": ("test_room.py",),
-    "tools.events.webhooks.rules": ("test_webhooks.py",),
+    "tools.chain.transfer_verification": ("chain/test_transfer_positions.py", "chain/test_transfer_verification.py"),
+    "tools.jobs.lifecycle": ("jobs/test_lifecycle_rows.py", "jobs/test_lifecycle.py", "jobs/test_facts.py"),
+    "tools.jobs.facts": ("jobs/test_facts.py", "jobs/test_lifecycle.py"),
+    "tools.purchases.rules": ("purchases/test_rules.py",),
+    "tools.chain.x402_payload": ("chain/test_x402_payload.py", "chain/test_x402_payments.py"),
+    "tools.chain.x402_payments": ("chain/test_x402_payments.py",),
+    "tools.purchases.quotes": ("purchases/test_quotes.py",),
+    "tools.jobs.contribution_rules": ("reputation/test_rules.py", "reputation/test_sums.py"),
+    "tools.reputation.rules": ("reputation/test_rules.py", "reputation/test_sums.py"),
+    "tools.agents.trust_tiers": ("reputation/test_rules.py",),
+    "tools.reputation.counterparty": ("reputation/test_rules.py", "reputation/test_sums.py"),
+    "tools.listings.stats_rules": ("listings/test_stats_rules.py",),
+    "tools.jobs.disputes.panel_rules": ("jobs/disputes/test_panel_rules.py", "jobs/disputes/test_evidence_rules.py"),
+    "tools.jobs.disputes.draw_rules": ("jobs/disputes/test_draw_rules.py", "agents/test_relation_rules.py"),
+    "tools.agents.relation_rules": ("agents/test_relation_rules.py",),
+    "tools.jobs.sealing_rules": ("jobs/test_sealing_rules.py",),
+    "tools.listings.pricing": ("listings/test_pricing.py",),
+    "tools.kernel.money": ("kernel/test_money.py",),
+    "tools.engine.rate_limits": ("engine/test_rate_limits.py",),
+    "tools.engine.storage_quotas": ("engine/test_storage_quota_rules.py",),
+    "tools.jobs.stored_texts": ("engine/test_storage_quota_rules.py",),
+    "tools.events.webhooks.rules": ("events/webhooks/test_rules.py",),
 }
-FOLDER = "tests/rules"
+FOLDER = "tests/tools"
 
 
 def paths_of(module: str) -> list[str]:

@@ -11,8 +11,8 @@ from storage.rows import metadata
 from storage.store import Store
 from storage.tables import WalletRow
 from storage.transaction import Tx
-from tests.market import BASE_URL, Agent, TestMarket
-from tests.trading import binding
+from tests.support.market import BASE_URL, Agent, TestMarket
+from tests.support.trade import binding
 from tools.engine.config import MarketConfig
 
 FORGET_WALLET = Query(delete(WalletRow.__table__).where(WalletRow.agent_id == bindparam("agent_id")))

@@ -35,11 +35,11 @@ from storage.query import Query
 from storage.store import Store
 from storage.transaction import Tx
 from storage.vocabulary import ThreadKind
-from tests.bidding import NEED, bounty, propose
 from tests.conftest import Opening
-from tests.market import Agent, TestMarket
-from tests.operations.conftest import chain_process, trade  # noqa: F401 - fixtures
-from tests.trading import OFFER, Trade
+from tests.support.bounties import NEED, bounty, propose
+from tests.support.market import Agent, TestMarket
+from tests.support.market_fixtures import chain_process, trade  # noqa: F401 - fixtures
+from tests.support.trade import OFFER, Trade
 
 MODULES: tuple[ModuleType, ...] = (
     storage.agents,
@@ -107,7 +107,7 @@ async def sqlite_market(opening: Opening, sqlite_url: str) -> TestMarket:
 async def seller_of(market: TestMarket) -> tuple[Agent, Any]:
     from eth_account import Account
 
-    from tests.trading import binding
+    from tests.support.trade import binding
 
     seller = await market.register("Sela")
     seller.wallet = Account.create()

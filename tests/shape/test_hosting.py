@@ -63,7 +63,7 @@ def test_every_file_that_is_named_is_there_and_every_one_that_is_there_is_named(
 
 
 def test_every_path_of_the_market_that_is_named_is_served() -> None:
-    from tests.naming import served
+    from tests.support.documented_names import served
 
     named = set(re.findall(r"`(?:GET )?(/[a-z0-9][\w/.-]*)`", PAGE.read_text()))
     folders, probes = {"/data", "/tmp"}, {"/ready", "/metrics"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.prose import breaches
+from tests.shape.prose import breaches
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("benchmarks", "protocol", "rest", "server", "storage", "tests", "tools")
@@ -14,8 +14,8 @@ LEFT = {
     "server/demo.py": "the client library replaces it",
     "server/desk": "the client library replaces most of it",
     "storage/migrations": "a revision that has run is not edited",
-    "tests/surfaces/echoes.py": "its docstrings are data that tests compare",
-    "tests/surfaces/test_deprecation.py": "its docstrings are data that tests compare",
+    "tests/support/echo_operations.py": "its docstrings are data that tests compare",
+    "tests/protocol/test_deprecation.py": "its docstrings are data that tests compare",
     "tools/screening/phrases*": "lists of words",
 }
 

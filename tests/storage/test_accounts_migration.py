@@ -11,7 +11,7 @@ from storage.migrate import upgrade
 from storage.postgres import Postgres
 from storage.sqlite import SQLite
 from tests.requirements import covers
-from tests.storage.earlier import at_revision
+from tests.support.earlier_revisions import at_revision
 
 MADE, LATER = 1_795_000_000_000_000, 1_795_000_100_000_000  # microseconds
 # For agents with a purchase: their other rows, and whether they have signed.

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from storage.store import Store
-from tests.databases import DATABASES, Binaries, PostgresDatabase, PostgresServer, installed, modes_above, wheel
+from tests.support.databases import DATABASES, Binaries, PostgresDatabase, PostgresServer, installed, modes_above, wheel
 
 ROOT = Path(__file__).parents[2]
 BRACKETS = re.compile(r"(?<=[\[-])(sqlite|postgres)(?=[\]-])")
@@ -79,14 +79,14 @@ def test_the_tests_own_server_changed_no_folders_mode(postgres: PostgresServer, 
 def test_a_server_ends_with_the_tests_however_they_end_and_the_next_one_sweeps_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    script = "from tests.databases import *; s = PostgresServer(); print(s.process.pid, s.folder, flush=True); os.kill(os.getpid(), 9)"
+    script = "from tests.support.databases import *; s = PostgresServer(); print(s.process.pid, s.folder, flush=True); os.kill(os.getpid(), 9)"
     ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     pid, _, folder = ended.stdout.strip().partition(" ")
     assert ended.returncode == -9
     assert Path(folder).is_dir()
     with contextlib.suppress(psutil.NoSuchProcess):  # it has already ended
         psutil.Process(int(pid)).wait(10)
-    monkeypatch.setattr("tests.databases.FRESH_SECONDS", 0)
+    monkeypatch.setattr("tests.support.databases.FRESH_SECONDS", 0)
     server = PostgresServer()
     server.stop()
     assert not Path(folder).exists()
@@ -96,7 +96,7 @@ def test_without_any_postgres_the_tests_end_with_a_sentence(monkeypatch: pytest.
     def nothing() -> Binaries | None:
         return None
 
-    monkeypatch.setattr("tests.databases.installed", nothing)
-    monkeypatch.setattr("tests.databases.wheel", nothing)
+    monkeypatch.setattr("tests.support.databases.installed", nothing)
+    monkeypatch.setattr("tests.support.databases.wheel", nothing)
     with pytest.raises(RuntimeError, match="PostgreSQL is missing, and the tests run on both databases"):
         PostgresServer()

@@ -18,8 +18,8 @@ from storage.open import open_database, serve
 from storage.postgres import Postgres
 from storage.rows import metadata
 from storage.sqlite import SQLite
-from tests.databases import PostgresServer, close
-from tests.storage.orders import job_ids, place
+from tests.support.databases import PostgresServer, close
+from tests.support.storage_orders import job_ids, place
 
 REVISIONS = [script.revision for script in reversed(list(ScriptDirectory(str(MIGRATIONS)).walk_revisions()))]
 BY_HAND = {  # full-text indexes, which Alembic cannot compare

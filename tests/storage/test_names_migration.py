@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from storage.migrate import upgrade
-from tests.storage.earlier import at_revision
+from tests.support.earlier_revisions import at_revision
 from tools.agents.aliases import KnownAs, read_known
 
 BEGAN = datetime(2026, 11, 1, 12, 30, 15, 250_000, tzinfo=UTC)

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from storage.migrate import upgrade
 from tests.requirements import covers
-from tests.storage.earlier import at_revision
+from tests.support.earlier_revisions import at_revision
 
 AGENTS = ("agt_rotated", "agt_signed", "agt_recovered", "agt_rebound", "agt_buyer", "agt_silent", "agt_gone")
 UNPROVEN = {"agt_silent", "agt_gone"}

@@ -10,14 +10,14 @@ import pytest
 
 from storage.store import Store
 from storage.transaction import Tx, Unavailable
-from tests.databases import Opening, PostgresDatabase, PostgresServer
-from tests.storage.orders import all_jobs, count_threads, events, events_since, job_ids, place
+from tests.support.databases import Opening, PostgresDatabase, PostgresServer
+from tests.support.storage_orders import all_jobs, count_threads, events, events_since, job_ids, place
 
 FOR_EVER = 10**9
 
 
 async def writing(url: str, orders: int, *end: str) -> Process:
-    command = (sys.executable, "-m", "tests.storage.writing", url, str(orders), *end)
+    command = (sys.executable, "-m", "tests.support.writing_process", url, str(orders), *end)
     return await asyncio.create_subprocess_exec(*command, cwd=Path(__file__).parents[2], stdout=PIPE)
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from storage.migrate import upgrade
 from storage.postgres import Postgres
 from storage.sqlite import SQLite
-from tests.storage.earlier import at_revision
+from tests.support.earlier_revisions import at_revision
 
 SECOND, BEGAN = 1_000_000, 1_795_000_000_000_000  # microseconds
 TURNAROUND = 60

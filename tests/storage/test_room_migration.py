@@ -11,7 +11,7 @@ from storage.migrate import upgrade
 from storage.postgres import Postgres
 from storage.sqlite import SQLite
 from tests.requirements import covers
-from tests.storage.earlier import at_revision
+from tests.support.earlier_revisions import at_revision
 
 DAY, AT = 86_400_000_000, 1_795_000_000_000_000
 JOBS = {  # status, price, deadline of the work, output, payment

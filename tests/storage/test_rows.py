@@ -12,7 +12,7 @@ from storage.store import Store
 from storage.tables import AgentRow, JobRow, KeyRow, SettingsRow, ThreadRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
-from tests.storage.orders import NOW, job
+from tests.support.storage_orders import NOW, job
 
 
 def test_a_row_refuses_assignment() -> None:

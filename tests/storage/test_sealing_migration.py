@@ -11,8 +11,8 @@ from sqlalchemy import text
 
 from storage.migrate import upgrade
 from tests.requirements import covers
-from tests.storage.earlier import at_revision
 from tests.storage.test_reputation_migration import BEGAN, job, paid
+from tests.support.earlier_revisions import at_revision
 from tools.jobs.sealing_rules import commitment
 
 OUTPUTS = {"job_sealed": ['{"words":1}'], "job_paid": ['{"words":2}'], "job_free": ['"a"', '"b"']}

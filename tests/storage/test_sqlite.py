@@ -17,8 +17,8 @@ from storage.rows import metadata
 from storage.sqlite import QUICK_SECONDS, REST
 from storage.tables import AgentRow
 from storage.transaction import Conflict, Tx, Unavailable
-from tests.databases import Opening
-from tests.storage.orders import count_jobs, job_ids, place
+from tests.support.databases import Opening
+from tests.support.storage_orders import count_jobs, job_ids, place
 
 FULL = 2
 COUNTING = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT count(*) FROM n"

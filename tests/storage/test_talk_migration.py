@@ -10,7 +10,7 @@ from sqlalchemy import text
 from storage.migrate import upgrade
 from storage.postgres import Postgres
 from storage.sqlite import SQLite
-from tests.storage.earlier import at_revision
+from tests.support.earlier_revisions import at_revision
 
 HOUR, DUE = 3_600_000_000, 1_795_000_000_000_000  # microseconds
 DEADLINES = ("accept_by", "pay_by", "deliver_by", "review_by")

@@ -1,0 +1,149 @@
+"""A stranger trades on the sandbox with each published TypeScript client of MCP, in at most five tool calls.
+
+The client runs clients/trade.mjs. Its wallet, which signs texts and sends USDC, and the seller are ours.
+"""
+
+import asyncio
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import httpx
+import uvicorn
+from eth_account import Account
+from eth_account.messages import encode_defunct
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from server.demo import FUNDS_MINOR, Chain, Peer, offer
+from tests.end_to_end.conformance.run_mcp import CLIENTS, Bench, Outcome, install, printed
+
+ROOT = Path(__file__).parents[3]
+START_SECONDS = 60
+
+
+def main(folder: Path) -> int:
+    """Trade and print a line for each client; return the exit code.
+
+    0: all as expected. 1: not so. 2: npm is missing.
+    """
+    if shutil.which("npm") is None:
+        print("npm is missing: it fetches the published clients", file=sys.stderr)
+        return 2
+    return printed(asyncio.run(trades(install(folder))), folder)
+
+
+async def trades(bench: Bench) -> list[Outcome]:
+    async with trading() as (url, wallet):
+        return [await _trade(bench, f"{url}/mcp", wallet, client) for client in CLIENTS]
+
+
+@asynccontextmanager
+async def trading() -> AsyncIterator[tuple[str, str]]:
+    """Run the sandbox with a working seller, and wallets; return both URLs."""
+    async with sandbox() as url, httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http:
+        network = (await http.get("/v1/payments", params={"env": "test"})).json()["network"]
+        chain = Chain(http, network["rpc_hint"], network["asset"]["address"], network["chain_id"])
+        seller = Peer(http)
+        await offer(seller)
+        working = asyncio.create_task(_work(seller))
+        try:
+            async with wallets(chain) as wallet:
+                yield url, wallet
+        finally:
+            working.cancel()
+
+
+async def _trade(bench: Bench, url: str, wallet: str, client: tuple[str, ...]) -> Outcome:
+    name = f"stranger {' '.join(client)}"
+    return (await asyncio.to_thread(bench.run, name, "node", "trade.mjs", url, wallet, *client))[0]
+
+
+async def _work(seller: Peer) -> None:
+    """Accept every order and deliver at once."""
+    while True:
+        for job in (await seller.call("list_jobs", role="seller", status="open"))["data"]:
+            await seller.call("accept_job", job_id=job["id"])
+            words = str(job["input"]["text"]).split()
+            await seller.call(
+                "deliver_job", job_id=job["id"], output={"words": len(words), "longest": max(words, key=len)}
+            )
+        await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def wallets(chain: Chain) -> AsyncIterator[str]:
+    """Serve wallets as a model uses them; return the URL.
+
+    POST /new returns a funded address, /sign signs a text, /send sends USDC.
+    """
+    held = {}
+
+    async def new(_: Request) -> JSONResponse:
+        made = Account.create()
+        held[made.address] = made
+        await chain.rpc("dev_gas", made.address)
+        await chain.rpc("dev_faucet", made.address, FUNDS_MINOR)
+        return JSONResponse({"address": made.address})
+
+    async def sign(request: Request) -> JSONResponse:
+        asked = await request.json()
+        signed = held[asked["address"]].sign_message(encode_defunct(text=asked["text"]))
+        return JSONResponse({"signature": "0x" + bytes(signed.signature).hex()})
+
+    async def send(request: Request) -> JSONResponse:
+        asked = await request.json()
+        return JSONResponse({"hash": await chain.send_usdc(held[asked["address"]], asked["to"], asked["amount"])})
+
+    routes = [Route(f"/{made.__name__}", made, methods=["POST"]) for made in (new, sign, send)]
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), log_level="warning", lifespan="off"))
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await serving
+
+
+@asynccontextmanager
+async def sandbox(*options: str) -> AsyncIterator[str]:
+    """Run `emporion serve --sandbox` in a temporary folder; return its URL."""
+    ports = [_free_port() for _ in range(2)]
+    url = f"http://127.0.0.1:{ports[0]}"
+    with tempfile.TemporaryDirectory(prefix="emporion-stranger-") as folder:
+        env = os.environ | {
+            "EMPORION_DATA_DIR": folder,
+            "EMPORION_PORT": str(ports[0]),
+            "EMPORION_SANDBOX_PORT": str(ports[1]),
+        }
+        command = [sys.executable, "-m", "server", "serve", "--sandbox", *options]
+        quiet = {"stdout": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.DEVNULL}
+        serving = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=env, **quiet)
+        try:
+            await _answers(f"{url}/health")
+            yield url
+        finally:
+            serving.terminate()
+            await serving.wait()
+
+
+async def _answers(url: str) -> None:
+    async with asyncio.timeout(START_SECONDS), httpx.AsyncClient(trust_env=False) as http:
+        while True:
+            with suppress(httpx.HTTPError):
+                if (await http.get(url)).is_success:
+                    return
+            await asyncio.sleep(0.2)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])

@@ -1,0 +1,187 @@
+"""A chain for tests: accounts, contracts, blocks, time and reorganisations, over JSON-RPC on a real port."""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from eth_abi.abi import decode, encode
+from eth_abi.grammar import TupleType, parse
+from eth_account import Account
+from eth_account.signers.local import LocalAccount
+from eth_utils.abi import function_signature_to_4byte_selector
+from eth_utils.address import to_checksum_address
+
+from server.sandbox import genesis
+from tests.support.chain_nodes import ARTIFACTS, RpcFailed, backends, start_node
+
+__all__ = ["ARTIFACTS", "Evm", "RpcFailed", "backends", "pack"]
+
+_GAS = 600_000
+_DEPLOY_GAS = 5_000_000
+_MAX_FEE_IN_WEI = 10 * 10**9
+
+
+class Evm:
+    """A running chain for use in a `with`, or with `close`.
+
+    The default is the sandbox's chain with Base Sepolia's id.
+    """
+
+    def __init__(
+        self, chain_id: int = 84532, backend: str = "devchain", *, now: Callable[[], int] | None = None
+    ) -> None:
+        self.chain_id = chain_id
+        self.usdc: str = genesis.USDC[chain_id]
+        self.token_name = "USD Coin" if chain_id == 8453 else "USDC"
+        self.node = start_node(backend, chain_id, now)
+        self.backend = backend
+        self.url = self.node.url
+        self._deployed: dict[str, str] = {}
+        self._held = False
+        self.bank = self.person()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the chain."""
+        self.node.close()
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def rpc(self, method: str, *params: object) -> Any:
+        """Call a JSON-RPC method; return its result. Raises RpcFailed for an error."""
+        return self.node.rpc(method, *params)
+
+    def head(self) -> int:
+        """Return the height of the last block."""
+        return int(self.rpc("eth_blockNumber"), 16)
+
+    def now(self) -> int:
+        """Return the last block's time in Unix seconds."""
+        return int(self.rpc("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+
+    def receipt(self, transaction: str) -> Any:
+        """Return the node's receipt, or None."""
+        return self.rpc("eth_getTransactionReceipt", transaction)
+
+    def balance(self, who: str | LocalAccount) -> int:
+        """Return the USDC of an account in minor units."""
+        return int(self.read(self.usdc, "balanceOf(address)", address_of(who), returns="uint256"))
+
+    def read(self, to: str, signature: str, *arguments: object, returns: str) -> Any:
+        """Call a view function; return its only value."""
+        output = self.rpc("eth_call", {"to": to, "data": "0x" + pack(signature, *arguments).hex()}, "latest")
+        return decode([returns], bytes.fromhex(output[2:]))[0]
+
+    # -- people and contracts --------------------------------------------------------------------------------------
+
+    def person(self, usdc_minor: int = 0, gas: bool = True) -> LocalAccount:
+        """Create an account with this much USDC and, by default, gas."""
+        someone: LocalAccount = Account.create()
+        if gas:
+            self.node.give_gas(someone.address)
+        if usdc_minor:
+            self.fund(someone, usdc_minor)
+        return someone
+
+    def fund(self, who: str | LocalAccount, usdc_minor: int) -> str:
+        """Mint USDC to an account or a contract; return the hash of the transaction."""
+        return self.send(self.bank, self.usdc, pack("mint(address,uint256)", address_of(who), usdc_minor))
+
+    def deploy(self, name: str, *arguments: object) -> str:
+        """Deploy a contract of artifacts.json; return its address."""
+        artifact = ARTIFACTS[name]
+        inputs = [one["inputs"] for one in artifact["abi"] if one["type"] == "constructor"]
+        types = [field["type"] for field in inputs[0]] if inputs else []
+        code = bytes.fromhex(artifact["bytecode"][2:]) + encode(types, arguments)
+        transaction = self.send(self.bank, None, code, gas=_DEPLOY_GAS)
+        receipt = self.receipt(transaction)
+        assert receipt["status"] == "0x1", f"{name} was not deployed"
+        return to_checksum_address(receipt["contractAddress"])
+
+    def shared(self, name: str) -> str:
+        """Return the address of a contract without constructor arguments; deploy it on first use."""
+        known = self._deployed.get(name)
+        if known is None or self.rpc("eth_getCode", known, "latest") == "0x":
+            known = self._deployed[name] = self.deploy(name)
+        return known
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def transfer(self, sender: LocalAccount, to: str | LocalAccount, amount_minor: int) -> str:
+        """Send a plain USDC transfer; return its hash in lower case.
+
+        A refusal by the token is mined as a failed transaction.
+        """
+        return self.send(sender, self.usdc, pack("transfer(address,uint256)", address_of(to), amount_minor))
+
+    def send(self, sender: LocalAccount, to: str | None, data: bytes = b"", *, value: int = 0, gas: int = _GAS) -> str:
+        """Sign and send a transaction; return its hash. If `to` is None, it creates a contract."""
+        transaction: dict[str, Any] = {
+            "type": 2,
+            "chainId": self.chain_id,
+            "nonce": int(self.rpc("eth_getTransactionCount", sender.address, "pending"), 16),
+            "gas": gas,
+            "maxFeePerGas": _MAX_FEE_IN_WEI,
+            "maxPriorityFeePerGas": 10**9,
+            "value": value,
+            "data": data,
+        }
+        if to is not None:
+            transaction["to"] = to_checksum_address(to)
+        signed = sender.sign_transaction(transaction)
+        sent = str(self.rpc("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex()))
+        while not self._held and self.receipt(sent) is None:  # anvil answers before it has mined the block
+            pass
+        return sent
+
+    # -- blocks and time -------------------------------------------------------------------------------------------
+
+    def mine(self, blocks: int = 1) -> None:
+        """Add empty blocks."""
+        self.node.mine(blocks)
+
+    def warp(self, seconds: int) -> None:
+        """Move the chain's clock forward and mine a block at that time."""
+        self.node.warp(seconds)
+
+    def snapshot(self) -> str:
+        """Save the state of the chain for `reorg`."""
+        return self.node.snapshot()
+
+    def reorg(self, snapshot: str, blocks: int = 1) -> None:
+        """Drop all blocks since the snapshot, and add this many empty blocks with other hashes."""
+        self.node.revert(snapshot)
+        if blocks:
+            self.node.mine(blocks)
+
+    def hold(self) -> None:
+        """Stop mining, so that transactions wait."""
+        self.node.hold()
+        self._held = True
+
+    def release(self) -> None:
+        """Mine the waiting transactions in one block, and mine immediately from now on."""
+        self.node.release()
+        self._held = False
+
+
+def address_of(who: str | LocalAccount) -> str:
+    """Return the address of an account, or the address itself."""
+    return who if isinstance(who, str) else str(who.address)
+
+
+def pack(signature: str, *arguments: object) -> bytes:
+    """Encode call data, such as `pack("transfer(address,uint256)", to, 1)`."""
+    selector, types = function_signature_to_4byte_selector(signature), signature[signature.index("(") :]
+    if types == "()":
+        return selector
+    whole = parse(types)
+    assert isinstance(whole, TupleType)
+    return selector + encode([one.to_type_str() for one in whole.components], arguments)

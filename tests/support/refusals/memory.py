@@ -1,0 +1,50 @@
+"""Errors of memory."""
+
+from typing import Any
+
+from tests.support.refusals import produces
+from tests.support.trade import Trade
+from tools.memory.operations import MAX_KEYS
+
+
+@produces("put_memory", "payload_too_large")
+async def _(trade: Trade) -> Any:
+    return await trade.market.refusal("put_memory", by=await trade.market.register(), key="a", value="x" * 65_535)
+
+
+@produces("put_memory", "version_conflict")
+async def _(trade: Trade) -> Any:
+    ada = await trade.market.register()
+    first = await trade.market.call("put_memory", by=ada, key="a", value=1)
+    await trade.market.call("put_memory", by=ada, key="a", value=2)
+    error = await trade.market.refusal("put_memory", by=ada, key="a", value=3, if_version=first["version"])
+    assert (error["type"], error["details"]) == ("state_error", {"version": first["version"] + 1})
+    return error
+
+
+@produces("put_memory", "memory_limit")
+async def _(trade: Trade) -> Any:
+    ada = await trade.market.register()
+    for number in range(MAX_KEYS):
+        await trade.market.call("put_memory", by=ada, key=f"k{number}", value=None)
+    error = await trade.market.refusal("put_memory", by=ada, key="one-more", value=None)
+    assert (error["type"], error["details"]) == ("conflict", {"limit": MAX_KEYS})
+    await trade.market.call("put_memory", by=ada, key="k0", value="a key that is there may be written")
+    await trade.market.call("put_memory", by=ada, on="live", key="one-more", value="its live memory is another")
+    return error
+
+
+@produces("get_memory", "not_found")
+async def _(trade: Trade) -> Any:
+    ada, bo = await trade.market.register("Ada"), await trade.market.register("Bo")
+    await trade.market.call("put_memory", by=ada, key="secret", value=1)
+    return await trade.market.refusal("get_memory", by=bo, key="secret")
+
+
+@produces("list_memory", "invalid_cursor")
+async def _(trade: Trade) -> Any:
+    ada = await trade.market.register()
+    for key in ("a/1", "a/2"):
+        await trade.market.call("put_memory", by=ada, key=key, value=1)
+    page = await trade.market.call("list_memory", by=ada, limit=1)
+    return await trade.market.refusal("list_memory", by=ada, prefix="a/", cursor=page["next_cursor"])

@@ -1,0 +1,58 @@
+"""find_tools: a search by purpose finds every operation, with its arguments."""
+
+import pytest
+
+from tests.support.market import TestMarket
+from tools.catalogue import CATALOGUE
+from tools.engine.json_schemas import input_schema
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ("refund_job", "refund_job"),
+        ("send the refund", "refund_job"),
+        ("register a webhook", "create_webhook"),
+        ("link my ERC-8004 identity", "link_erc8004"),
+        ("prove a domain", "verify_domain"),
+        ("store something in memory", "put_memory"),
+        ("vote on a dispute", "submit_verdict"),
+        ("leaderboard", "get_leaderboard"),
+        ("award a bounty", "award_bounty"),
+        ("rotate my key", "rotate_key"),
+    ],
+)
+async def test_a_tool_is_found_by_what_it_is_for(market: TestMarket, asked: str, first: str) -> None:
+    found = await market.call("find_tools", query=asked)
+    assert first in [one["name"] for one in found["data"]][:3]
+
+
+async def test_a_found_tool_says_all_that_a_call_needs(market: TestMarket) -> None:
+    (found,) = (await market.call("find_tools", query="put_memory", limit=1))["data"]
+    op = CATALOGUE["put_memory"]
+    assert found == {
+        "object": "tool", "name": "put_memory", "title": "Put memory", "toolset": "memory", "summary": op.summary,
+        "description": op.description, "auth": "key", "read_only": False, "surfaces": ["a2a", "mcp", "rest"],
+        "method": "PUT", "path": "/v1/memory/{key}", "input_schema": input_schema(op),
+    }  # fmt: skip
+
+
+async def test_without_words_a_toolset_is_shown_and_the_limit_holds(market: TestMarket) -> None:
+    listed = await market.call("find_tools", toolset="webhooks", limit=3)
+    assert ([one["toolset"] for one in listed["data"]], listed["has_more"]) == (["webhooks"] * 3, True)
+    assert (await market.call("find_tools", toolset="webhooks", limit=20))["has_more"] is False
+
+
+async def test_the_operators_tools_are_nobody_elses(market: TestMarket) -> None:
+    names = {one["name"] for page in ["resolve_job", "set_agent_status", "get_overview"]
+             for one in (await market.call("find_tools", query=page, limit=20))["data"]}  # fmt: skip
+    assert names.isdisjoint({op.name for op in CATALOGUE.values() if op.auth == "admin"})
+
+
+async def test_where_nothing_is_found_the_toolsets_are_named(market: TestMarket) -> None:
+    refused = await market.refusal("find_tools", toolset="bounty")
+    assert (refused["code"], refused["param"]) == ("invalid_request", "toolset")
+    assert "bounties" in refused["hint"]
+    found = await market.call("find_tools", query="zzzzzz")
+    assert found["data"] == []
+    assert "bounties" in found["hint"]
