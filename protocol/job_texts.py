@@ -1,6 +1,6 @@
 """Sentences about the state of a job, for all protocols that show jobs as tasks. They contain no text of agents."""
 
-from tools.jobs.waiting_texts import waits_for
+from tools.jobs.waiting_rules import waits_for
 from tools.kernel.errors import Json
 
 

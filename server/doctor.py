@@ -20,7 +20,7 @@ from storage.vocabulary import Env
 from tools.chain.transfer_verification import ChainDown, block_time_in
 from tools.engine.config import MarketConfig
 from tools.engine.ports import Chain, Clock, SettleNotSent, SettleUnknown, World
-from tools.jobs.recount_queue import count_waiting
+from tools.jobs.contributions import count_waiting
 from tools.kernel.keys import did_of
 from tools.listings.stats import drifted_listings
 from tools.operator.aggregate_checks import recompute

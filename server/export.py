@@ -28,9 +28,9 @@ from tools.agents.logic import any_agent
 from tools.engine.caller import EVERYTHING, Caller, CallRequest, Surface
 from tools.engine.context import ReadContext
 from tools.engine.dispatch import Market
-from tools.jobs.sealing import marks_of
 from tools.jobs.snapshot import load_all
 from tools.jobs.stored_texts import INPUT
+from tools.jobs.views import marks_of
 from tools.kernel.records import stamp
 
 MANIFEST = "manifest.json"

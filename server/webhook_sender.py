@@ -19,7 +19,7 @@ from tools.events.webhooks.deliveries import BATCH, Claimed, Posting, claim, fin
 from tools.events.webhooks.logic import BATCH as FANNED
 from tools.events.webhooks.logic import fan_out
 from tools.events.webhooks.rules import Attempted
-from tools.jobs.task_view import task_to_push
+from tools.jobs.views import task_to_push
 
 T = TypeVar("T")
 OnAttempt = Callable[[Attempted | None], None]  # called after each attempt; None: it was not begun

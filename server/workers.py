@@ -33,11 +33,10 @@ from tools.engine.last_seen import write_touches
 from tools.engine.ports import Chain
 from tools.engine.search_log import write_searches
 from tools.events.schedules.logic import fire_due_schedules
+from tools.jobs.contributions import count_waiting
+from tools.jobs.deadlines import expire_due_jobs, tell_due_notices
 from tools.jobs.disputes.panel_actions import judge_due_cases, load_and_resolve
-from tools.jobs.expiry import expire_due_jobs
 from tools.jobs.lifecycle import CLOCK_MOVES, JobMove
-from tools.jobs.recount_queue import count_waiting
-from tools.jobs.reminders import tell_due_notices
 from tools.kernel.records import EPOCH
 from tools.listings.logic import index_stale
 from tools.operator.retention import forget_old

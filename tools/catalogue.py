@@ -42,7 +42,6 @@ CONTENTS = (
     "bounties.alert_operations",
     "bounties.proposal_operations",
     "bounties.award_operations",
-    "jobs.hire_operations",
     "jobs.operations",
     "jobs.delivery_operations",
     "jobs.transition_operations",

@@ -19,7 +19,7 @@ from tools.engine.arguments import read_arguments
 from tools.engine.errors import InvalidRequest, NotFound
 from tools.engine.outgoing_urls import callable_url
 from tools.engine.registry import Operation
-from tools.jobs.push_operations import end_push, read_push, read_pushes, set_push
+from tools.jobs.task_operations import end_push, read_push, read_pushes, set_push
 from tools.kernel.errors import Json, MarketError
 
 

@@ -9,7 +9,7 @@ import orjson
 from protocol.a2a import payment as x402
 from protocol.job_texts import how_it_is, what_is_due, where_it_stands
 from tools.engine.registry import Operation
-from tools.jobs.waiting_texts import otherwise
+from tools.jobs.waiting_rules import otherwise
 from tools.kernel.errors import Json
 
 Record = dict[str, Json]

@@ -9,8 +9,8 @@ from protocol.docs.skill import call_reference, duration
 from storage.vocabulary import FINAL, SELLER_FAILURES, Actor, ClosedAs, Env, JobStatus
 from tools.engine.config import MarketConfig
 from tools.engine.registry import Operation
-from tools.jobs.attention import LEAD_SHARE, MAX_LEAD, MIN_LEAD
 from tools.jobs.lifecycle import LISTING_MOVES, MOVES, NOTICES, OPENINGS, REVIEWED_IN, WAITS, JobMove, Wait
+from tools.jobs.waiting_rules import LEAD_SHARE, MAX_LEAD, MIN_LEAD
 
 MEANS = {
     JobStatus.OPEN: "Ordered at a price that is known. The seller has not said yes yet.",

@@ -22,7 +22,7 @@ from tools.engine import errors
 from tools.engine.config import MarketConfig
 from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimit
 from tools.engine.registry import Operation
-from tools.jobs.payments.errors import PaymentRequired
+from tools.jobs.errors import PaymentRequired
 from tools.kernel.errors import MarketError
 
 BODY_TYPE = "-H 'Content-Type: application/json'"

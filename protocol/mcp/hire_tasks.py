@@ -26,7 +26,7 @@ from tools.engine.errors import Forbidden, NotFound
 from tools.engine.idempotency import Response
 from tools.engine.registry import CATALOGUE
 from tools.jobs.errors import InvalidTransition
-from tools.jobs.hire_operations import read_hire
+from tools.jobs.operations import read_hire
 from tools.kernel.errors import Json, MarketError
 
 PAY, ACCEPT_QUOTE, CANCEL = "pay_job", "accept_quote", "cancel_job"

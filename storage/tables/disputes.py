@@ -1,6 +1,7 @@
 """Tables of disputes: cases, panel draws, seats, evaluators, and proven wallets."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
@@ -34,7 +35,7 @@ class DisputeRow(Row, name="disputes", parts=DISPUTE_PARTS):
     title: Mapped[str] = mapped_column(default="")  # the job's, without names of its parties
     category: Mapped[str] = mapped_column(default="")  # likewise
     reason: Mapped[str] = mapped_column(default="")  # likewise
-    checks: Mapped[str | None] = mapped_column(default=None)  # JSON: the output checked against its schema again
+    checks: Mapped[dict[str, Any] | None] = mapped_column(JsonText, default=None)  # the output against its schema again
     evidence_ends: Mapped[int | None] = mapped_column(default=None)  # the thread's last message before the first vote
     opened_with: Mapped[int | None] = mapped_column(default=None)  # the thread's last message when it was opened
     buyer_done_at: Mapped[datetime | None] = mapped_column(default=None)  # when the buyer finished its evidence

@@ -9,7 +9,7 @@ from mcp.client import Client
 
 from tests.support.protocols import WIRES, served, wire
 from tests.support.trade import Trade
-from tools.jobs.hire_operations import USUALLY_WAITED
+from tools.jobs.operations import USUALLY_WAITED
 
 
 @pytest.mark.parametrize("name", WIRES)

@@ -22,7 +22,7 @@ from tools.engine.config import Limits
 from tools.engine.dispatch import Market
 from tools.engine.errors import COMMON, Forbidden, IdempotencyKeyReused, InvalidIdempotencyKey
 from tools.engine.registry import Operation
-from tools.jobs.payments.errors import PaymentRequired
+from tools.jobs.errors import PaymentRequired
 from tools.jobs.payments.records import PaymentTerms
 from tools.kernel.errors import MarketError
 

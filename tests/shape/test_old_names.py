@@ -30,8 +30,6 @@ ALLOWED = {
     "tools/jobs/disputes/operations.py": VERDICT,
     "tools/jobs/disputes/records.py": {"done": "a published field"},
     "tools/jobs/lifecycle.py": {"until": "becomes the published field waiting_on.until"},
-    "tools/jobs/payments/operations.py": {"verdict": "the verification's result beside the call's arguments"},
-    "tools/jobs/payments/refund_operations.py": {"verdict": "the verification's result beside the call's arguments"},
     "tools/jobs/records.py": {"until": "a published field"},
     "tools/reputation/counterparty.py": VERDICT,
     "tools/reputation/records.py": VERDICT,

@@ -15,7 +15,7 @@ from tools.engine.arguments import Arguments, EnvChoice, NoArguments
 from tools.engine.context import TxContext
 from tools.engine.errors import AsksPayment, NotFound
 from tools.engine.registry import CATALOGUE, operation
-from tools.jobs.payments.errors import PaymentRequired
+from tools.jobs.errors import PaymentRequired
 from tools.kernel.errors import MarketError
 from tools.kernel.records import Json
 

@@ -16,8 +16,7 @@ from tools.events.schedules.records import Schedule
 from tools.events.webhooks.records import Webhook, WebhookDelivery
 from tools.jobs.disputes.records import Dispute
 from tools.jobs.payments.records import Settlement
-from tools.jobs.receipt_records import SignedReceipt
-from tools.jobs.records import Delivery, Job, JobEvent
+from tools.jobs.records import Delivery, Job, JobEvent, SignedReceipt
 from tools.kernel.records import Json, Stamp
 from tools.kernel.text_authors import Ours, Own
 from tools.listings.records import Listing

@@ -28,13 +28,12 @@ from tools.engine.next_steps import after_award, step
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import has_room_to_accept, size_of, take_order
 from tools.events.payloads import ProposalChosen
-from tools.jobs.agreement import payment_falls_due
 from tools.jobs.errors import FirstPartySelfDealing, JobLimit, SellerHasNoWalletAddress
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
-from tools.jobs.logic import emit_due_events, in_seconds, record_event, with_waiting_columns
+from tools.jobs.logic import emit_due_events, in_seconds, payment_falls_due, record_event, with_waiting_columns
 from tools.jobs.open_job_limits import take_job
-from tools.jobs.self_dealing import check_pair
+from tools.jobs.place_order import check_pair
 from tools.jobs.snapshot import JobSnapshot, load
 from tools.jobs.stored_texts import INPUT, keep_text
 from tools.jobs.views import job_record

@@ -32,7 +32,7 @@ from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
 from tools.events.payloads import ProposalReceived
 from tools.jobs.errors import FirstPartySelfDealing
-from tools.jobs.self_dealing import check_pair
+from tools.jobs.place_order import check_pair
 from tools.kernel.ids import Prefix
 from tools.kernel.money import MAX_PRICE, display
 from tools.kernel.records import Json, Step, record_from

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from storage.vocabulary import FINAL, SELLER_FAILURES, ClosedAs, JobStatus, Outcome
-from tools.jobs.facts import JobFacts, refund_held_against
+from storage.vocabulary import FINAL, ClosedAs, JobStatus, Outcome
+from tools.jobs.facts import JobFacts, kept_minor, refund_held_against
 from tools.kernel.money import DUST_MINOR
 from tools.reputation.rules import JobContribution
 
@@ -27,10 +27,10 @@ def mark_of(facts: JobFacts, beside: ContributionInputs) -> JobContribution:
     completed = facts.status is JobStatus.COMPLETED or (
         facts.status is JobStatus.RESOLVED and facts.outcome is not Outcome.BUYER
     )
-    failed = facts.outcome is Outcome.BUYER or facts.closed_as in SELLER_FAILURES
+    failed = facts.outcome is Outcome.BUYER or facts.is_seller_failure
     over, owed, closed_as = facts.status in FINAL, refund_held_against(facts), facts.closed_as
-    ignored = closed_as is ClosedAs.ACCEPT_TIMEOUT and not beside.quoted
-    net = _net(facts) if completed else 0
+    answered = beside.answered or beside.quoted or closed_as is ClosedAs.SELLER_DECLINED
+    net = max(0, kept_minor(facts)) if completed else 0
     for_nothing = completed and beside.live and net < DUST_MINOR
     return JobContribution(
         completed=completed,
@@ -41,10 +41,8 @@ def mark_of(facts: JobFacts, beside: ContributionInputs) -> JobContribution:
         unpaid=facts.is_unpaid,
         delivery_unpaid=facts.delivered and (facts.is_unpaid or closed_as is ClosedAs.BUYER_WALKED_AWAY),
         paid=over and facts.is_paid and not for_nothing,
-        answered=over
-        and not for_nothing
-        and (beside.answered or beside.quoted or closed_as is ClosedAs.SELLER_DECLINED),
-        ignored=ignored,
+        answered=over and not for_nothing and answered,
+        ignored=closed_as is ClosedAs.ACCEPT_TIMEOUT and not beside.quoted,
         refund_due=owed > 0,
         refund_made=owed == 0 and facts.refunded_minor > facts.voluntary_minor,
         on_time=_timely(facts, beside.late, for_nothing) if completed or failed else None,
@@ -60,19 +58,5 @@ def mark_of(facts: JobFacts, beside: ContributionInputs) -> JobContribution:
 
 def _timely(facts: JobFacts, late: bool, for_nothing: bool) -> bool | None:
     """Check whether a finished job was on time; None if so, but it was completed for nothing."""
-    on_time = _on_time(facts, late)
+    on_time = not late and not facts.is_seller_failure
     return None if on_time and for_nothing else on_time
-
-
-def _net(facts: JobFacts) -> int:
-    """Return what was paid and not sent back, never below 0.
-
-    A refund first covers money that paid for nothing.
-    """
-    stray = facts.partial_minor + facts.orphaned_minor
-    return max(0, facts.paid_minor - max(0, facts.refunded_minor - stray))
-
-
-def _on_time(facts: JobFacts, late: bool) -> bool:
-    """Check that no delivery was late and the seller did not fail the job."""
-    return not late and facts.closed_as not in SELLER_FAILURES

@@ -1,17 +1,24 @@
-"""Counts a job's result in its parties' reputations."""
+"""Counts a job's result in its parties' reputations, also again for jobs that are queued for it."""
 
 from collections.abc import Iterable
 from datetime import datetime
 
+import structlog
+
 from storage.jobs import reviews_of_job
-from storage.tables import ReviewRow
+from storage.reputation import marked_again, unmarked
+from storage.tables import JobRow, ReviewRow
 from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor, Env, SettlementKind, SettlementStatus
 from tools.jobs.contribution_rules import ContributionInputs, mark_of
-from tools.jobs.snapshot import JobSnapshot
+from tools.jobs.snapshot import JobSnapshot, load
+from tools.listings.stats import recount
 from tools.listings.stats_rules import wallet_of_most
 from tools.reputation.logic import count_mark
 from tools.reputation.rules import JobContribution
+
+BATCH = 50
+log = structlog.get_logger("emporion.steps")
 
 
 def count_job(tx: Tx, seen: JobSnapshot, now: datetime) -> None:
@@ -46,3 +53,22 @@ def _late(seen: JobSnapshot) -> bool:
     if not row.revision_count:
         return row.delivered_at is not None and row.deliver_by is not None and row.delivered_at > row.deliver_by
     return any(one.deliver_by is not None and one.delivered_at > one.deliver_by for one in seen.deliveries)
+
+
+def count_waiting(tx: Tx, now: datetime) -> bool:
+    """Count a batch of the queued jobs; return False if there were none.
+
+    If a job fails, the error is logged and the job's figures stay as they were.
+    """
+    waiting = tx.all(unmarked, limit=BATCH)
+    for one in waiting:
+        with tx.alone() as kept:
+            row = tx.get(JobRow, one.job_id, lock=True)
+            if row is not None:
+                seen = load(tx, row)
+                recount(tx, row, seen.settlements)
+                count_job(tx, seen, now)
+        if kept.error is not None:
+            log.error("a row failed", step="count_waiting", id=one.job_id, error=repr(kept.error))
+        tx.run(marked_again, job_id=one.job_id)
+    return bool(waiting)

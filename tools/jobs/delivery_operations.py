@@ -26,18 +26,28 @@ from tools.engine.documents import (
 from tools.engine.errors import NotFound, OutputSchemaMismatch, PayloadTooLarge, SchemaTooExpensive, StorageFull
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import need_room_to_accept
-from tools.jobs.agreement import agreed, payment_falls_due
 from tools.jobs.contributions import count_job
 from tools.jobs.disputes.panel_actions import own_and_resolve
 from tools.jobs.errors import AlreadyReviewed, InvalidTransition, JobNotSettled
-from tools.jobs.lifecycle import allowed, is_repeat
-from tools.jobs.logic import JobRef, acting_role, apply_move, in_seconds, own_job_locked, post_note, require_move
+from tools.jobs.lifecycle import allowed
+from tools.jobs.logic import (
+    JobChanges,
+    JobRef,
+    acting_role,
+    agreed,
+    apply_move,
+    in_seconds,
+    job_action,
+    move_or_repeat,
+    own_job_locked,
+    payment_falls_due,
+    post_note,
+)
 from tools.jobs.records import Job
-from tools.jobs.sealing import marks_of
 from tools.jobs.sealing_rules import SALT_BYTES, commitment, rounded_size
 from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import keep_text, output_part
-from tools.jobs.views import job_record
+from tools.jobs.views import job_record, marks_of
 from tools.kernel.json_schema import Violation
 from tools.kernel.records import Json
 from tools.listings.acceptance import unkept
@@ -50,12 +60,10 @@ from tools.screening.logic import private_json_beside, private_text
 from tools.wallets.errors import WalletAddressRequired
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/accept",
-    action="accept",
+@job_action(
+    "accept",
     scope=("buy", "sell"),
     errors=(NotFound, InvalidTransition, WalletAddressRequired, StorageFull),
-    idempotent=True,
     toolset="jobs",
 )
 def accept_job(ctx: TxContext, ref: JobRef) -> Job:
@@ -65,11 +73,10 @@ def accept_job(ctx: TxContext, ref: JobRef) -> Job:
     deadlines.deliver_by. Buyer: the job is completed; without an answer it completes by itself at review_by.
     """
     seen = own_job_locked(ctx, ref.job_id)
-    role = seen.role_of(ctx.agent)
-    if is_repeat(seen.facts, "accept", role, ctx.now):
+    move = move_or_repeat(ctx, seen, "accept")
+    if move is None:
         return job_record(ctx, seen)
-    move = require_move(ctx, seen, "accept")
-    if role is Actor.BUYER:
+    if move.actor is Actor.BUYER:
         return job_record(ctx, apply_move(ctx, seen, move, ctx.agent, data={"by": "buyer"}, completed_at=ctx.now))
     need_room_to_accept(ctx)
     return job_record(ctx, agreed(ctx, seen, move))
@@ -122,21 +129,18 @@ async def judge_delivery(read_ctx: ReadContext, work: DeliverJob) -> JudgedDeliv
     return JudgedDelivery(output, preview, sorted(set(warned)))
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/deliver",
-    action="deliver",
+DELIVER_ERRORS = (
+    NotFound, InvalidTransition, AcceptanceFailed, OutputSchemaMismatch, SchemaTooExpensive, PayloadTooLarge,
+    ContentRejected, WalletAddressRequired,
+)  # fmt: skip
+
+
+@job_action(
+    "deliver",
     scope="sell",
     gather=judge_delivery,
-    errors=(
-        NotFound,
-        InvalidTransition,
-        AcceptanceFailed,
-        OutputSchemaMismatch,
-        SchemaTooExpensive,
-        PayloadTooLarge,
-        ContentRejected,
-        WalletAddressRequired,
-    ),
+    errors=DELIVER_ERRORS,
+    idempotent=False,
     ends_work=True,
     toolset="selling",
 )
@@ -150,15 +154,15 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
     seen = own_job_locked(ctx, work.job_id)
     output = judged.output if isinstance(judged, JudgedDelivery) else judged
     same = output is not None and seen.row.output == output.hash
-    if is_repeat(seen.facts, "deliver", seen.role_of(ctx.agent), ctx.now, same_content=same):
+    move = move_or_repeat(ctx, seen, "deliver", same_content=same)
+    if move is None:
         return job_record(ctx, seen)
-    move = require_move(ctx, seen, "deliver")
     if not isinstance(judged, JudgedDelivery):
         raise StaleInput
     keep_text(ctx.tx, seen.row.id, output_part(seen.row.revision_count), judged.output)
     if seen.row.counted:
         ctx.tx.count_bytes(seen.row.buyer_id, ctx.env, rounded_size(judged.output.size))
-    preview, warned = keep_document(ctx.tx, judged.preview), _with_earlier(seen, judged.warnings)
+    preview = keep_document(ctx.tx, judged.preview)
     made = _committed(ctx, judged.output) | {"output_preview": preview, "delivered_at": ctx.now}
     row = ctx.tx.add(
         JobDeliveryRow(
@@ -171,17 +175,13 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
     )
     sealed = bool(seen.row.price) and not seen.facts.is_paid
     window = ctx.windows.review_seconds
-    deadline = payment_falls_due(ctx, seen, window) if sealed else {"review_by": in_seconds(ctx, window)}
+    changes = payment_falls_due(ctx, seen, window) if sealed else JobChanges(review_by=in_seconds(ctx, window))
+    warned = {*orjson.loads(seen.row.content_warnings), *judged.warnings}  # those of the order too
+    changes["content_warnings"] = orjson.dumps(sorted(warned)).decode()
     marks = marks_of(row, sealed=sealed)
-    told = {
-        "sealed": sealed,
-        "output_hash": marks["output_hash"],
-        "output_commitment": marks["output_commitment"],
-        "output_salt": marks["output_salt"],
-        "payment_due": sealed,
-        "content_warnings": judged.warnings,
-    }
-    done = apply_move(ctx, seen, move, ctx.agent, data=told, content_warnings=warned, **made, **deadline)
+    told: dict[str, Json] = {name: marks[name] for name in ("output_hash", "output_commitment", "output_salt")}
+    told |= {"sealed": sealed, "payment_due": sealed, "content_warnings": judged.warnings}
+    done = apply_move(ctx, seen, move, ctx.agent, data=told, **made, **changes)
     post_note(ctx, done, work.message, "deliver")
     return job_record(ctx, done)
 
@@ -264,11 +264,6 @@ async def _preview_faults(
         return await violations(read_ctx, schema, preview, made.size)
     sealed = seen.row.price and not seen.facts.is_paid
     return [Violation("", "Required: the buyer asked for a preview.")] if schema and sealed else ()
-
-
-def _with_earlier(seen: JobSnapshot, warned: list[str]) -> str:
-    """Join the delivery's warnings with those of the order."""
-    return orjson.dumps(sorted({*orjson.loads(seen.row.content_warnings), *warned})).decode()
 
 
 def _tell_reviewed(ctx: TxContext, row: ReviewRow, warned: list[str]) -> None:

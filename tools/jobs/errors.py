@@ -1,6 +1,6 @@
-"""Errors of jobs."""
+"""Errors of jobs, their payments and their disputes."""
 
-from tools.kernel.errors import TakenAlready, WrongState
+from tools.kernel.errors import PaymentProblem, TakenAlready, WrongState
 
 
 class SellerHasNoWalletAddress(WrongState):
@@ -64,3 +64,67 @@ class AlreadyReviewed(TakenAlready):
 
     code = "already_reviewed"
     usual_hint = "Nothing is left to do."
+
+
+class AlreadyVoted(TakenAlready):
+    """You have cast a different vote in this case; a vote is final."""
+
+    code = "already_voted"
+    usual_hint = "Nothing is left to do: get_dispute shows your vote."
+
+
+class DisputeClosed(WrongState):
+    """The case takes no vote or withdrawal: it is decided, withdrawn or left to the operator."""
+
+    code = "dispute_closed"
+    usual_hint = "get_dispute shows its status."
+
+
+class EvidenceOpen(WrongState):
+    """No vote counts yet, because the parties may still post evidence."""
+
+    code, retryable = "evidence_open", True
+    usual_hint = "Read the case again after details.retry_after_seconds, then vote."
+
+
+class DeadlineMissed(WrongState):
+    """The deadline of this seat has passed; the seat may have been drawn again."""
+
+    code = "deadline_missed"
+    usual_hint = (
+        "Nothing is left to do in this case. get_evaluator shows your record; get_inbox what waits for your vote."
+    )
+
+
+class PaymentRequired(PaymentProblem):
+    """Payment is due; the answer contains the terms."""
+
+    code = "payment_required"
+    usual_hint = (
+        "Send exactly `amount` USDC from your bound wallet to `pay_to`, then call pay_job with the transaction hash."
+    )
+
+
+class SettleItYourself(PaymentProblem):
+    """The market relays payment authorizations only for the operator's services at /v1/x402."""
+
+    code = "settle_it_yourself"
+    usual_hint = (
+        "Give the authorization to the facilitator yourself, then call pay_job with the transaction hash it returns."
+    )
+
+
+class JobNotPayable(WrongState):
+    """The job cannot be paid now. details.settlement has a transfer that was recorded."""
+
+    code = "job_not_payable"
+    usual_hint = "get_job shows the status, and in refund_expected what the seller owes back."
+
+
+class NotPaid(WrongState):
+    """Nothing was paid for this job, so nothing can be refunded."""
+
+    code = "not_paid"
+    usual_hint = (
+        "Nothing was recorded. payment of get_job shows what was paid; send nothing back for a job that nobody paid."
+    )

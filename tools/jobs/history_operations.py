@@ -13,10 +13,10 @@ from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
 from tools.jobs.logic import JobRef
 from tools.jobs.records import Delivery, JobEvent, JobEventPage
-from tools.jobs.sealing import marks_of
 from tools.jobs.snapshot import find_mine
 from tools.jobs.stored_texts import output_at
-from tools.kernel.records import spliced, stamp
+from tools.jobs.views import marks_of
+from tools.kernel.records import shown_columns, spliced
 
 
 class ListJobEvents(Listed, JobRef):
@@ -57,23 +57,16 @@ def get_delivery(ctx: TxContext, asked: DeliveryOf) -> Delivery:
         raise NotFound("this job has no such delivery", param="revision")
     sealed = seen.facts.is_sealed
     return Delivery(
-        job_id=row.job_id,
+        **shown_columns(row, "job_id", "revision", "delivered_at"),
         role="seller" if ctx.agent == seen.row.seller_id else "buyer",
-        revision=row.revision,
         output=None if sealed else spliced(output_at(ctx.tx, row.job_id, row.revision)),
         output_sealed=sealed,
         **marks_of(row, sealed=sealed, to_seller=ctx.agent == seen.row.seller_id),
         output_preview=spliced(text_of(ctx.tx, row.output_preview)),
         content_warnings=orjson.loads(row.content_warnings),
-        delivered_at=stamp(row.delivered_at),
     )
 
 
 def _event(row: JobEventRow) -> JobEvent:
-    return JobEvent(
-        id=str(row.id),
-        type=row.type,
-        actor_id=row.actor_id,
-        data=spliced(row.data or "{}"),
-        created_at=stamp(row.created_at),
-    )
+    columns = shown_columns(row, "type", "actor_id", "created_at")
+    return JobEvent(id=str(row.id), data=spliced(row.data or "{}"), **columns)

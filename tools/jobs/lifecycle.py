@@ -331,11 +331,6 @@ LISTING_MOVES: tuple[ListingMove, ...] = (
 )
 
 
-def listing_move(source: ListingStatus, target: ListingStatus) -> ListingMove | None:
-    """Return the seller's move between two states, or None; equal states need no move."""
-    return next((move for move in LISTING_MOVES if (move.source, move.target) == (source, target)), None)
-
-
 def _holds(move: JobMove, seen: JobFacts, now: datetime) -> bool:
     if move.repeat is not None:
         return move.repeat(seen, now)

@@ -1,25 +1,26 @@
-"""Jobs: lookup for a party, moves by the lifecycle table, events to both parties."""
+"""Jobs: lookup for a party, moves by the lifecycle table, what falls due with them, events to both parties."""
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
+from typing import Any, TypedDict, Unpack
 
 import orjson
 from pydantic import Field
 
 from storage.jobs import close_refund
-from storage.tables import JobEventRow, JobRow, OpenRefundRow
+from storage.tables import JobEventRow, JobRow, OpenRefundRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import FINAL, FINISHED, Actor, ClosedAs, DisputeStatus, JobStatus, Outcome
 from tools.engine.arguments import Arguments
 from tools.engine.authentication import need_scope
 from tools.engine.context import TxContext
 from tools.engine.next_steps import wait_step
-from tools.engine.registry import CATALOGUE
+from tools.engine.registry import CATALOGUE, Run, operation
 from tools.events.payloads import PAYLOADS, JobEvent
-from tools.jobs.attention import Attention, attention
 from tools.jobs.contributions import count_job
-from tools.jobs.disputes.panel_rules import Escalate
-from tools.jobs.errors import InvalidTransition
+from tools.jobs.disputes.panel_rules import Escalate, Escalation
+from tools.jobs.errors import InvalidTransition, SellerHasNoWalletAddress
 from tools.jobs.facts import (
     KEPT_UNPAID,
     JobFacts,
@@ -29,20 +30,61 @@ from tools.jobs.facts import (
     payment_status,
     refund_expected,
 )
-from tools.jobs.lifecycle import JobMove, Waiter, allowed, available_actions, due, waiting_on
+from tools.jobs.lifecycle import JobMove, Waiter, allowed, available_actions, due, is_repeat, waiting_on
 from tools.jobs.snapshot import JobSnapshot, find_mine
-from tools.jobs.waiting_texts import pay_first, waits_for
+from tools.jobs.waiting_rules import Attention, attention, pay_first, waits_for
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
 from tools.kernel.records import stamp_or_none, with_words
 from tools.listings.stats import recount
 from tools.messages.logic import write_note
+from tools.wallets.errors import WalletAddressRequired
 
 
 class JobRef(Arguments):
     """One job."""
 
     job_id: str = Field(max_length=64, description="job_…")
+
+
+JOB_PATH = "/v1/jobs/{job_id}"
+
+
+def job_action(action: str, *, idempotent: bool = True, **options: Any) -> Callable[[Run], Run]:
+    """Register a function as the operation of an action that a party takes on its job."""
+    return operation(f"POST {JOB_PATH}/{action}", action=action, idempotent=idempotent, **options)
+
+
+class JobChanges(TypedDict, total=False):
+    """The columns that a move may change beside the status and what follows from it."""
+
+    accept_by: datetime
+    accepted_at: datetime
+    cancel_reason: str | None
+    completed_at: datetime | None
+    content_warnings: str
+    counted: bool
+    deliver_by: datetime
+    delivered_at: datetime
+    dispute_id: str
+    dispute_reason: str
+    outcome: str
+    output: str
+    output_bytes: int
+    output_commitment: str
+    output_preview: str | None
+    output_salt: str
+    pay_by: datetime
+    pay_from: str | None
+    pay_to: str
+    price: int | None
+    quote_message: str | None
+    quoted_price: int
+    resolution_note: str | None
+    resolved_by: str
+    review_by: datetime | None
+    revision_count: int
+    updated_at: datetime
 
 
 ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # events that may settle a refund
@@ -63,10 +105,10 @@ def run_clock(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     return apply_move(ctx, seen, move, None, data={"by": "clock"}, **clock_changes(seen.row, move))
 
 
-def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
+def clock_changes(row: JobRow, move: JobMove) -> JobChanges:
     """Return what the clock's move changes beside the status; the same whenever it is written."""
     assert move.deadline is not None
-    changes: dict[str, object] = {"updated_at": getattr(row, move.deadline) + move.grace}
+    changes: JobChanges = {"updated_at": getattr(row, move.deadline) + move.grace}
     if move.target is JobStatus.COMPLETED:
         changes["completed_at"] = row.review_by
     if move.target is JobStatus.CANCELLED:
@@ -76,11 +118,20 @@ def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
 
 def require_move(ctx: TxContext, seen: JobSnapshot, action: str) -> JobMove:
     """Return the move that the caller's action makes, or raise InvalidTransition."""
-    role = acting_role(ctx, seen)
-    move = allowed(seen.facts, action, role, ctx.now)
+    move = allowed(seen.facts, action, acting_role(ctx, seen), ctx.now)
     if move is None:
         raise refusal(ctx, seen, action)
     return move
+
+
+def move_or_repeat(ctx: TxContext, seen: JobSnapshot, action: str, *, same_content: bool = False) -> JobMove | None:
+    """Return the move that the caller's action makes; None if its result already holds.
+
+    Raises InvalidTransition.
+    """
+    if is_repeat(seen.facts, action, seen.role_of(ctx.agent), ctx.now, same_content=same_content):
+        return None
+    return require_move(ctx, seen, action)
 
 
 def acting_role(ctx: TxContext, seen: JobSnapshot) -> Actor:
@@ -130,17 +181,17 @@ def apply_move(
     actor_id: str | None,
     *,
     data: dict[str, Json] | None = None,
-    **changes: object,
+    **changes: Unpack[JobChanges],
 ) -> JobSnapshot:
     """Make a move: update the row, write the audit row, and send an event to both parties.
 
     Also sends the events of a payment or a refund that the move makes due. All of it is in this unit of work.
     """
-    changes = {"updated_at": ctx.now} | changes
-    changes |= {"status": move.target.value, "closed_as": move.closes and move.closes.value}
-    moved = replace(seen, row=seen.row.with_(**changes))
-    changes["forget_at"] = ctx.now + KEPT_UNPAID if forgets(moved.facts) else None
-    row = ctx.tx.change(seen.row, **changes, **waiting_columns(moved, stored_waiting(seen.row), ctx.now))
+    columns: dict[str, object] = {"updated_at": ctx.now, **changes}
+    columns |= {"status": move.target.value, "closed_as": move.closes and move.closes.value}
+    moved = replace(seen, row=seen.row.with_(**columns))
+    columns["forget_at"] = ctx.now + KEPT_UNPAID if forgets(moved.facts) else None
+    row = ctx.tx.change(seen.row, **columns, **waiting_columns(moved, stored_waiting(seen.row), ctx.now))
     after = replace(seen, row=row)
     assert move.event is not None
     record_event(ctx, after, move.event, actor_id, (data or {}) | how_it_ended(move.event, after.facts))
@@ -211,7 +262,7 @@ def post_note(ctx: TxContext, seen: JobSnapshot, body: str | None, action: str) 
 
 def with_waiting_columns(row: JobRow, now: datetime) -> JobRow:
     """Return a new job's row with the columns that say which party must act."""
-    return JobRow(**(row.__dict__ | waiting_columns(JobSnapshot(row, (), frozenset()), stored_waiting(row), now)))
+    return row.with_(**waiting_columns(JobSnapshot(row, (), frozenset()), stored_waiting(row), now))
 
 
 def waiting_columns(seen: JobSnapshot, before: Attention, now: datetime) -> dict[str, object]:
@@ -246,20 +297,21 @@ def projected(seen: JobSnapshot, now: datetime) -> JobSnapshot:
         return seen
     case = seen.panel.case
     if isinstance(found, Escalate):
-        ended = case.with_(**(_ESCALATED | {"escalation_reason": found.reason.value}))
-        return replace(seen, panel=replace(seen.panel, case=ended))
+        return replace(seen, panel=replace(seen.panel, case=case.with_(**escalated_changes(found.reason))))
     changes = resolved_changes(found.outcome, "panel", case.verdict_by or now)
     decided = {"status": JobStatus.RESOLVED.value, "closed_as": ClosedAs.VERDICT.value}
-    return replace(seen, row=seen.row.with_(**(changes | decided | {"updated_at": case.verdict_by or now})))
+    return replace(seen, row=seen.row.with_(**changes, **decided, updated_at=case.verdict_by or now))
 
 
-_ESCALATED: dict[str, object] = {"status": DisputeStatus.ESCALATED, "verdict_by": None}
+def escalated_changes(reason: Escalation) -> dict[str, object]:
+    """Return the columns of a case that its escalation changes."""
+    return {"status": DisputeStatus.ESCALATED, "escalation_reason": reason.value, "verdict_by": None}
 
 
-def resolved_changes(outcome: Outcome, by: str, at: datetime) -> dict[str, object]:
+def resolved_changes(outcome: Outcome, by: str, at: datetime) -> JobChanges:
     """Return the columns that a verdict changes beside the status."""
-    done = {} if outcome is Outcome.BUYER else {"completed_at": at}
-    return {"outcome": outcome.value, "resolved_by": by, **done}
+    changes: JobChanges = {"outcome": outcome.value, "resolved_by": by}
+    return changes if outcome is Outcome.BUYER else {**changes, "completed_at": at}
 
 
 def in_seconds(ctx: TxContext, seconds: int) -> datetime:
@@ -269,3 +321,32 @@ def in_seconds(ctx: TxContext, seconds: int) -> datetime:
 def known_actions() -> frozenset[str]:
     """Return the actions of available_actions that have an operation."""
     return frozenset(op.action for op in CATALOGUE.values() if op.action)
+
+
+def agreed(ctx: TxContext, seen: JobSnapshot, move: JobMove, **changes: Unpack[JobChanges]) -> JobSnapshot:
+    """Make the move and set the deadline for the delivery, or for the payment if it comes first."""
+    if move.target is JobStatus.AWAITING_PAYMENT:
+        changes.update(payment_falls_due(ctx, seen, ctx.windows.payment_seconds))
+    else:
+        changes["deliver_by"] = in_seconds(ctx, seen.row.turnaround_seconds)
+    changes["accepted_at"] = ctx.now
+    told = {"payment_due": move.target is JobStatus.AWAITING_PAYMENT}
+    return apply_move(ctx, seen, move, ctx.agent, data=told, **changes)
+
+
+def payment_falls_due(ctx: TxContext, seen: JobSnapshot, window_seconds: int) -> JobChanges:
+    """Return the payment terms to freeze on the job: payee wallet, payer wallet and deadline.
+
+    Raises WalletAddressRequired or SellerHasNoWalletAddress.
+    """
+    payee = ctx.tx.get(WalletRow, seen.row.seller_id, ctx.env)
+    if payee is None and ctx.agent == seen.row.seller_id:
+        raise WalletAddressRequired("a priced job needs a wallet to be paid at")
+    if payee is None:
+        raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
+    payer = ctx.tx.get(WalletRow, seen.row.buyer_id, ctx.env)
+    return {
+        "pay_to": payee.address,
+        "pay_from": payer.address if payer else None,
+        "pay_by": in_seconds(ctx, window_seconds),
+    }

@@ -68,18 +68,14 @@ def _disputed(ctx: TxContext, thread_id: str) -> JobSnapshot:
     thread = find_thread(ctx.tx, thread_id, ctx.agent, ctx.env)
     seen = load_and_resolve(ctx, thread.job_id) if thread.job_id else None
     if seen is None or seen.panel is None or not seen.panel.is_open:
-        raise InvalidRequest(
-            "evidence_done: evaluators wait for evidence only in the thread of a job whose dispute they judge",
-            param="evidence_done",
-            hint="Leave it out: post_message alone posts the message.",
-        )
-    if seen.panel.case.evidence_ends is not None:
-        raise InvalidRequest(
-            "evidence_done: the evidence closed with the first vote that counted; evaluators read no more",
-            param="evidence_done",
-            hint="Leave it out: the other party still reads the message.",
-        )
-    return seen
+        why = "evaluators wait for evidence only in the thread of a job whose dispute they judge"
+        hint = "Leave it out: post_message alone posts the message."
+    elif seen.panel.case.evidence_ends is not None:
+        why = "the evidence closed with the first vote that counted; evaluators read no more"
+        hint = "Leave it out: the other party still reads the message."
+    else:
+        return seen
+    raise InvalidRequest(f"evidence_done: {why}", param="evidence_done", hint=hint)
 
 
 def _check_reachable(ctx: TxContext, thread: ThreadRow) -> None:

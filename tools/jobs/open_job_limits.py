@@ -1,5 +1,7 @@
 """Limits on unfinished jobs per listing and per buyer; jobs past a deadline are moved on before an order is refused."""
 
+from collections.abc import Callable
+
 from storage.jobs import (
     KNOWN_FROM,
     is_known,
@@ -31,13 +33,7 @@ def take_place(ctx: TxContext, listing: ListingRow) -> None:
 
     Before it raises, jobs that are past a deadline are moved on, which may free a place.
     """
-    _take_turn(ctx)
-    try:
-        _judge(ctx, listing)
-    except (SellerBusy, JobLimit):
-        if not _move_on(ctx, listing.id):
-            raise
-        _judge(ctx, listing)
+    _take(ctx, listing.id, lambda: _judge(ctx, listing))
 
 
 def judge_place(ctx: TxContext, listing: ListingRow) -> None:
@@ -48,33 +44,29 @@ def judge_place(ctx: TxContext, listing: ListingRow) -> None:
 
 def take_job(ctx: TxContext) -> None:
     """Raise JobLimit if the caller cannot buy another job that has no listing."""
-    _take_turn(ctx)
+    _take(ctx, NO_LISTING, lambda: _judge_buyer(ctx))
+
+
+def _take(ctx: TxContext, listing_id: str, judge: Callable[[], None]) -> None:
+    """Judge the limit; if it is reached, move on the jobs past a deadline and judge it again."""
+    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # so that concurrent orders of one buyer are counted one at a time
     try:
-        _judge_buyer(ctx)
-    except JobLimit:
-        if not _move_on(ctx, NO_LISTING):
+        judge()
+    except (SellerBusy, JobLimit):
+        lapsed = _lapsed(ctx, lapsed_places, listing_id)
+        if not sum(run_clock(ctx, load(ctx.tx, row)).row is not row for row in lapsed):
             raise
-        _judge_buyer(ctx)
-
-
-def _take_turn(ctx: TxContext) -> None:
-    """Lock the buyer, so that its concurrent orders are counted one at a time."""
-    ctx.tx.get(AgentRow, ctx.agent, lock=True)
+        judge()
 
 
 def _judge(ctx: TxContext, listing: ListingRow) -> None:
     taken = ctx.tx.one(places_taken, listing_id=listing.id) or 0
     if taken >= listing.max_open_jobs:
-        raise SellerBusy(
-            f"of this listing's {counted(listing.max_open_jobs, 'place')} none is free", retry_after_seconds=60
-        )
+        raise _busy(f"of this listing's {counted(listing.max_open_jobs, 'place')} none is free")
     held = ctx.tx.one(places_taken_by, listing_id=listing.id, buyer_id=ctx.agent) or 0
     share = (listing.max_open_jobs + 1) // 2
     if held >= share:
-        raise SellerBusy(
-            f"you hold {counted(held, 'place')} of this listing; one buyer holds at most {share}",
-            retry_after_seconds=60,
-        )
+        raise _busy(f"you hold {counted(held, 'place')} of this listing; one buyer holds at most {share}")
     if listing.price != 0:
         _judge_newcomer(ctx, listing, held, share)
     _judge_buyer(ctx)
@@ -89,33 +81,27 @@ def _judge_newcomer(ctx: TxContext, listing: ListingRow, held: int, share: int) 
     if ctx.tx.one(is_known, buyer_id=ctx.agent, seller_id=listing.seller_id, env=ctx.env, least=DUST_MINOR) is not None:
         return
     if held:
-        raise SellerBusy(
+        raise _busy(
             "until it has paid this seller a buyer holds one place of a priced listing",
-            hint=f"Finish or cancel your order of this listing first. {LIFTED}",
-            retry_after_seconds=60,
+            f"Finish or cancel your order of this listing first. {LIFTED}",
         )
     taken = ctx.tx.one(places_taken_by_newcomers, listing_id=listing.id, least=DUST_MINOR) or 0
     if taken >= share:
-        raise SellerBusy(
+        raise _busy(
             f"the {counted(share, 'place')} for buyers that have never paid this seller are taken",
-            hint=f"Try again in a while. {LIFTED}",
-            retry_after_seconds=60,
+            f"Try again in a while. {LIFTED}",
         )
 
 
+def _busy(why: str, hint: str | None = None) -> SellerBusy:
+    return SellerBusy(why, hint=hint, retry_after_seconds=60)
+
+
 def _judge_buyer(ctx: TxContext) -> None:
-    unfinished, most = (
-        ctx.tx.one(unfinished_of, buyer_id=ctx.agent, env=ctx.env) or 0,
-        ctx.config.limits.unfinished_jobs,
-    )
+    unfinished = ctx.tx.one(unfinished_of, buyer_id=ctx.agent, env=ctx.env) or 0
+    most = ctx.config.limits.unfinished_jobs
     if unfinished >= most:
         raise JobLimit(f"you have {unfinished} unfinished jobs, at most {most} are allowed", limit=most)
-
-
-def _move_on(ctx: TxContext, listing_id: str) -> int:
-    """Make the clock's due moves on the jobs that hold these places; return how many were made."""
-    rows = _lapsed(ctx, lapsed_places, listing_id)
-    return sum(run_clock(ctx, load(ctx.tx, row)).row is not row for row in rows)
 
 
 def _lapsed(ctx: TxContext, query: Query[JobRow], listing_id: str) -> list[JobRow]:

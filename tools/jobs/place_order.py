@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from pydantic import Field
 
+from storage.agents import wallets_both_held
 from storage.tables import AgentRow, JobRow, ListingRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, JobStatus, ListingStatus, PricingModel, ThreadKind, Timing
@@ -26,14 +27,14 @@ from tools.engine.errors import (
 from tools.engine.storage_quotas import take_order
 from tools.jobs.errors import FirstPartySelfDealing, JobLimit, ListingUnavailable, SellerBusy
 from tools.jobs.facts import JobFacts
-from tools.jobs.lifecycle import opening
+from tools.jobs.lifecycle import JobMove, opening
 from tools.jobs.logic import in_seconds, record_event, with_waiting_columns
 from tools.jobs.open_job_limits import judge_place, take_place
-from tools.jobs.self_dealing import check_pair
 from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import INPUT, keep_text
 from tools.kernel.errors import ErrorCollector
-from tools.kernel.records import stamp_or_none
+from tools.kernel.ids import Prefix
+from tools.kernel.records import Json, stamp_or_none
 from tools.listings.validation import ordered_units
 from tools.messages.logic import new_thread
 from tools.screening.errors import ContentRejected
@@ -66,7 +67,7 @@ class JudgedOrder:
 
 
 async def judge_order(read_ctx: ReadContext, order: Order) -> JudgedOrder:
-    listing, schema = await read_ctx.store.read(lambda tx: _listing_and_schema(tx, order.listing_id, read_ctx.env))
+    listing, schema = await read_ctx.store.read(lambda tx: _listing_and_schema(tx, order, read_ctx.env))
     faults, warned = ErrorCollector(), list[str]()
     with faults.catch():
         private_text(order.title, "title")
@@ -100,13 +101,13 @@ def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobS
 
     Raises StaleInput if the listing's input schema changed after the input was checked.
     """
-    listing = _listing(ctx, order, lock=True)  # the lock lets one order at a time count the listing's open jobs
+    listing = _listing(ctx.tx, order, ctx.env, lock=True)  # so that one order at a time counts its open jobs
     _check_owner(ctx, listing)
     _check_sale(listing)
     units = units_in(listing, order)
     if listing.input_schema != judged.input_schema:
         raise StaleInput
-    seller = _active_seller(ctx, listing)
+    buyer, seller = _parties(ctx, listing)
     take_place(ctx, listing)
     draft = JobFacts(
         status=JobStatus.OPEN,
@@ -115,36 +116,81 @@ def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobS
         price_minor=listing.price,
     )
     move = opening(draft, "order", ctx.now)
-    row = ctx.tx.add(with_waiting_columns(_new_job(ctx, listing, seller, order, judged, move.target, units), ctx.now))
+    letter = ctx.caller.request.letter
+    row = new_job(
+        ctx,
+        move,
+        judged.newest,
+        **{name: getattr(listing, name) for name in _FROZEN},
+        listing_id=listing.id,
+        bounty_id=None,
+        title=order.title or listing.title,
+        units=units,
+        price=None if listing.price is None else listing.price * units,
+        max_revisions=order.max_revisions,
+        first_party=seller.first_party or buyer.first_party,
+        input=judged.input.hash,
+        content_warnings=orjson.dumps(judged.warnings).decode(),
+        accept_by=in_seconds(ctx, listing.accept_timeout_seconds),
+        message_id=letter.message_id if letter else None,
+        context_id=letter.context_id if letter else None,
+    )
+    seen = add_job(ctx, row, judged.input, {"accept_by": stamp_or_none(row.accept_by)})
+    return seen, _warnings(ctx, listing)
+
+
+_FROZEN = (  # the listing's terms that the job keeps, so that later changes do not apply
+    "seller_id", "category", "pricing_model", "payment", "turnaround_seconds", "accept_timeout_seconds",
+    "input_schema", "output_schema", "acceptance",
+)  # fmt: skip
+
+
+def new_job(ctx: TxContext, move: JobMove, newest: NewestBlock, **terms: Any) -> JobRow:
+    """Make the row of a job that the caller buys on these terms; it is not stored."""
+    return JobRow(
+        id=ctx.new_id(Prefix.JOB),
+        env=ctx.env,
+        buyer_id=ctx.agent,
+        thread_id=ctx.new_id(Prefix.THREAD),
+        status=move.target.value,
+        panel_seed=ctx.world.dice.random_bytes(32),
+        head_at_order=newest.number,
+        block_time_at_order=newest.time,
+        created_at=ctx.now,
+        updated_at=ctx.now,
+        **terms,
+    )
+
+
+def add_job(ctx: TxContext, row: JobRow, given: Document, told: dict[str, Json]) -> JobSnapshot:
+    """Store a new job with its thread and its input, and notify both parties."""
+    seen = JobSnapshot(ctx.tx.add(with_waiting_columns(row, ctx.now)), (), frozenset())
     new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
-    keep_text(ctx.tx, row.id, INPUT, judged.input)
-    take_order(ctx, judged.input.size)
-    seen = JobSnapshot(row, (), frozenset())
-    record_event(ctx, seen, "job.created", ctx.agent, {"accept_by": stamp_or_none(row.accept_by)})
-    return seen, _warnings(ctx, listing, seller)
+    keep_text(ctx.tx, row.id, INPUT, given)
+    take_order(ctx, given.size)
+    record_event(ctx, seen, "job.created", ctx.agent, told)
+    return seen
 
 
 def hurdles(ctx: TxContext, order: Order) -> Iterator[Check]:
     """Yield the checks of an order that do not need its input validated."""
-    listing = _listing(ctx, order)
+    listing = _listing(ctx.tx, order, ctx.env)
     yield partial(_check_owner, ctx, listing)
     yield partial(_check_sale, listing)
     yield partial(units_in, listing, order)
     if listing.seller_id != ctx.agent:
-        yield partial(_active_seller, ctx, listing)
+        yield partial(_parties, ctx, listing)
     yield partial(judge_place, ctx, listing)
 
 
-def _listing_and_schema(tx: Tx, listing_id: str, env: Env) -> tuple[ListingRow, str | None]:
-    listing = tx.get(ListingRow, listing_id)
-    if listing is None or listing.env != env:
-        raise NotFound("there is no such listing in this environment", param="listing_id")
+def _listing_and_schema(tx: Tx, order: Order, env: Env) -> tuple[ListingRow, str | None]:
+    listing = _listing(tx, order, env)
     return listing, text_of(tx, listing.input_schema)
 
 
-def _listing(ctx: TxContext, order: Order, lock: bool = False) -> ListingRow:
-    listing = ctx.tx.get(ListingRow, order.listing_id, lock=lock)
-    if listing is None or listing.env != ctx.env:
+def _listing(tx: Tx, order: Order, env: Env, *, lock: bool = False) -> ListingRow:
+    listing = tx.get(ListingRow, order.listing_id, lock=lock)
+    if listing is None or listing.env != env:
         raise NotFound("there is no such listing in this environment", param="listing_id")
     return listing
 
@@ -167,64 +213,16 @@ def units_in(listing: ListingRow, order: Order) -> int:
     return ordered_units(listing, given, order.input)
 
 
-def _active_seller(ctx: TxContext, listing: ListingRow) -> AgentRow:
-    seller, buyer = ctx.tx.get(AgentRow, listing.seller_id), ctx.tx.get(AgentRow, ctx.agent)
-    assert seller is not None
-    assert buyer is not None
+def _parties(ctx: TxContext, listing: ListingRow) -> tuple[AgentRow, AgentRow]:
+    """Return the buyer and the active seller, if they may trade with each other."""
+    seller, buyer = ctx.tx.need(AgentRow, listing.seller_id), ctx.tx.need(AgentRow, ctx.agent)
     if seller.status is not AgentStatus.ACTIVE:
         raise ListingUnavailable("the seller is not active")
     check_pair(ctx, buyer, seller, "listing_id")
-    return seller
+    return buyer, seller
 
 
-def _new_job(
-    ctx: TxContext,
-    listing: ListingRow,
-    seller: AgentRow,
-    order: Order,
-    judged: JudgedOrder,
-    status: JobStatus,
-    units: int,
-) -> JobRow:
-    """Make the job's row with a copy of the listing's terms, so that later changes do not apply."""
-    buyer, letter = ctx.tx.get(AgentRow, ctx.agent), ctx.caller.request.letter
-    assert buyer is not None
-    return JobRow(
-        id=ctx.new_id("job_"),
-        env=ctx.env,
-        listing_id=listing.id,
-        bounty_id=None,
-        buyer_id=ctx.agent,
-        seller_id=listing.seller_id,
-        thread_id=ctx.new_id("thr_"),
-        status=status.value,
-        title=order.title or listing.title,
-        category=listing.category,
-        pricing_model=listing.pricing_model,
-        payment=listing.payment,
-        units=units,
-        price=None if listing.price is None else listing.price * units,
-        turnaround_seconds=listing.turnaround_seconds,
-        accept_timeout_seconds=listing.accept_timeout_seconds,
-        max_revisions=order.max_revisions,
-        first_party=seller.first_party or buyer.first_party,
-        input=judged.input.hash,
-        input_schema=listing.input_schema,
-        output_schema=listing.output_schema,
-        acceptance=listing.acceptance,
-        content_warnings=orjson.dumps(judged.warnings).decode(),
-        panel_seed=ctx.world.dice.random_bytes(32),
-        head_at_order=judged.newest.number,
-        block_time_at_order=judged.newest.time,
-        accept_by=in_seconds(ctx, listing.accept_timeout_seconds),
-        created_at=ctx.now,
-        updated_at=ctx.now,
-        message_id=letter.message_id if letter else None,
-        context_id=letter.context_id if letter else None,
-    )
-
-
-def _warnings(ctx: TxContext, listing: ListingRow, seller: AgentRow) -> Warnings:
+def _warnings(ctx: TxContext, listing: ListingRow) -> Warnings:
     """Return warnings that the buyer should read before the job goes on."""
     found = []
     if listing.content_warnings:
@@ -234,3 +232,14 @@ def _warnings(ctx: TxContext, listing: ListingRow, seller: AgentRow) -> Warnings
     if listing.price != 0 and ctx.env not in ctx.world.chains:
         found.append({"code": "no_chain", "message": f"Nothing can be paid in {ctx.env} here: no chain is configured."})
     return found
+
+
+def check_pair(ctx: TxContext, buyer: AgentRow, seller: AgentRow, param: str) -> None:
+    """Refuse a trade between agents of one wallet or, on live, between two of the operator.
+
+    Former wallets count too. Raises InvalidRequest or FirstPartySelfDealing.
+    """
+    if ctx.tx.one(wallets_both_held, agent_id=buyer.id, other_id=seller.id) is not None:
+        raise InvalidRequest("buyer and seller are, or were, bound to the same wallet", param=param)
+    if ctx.env is Env.LIVE and seller.first_party and buyer.first_party:
+        raise FirstPartySelfDealing("two agents of the operator do not trade on live")

@@ -18,14 +18,14 @@ from tools.engine.registry import operation
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import after_due_move
 from tools.jobs.logic import JobRef
-from tools.jobs.payments.settlements import settlement_record
-from tools.jobs.receipt_records import SignedReceipt, Verification
-from tools.jobs.sealing import marks_of
+from tools.jobs.payments.logic import settlement_record
+from tools.jobs.records import SignedReceipt, Verification
 from tools.jobs.snapshot import JobSnapshot, find_mine
+from tools.jobs.views import marks_of
 from tools.kernel.errors import Json
 from tools.kernel.keys import did_of, jwk_of, verify_ed25519
 from tools.kernel.money import display_or_none
-from tools.kernel.records import stamp, stamp_or_none
+from tools.kernel.records import shown_columns, stamp, stamp_or_none
 from tools.kernel.signed_records import KeySet, PublicKey, RetiredKeySet, RetiredPlatformKey
 
 MAX_SIGNED = 65_536  # bytes; a receipt is a few KB
@@ -62,11 +62,10 @@ async def measure_document(read_ctx: ReadContext, arguments: VerifyReceipt) -> b
 
     Exactly one of the two must be given, and it must not be larger than MAX_SIGNED.
     """
-    document = arguments.receipt if arguments.receipt is not None else arguments.attestation
-    if document is None or (arguments.receipt is not None and arguments.attestation is not None):
+    if (arguments.receipt is None) == (arguments.attestation is None):
         raise InvalidRequest("send either receipt or attestation", param="receipt")
     param = "receipt" if arguments.receipt is not None else "attestation"
-    return (await canonical_document(document, param, MAX_SIGNED)).text
+    return (await canonical_document(getattr(arguments, param), param, MAX_SIGNED)).text
 
 
 @operation(
@@ -94,11 +93,10 @@ def verify_receipt(ctx: TxContext, arguments: VerifyReceipt, document: bytes) ->
         or _fault(ctx, document, kid, sig)
         or _expiry(ctx, arguments)
     )
-    key = jwk_of(public)
     return Verification(
         valid=reason is None,
         reason=reason,
-        kid=key["kid"],
+        kid=jwk_of(public)["kid"],
         did=did_of(public),
         retired=retired,
         checked_at=stamp(ctx.now),
@@ -131,9 +129,8 @@ def get_retired_keys(ctx: TxContext, _: NoArguments) -> RetiredKeySet:
 def _retired(ctx: TxContext, document: bytes, kid: str, sig: str) -> RetiredPlatformKey | None:
     """Return the replaced key that made this signature, or None."""
     row = ctx.tx.get(RetiredKeyRow, kid)
-    if row is None or not verify_ed25519(bytes.fromhex(row.public_key), document, sig):
-        return None
-    return _retired_record(row)
+    signed = row is not None and verify_ed25519(bytes.fromhex(row.public_key), document, sig)
+    return _retired_record(row) if row and signed else None
 
 
 def _retired_record(row: RetiredKeyRow) -> RetiredPlatformKey:
@@ -152,13 +149,9 @@ def _expiry(ctx: TxContext, arguments: VerifyReceipt) -> str | None:
 
     Both names are checked, because an attestation may be sent as `receipt`.
     """
-    document = arguments.attestation if arguments.receipt is None else arguments.receipt
-    ends = (document or {}).get("expires_at")
-    return (
-        f"the attestation expired at {ends}; fetch a new one"
-        if isinstance(ends, str) and ends <= stamp(ctx.now)
-        else None
-    )
+    ends = (arguments.receipt or arguments.attestation or {}).get("expires_at")
+    expired = isinstance(ends, str) and ends <= stamp(ctx.now)
+    return f"the attestation expired at {ends}; fetch a new one" if expired else None
 
 
 def _claim_fault(ctx: TxContext, signature: dict[str, Json]) -> str | None:
@@ -175,17 +168,15 @@ def _receipt(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
 
     It has only ASCII keys, text, booleans, null and integers, so that every canonical form gives the same bytes.
     """
-    row = seen.row
-    settlements = [asdict(settlement_record(one, ctx.network, None)) for one in seen.settlements]
     return {
         "object": "receipt",
         "version": 1,
         "platform": platform(ctx),
         "issued_at": stamp(ctx.now),
         "job": _job(ctx, seen),
-        "buyer": _party(ctx, row.buyer_id, row.pay_from),
-        "seller": _party(ctx, row.seller_id, row.pay_to),
-        "settlements": settlements,
+        "buyer": _party(ctx, seen.row.buyer_id, seen.row.pay_from),
+        "seller": _party(ctx, seen.row.seller_id, seen.row.pay_to),
+        "settlements": [asdict(settlement_record(one, ctx.network, None)) for one in seen.settlements],
         "verify": how_to_verify(ctx),
     }
 
@@ -194,11 +185,7 @@ def _job(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
     row = seen.row
     facts = after_due_move(seen.facts, ctx.now)
     return {
-        "id": row.id,
-        "env": row.env,
-        "listing_id": row.listing_id,
-        "bounty_id": row.bounty_id,
-        "title": row.title,
+        **shown_columns(row, "id", "env", "listing_id", "bounty_id", "title"),
         "status": facts.status.value,
         "payment": row.payment,
         "price": row.price,
@@ -206,9 +193,7 @@ def _job(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
         "currency": "USDC",
         "units": row.units,
         **marks_of(row, sealed=facts.is_sealed),
-        "created_at": stamp(row.created_at),
-        "accepted_at": stamp_or_none(row.accepted_at),
-        "delivered_at": stamp_or_none(row.delivered_at),
+        **shown_columns(row, "created_at", "accepted_at", "delivered_at"),
         "paid_at": stamp_or_none(facts.paid_at),
         "completed_at": stamp_or_none(row.completed_at),
         "resolution": None if row.outcome is None else {"outcome": row.outcome, "by": row.resolved_by},

@@ -1,4 +1,4 @@
-"""Records of jobs, as one party of a job sees them."""
+"""Records of jobs as one of their parties sees them, of their signed receipts, and of jobs as tasks."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -7,7 +7,8 @@ from pydantic import Field
 
 from tools.agents.records import Party
 from tools.jobs.payments.records import PaymentTerms, Settlement
-from tools.kernel.records import REVEALED, Alone, Bulk, Bulky, Json, Minor, Priced, Stamp, Step
+from tools.kernel.records import REVEALED, Alone, Bulk, Bulky, Json, ListPage, Minor, Priced, Stamp, Step
+from tools.kernel.signed_records import RetiredPlatformKey, Signature
 from tools.kernel.text_authors import (
     OFFERED,
     BuyersWords,
@@ -19,6 +20,7 @@ from tools.kernel.text_authors import (
     any_of,
     written_by,
 )
+from tools.messages.records import Message
 
 STATUSES = Literal[
     "quote_requested", "quoted", "open", "awaiting_payment", "in_progress", "delivered",
@@ -114,13 +116,10 @@ class JobEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobEventPage:
+class JobEventPage(ListPage):
     """One page of an audit trail, oldest first."""
 
-    object: Literal["list"] = "list"
     data: list[JobEvent]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,10 +212,105 @@ class Hired:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobPage:
+class JobPage(ListPage):
     """One page of jobs."""
 
-    object: Literal["list"] = "list"
     data: list[Job]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedReceipt:
+    """A receipt anybody can verify offline."""
+
+    object: Literal["signed_receipt"] = "signed_receipt"
+    receipt: Annotated[dict[str, Json], Foreign(members=("job/title",))]
+    signature: Signature
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """The check of a signed document."""
+
+    object: Literal["verification"] = "verification"
+    valid: bool
+    reason: Ours[str | None]
+    kid: str
+    did: str
+    retired: Annotated[RetiredPlatformKey | None, Field(description="the key that signed it, replaced since then")]
+    checked_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentDue:
+    """The amount that the buyer must still send, and the seconds left."""
+
+    amount: int
+    confirmations: int
+    seconds_left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A job as a task over A2A."""
+
+    object: Literal["task"] = "task"
+    job: Job
+    context_id: str
+    message_id: str | None
+    newest_event: str | None
+    messages: list[Message]
+    payments: list[Settlement]
+    due: PaymentDue | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushConfig:
+    """A URL that a task is posted to whenever it changes.
+
+    The credentials in the posts are never shown.
+    """
+
+    object: Literal["push_config"] = "push_config"
+    id: str
+    job_id: str
+    url: str
+    scheme: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushConfigPage:
+    """All push configs of the caller for one task."""
+
+    object: Literal["list"] = "list"
+    data: list[PushConfig]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushConfigDeleted:
+    """A deleted push config: nothing more is posted to its URL."""
+
+    object: Literal["push_config"] = "push_config"
+    id: str
+    deleted: Literal[True] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPage:
+    """One page of tasks, without their messages."""
+
+    object: Literal["list"] = "list"
+    data: list[Task]
     has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+    next_cursor: str | None
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HireTask:
+    """A job as a task of its buyer over MCP."""
+
+    object: Literal["hire_task"] = "hire_task"
+    status: Literal["working", "input_required", "completed", "cancelled"]
+    in_vain: bool  # the job has ended without output for its buyer
+    your_turn: str | None  # the action that the buyer must take
+    hired: Hired

@@ -1,10 +1,14 @@
-"""A job with the rows its facts are derived from: read for one job, or for a list in one statement per table."""
+"""A job with the rows its facts are derived from, and its panel: read for one job, or for a list in few statements."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
+import orjson
+
+from storage.disputes import dispute_of_job, disputes_of_jobs, seats_of_dispute, seats_of_disputes
 from storage.jobs import deliveries_of_jobs, reviews_of_job, reviews_of_jobs, settlements_of_job, settlements_of_jobs
-from storage.tables import JobDeliveryRow, JobRow, ReviewRow, SettlementRow
+from storage.tables import DisputeRow, JobDeliveryRow, JobRow, SeatRow, SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import (
     FINISHED,
@@ -15,13 +19,59 @@ from storage.vocabulary import (
     JobStatus,
     Outcome,
     PricingModel,
+    SeatStatus,
     SettlementKind,
     SettlementStatus,
     Timing,
 )
 from tools.engine.errors import NotFound
-from tools.jobs.disputes.seats import Panel, panel_of_job, panels_of_jobs
+from tools.jobs.disputes.panel_rules import Decision, Escalate, MissDeadline, Seat, Step, next_step, votes_count_from
 from tools.jobs.facts import JobFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A case and the seats of all evaluators that were drawn for it."""
+
+    case: DisputeRow
+    seats: tuple[SeatRow, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """True while evaluators decide the case."""
+        return self.case.status is DisputeStatus.PANEL
+
+    def step(self, now: datetime) -> Step | None:
+        """Return the step that is due at `now`; None if there is none."""
+        if not self.is_open:
+            return None
+        return next_step(self.case.round, self.case.seats, [_as_seat(row) for row in self.seats], now)
+
+    def foreseen(self, now: datetime) -> Decision | Escalate | None:
+        """Return how a deadline has ended the case, even if no sweep has written it yet.
+
+        None if the case goes on or seats are to be drawn.
+        """
+        step = self.step(now)
+        if isinstance(step, MissDeadline):
+            seats = [replace(_as_seat(row), pending=False) for row in self.seats]
+            step = next_step(self.case.round, self.case.seats, seats, now)
+        return step if isinstance(step, Decision | Escalate) else None
+
+    @property
+    def votes_count_from(self) -> datetime | None:
+        """The time from which votes count; None if no evaluator was drawn.
+
+        The evidence closes with the first vote that counts.
+        """
+        first = min(self.seats, key=lambda seat: seat.drawn_at, default=None)
+        if first is None:
+            return None
+        done = [at for at in (self.case.buyer_done_at, self.case.seller_done_at) if at]
+        return votes_count_from(first.drawn_at, first.deadline_at, done, live=self.case.env == Env.LIVE)
+
+    def seat_of(self, agent_id: str) -> SeatRow | None:
+        return next((seat for seat in self.seats if seat.agent_id == agent_id), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +88,12 @@ class JobSnapshot:
     def facts(self) -> JobFacts:
         return facts_of(self)
 
+    @property
+    def needed_panel(self) -> Panel:
+        """The panel of a job that is known to have one."""
+        assert self.panel is not None
+        return self.panel
+
     def role_of(self, agent_id: str) -> Actor:
         return Actor.BUYER if agent_id == self.row.buyer_id else Actor.SELLER
 
@@ -46,19 +102,17 @@ class JobSnapshot:
 
 
 def load(tx: Tx, row: JobRow) -> JobSnapshot:
-    settlements = tuple(tx.all(settlements_of_job, job_id=row.id))
-    finished = row.status in FINISHED
-    reviews: Sequence[ReviewRow] = tx.all(reviews_of_job, job_id=row.id) if finished else ()
-    panel = panel_of_job(tx, row.id) if row.status == JobStatus.DISPUTED else None
+    """Return a job with the rows of its facts."""
+    reviews = tx.all(reviews_of_job, job_id=row.id) if row.status in FINISHED else []
+    deliveries = tx.all(deliveries_of_jobs, job_ids=orjson.dumps([row.id]).decode()) if row.revision_count else []
+    case = tx.one(dispute_of_job, job_id=row.id) if row.status == JobStatus.DISPUTED else None
     return JobSnapshot(
-        row, settlements, frozenset(review.reviewer_id for review in reviews), _deliveries(tx, row), panel
+        row,
+        tuple(tx.all(settlements_of_job, job_id=row.id)),
+        frozenset(review.reviewer_id for review in reviews),
+        tuple(deliveries),
+        None if case is None else panel_of(tx, case),
     )
-
-
-def _deliveries(tx: Tx, row: JobRow) -> tuple[JobDeliveryRow, ...]:
-    if not row.revision_count:
-        return ()
-    return tuple(tx.all(deliveries_of_jobs, job_ids=[row.id]))
 
 
 def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
@@ -66,7 +120,9 @@ def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
     ids = [row.id for row in rows]
     settlements, reviews = tx.all(settlements_of_jobs, job_ids=ids), tx.all(reviews_of_jobs, job_ids=ids)
     deliveries = tx.all(deliveries_of_jobs, job_ids=ids) if any(row.revision_count for row in rows) else []
-    panels = panels_of_jobs(tx, [row.id for row in rows if row.status == JobStatus.DISPUTED])
+    disputed = [row.id for row in rows if row.status == JobStatus.DISPUTED]
+    cases = tx.all(disputes_of_jobs, job_ids=orjson.dumps(disputed).decode()) if disputed else []
+    panels = {panel.case.job_id: panel for panel in panels_of(tx, cases)}
     return [
         JobSnapshot(
             row,
@@ -93,6 +149,9 @@ def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = Fals
     return load(tx, row)
 
 
+_SAME_IN_FACTS = ("accept_by", "pay_by", "deliver_by", "review_by", "revision_count", "max_revisions")
+
+
 def facts_of(seen: JobSnapshot) -> JobFacts:
     """Return the facts that the rules need, from the job's row, settlements and panel."""
     row = seen.row
@@ -111,14 +170,9 @@ def facts_of(seen: JobSnapshot) -> JobFacts:
         refunded_minor=sum(one.amount for one in refunds),
         voluntary_minor=sum(one.amount for one in refunds if one.voluntary),
         paid_at=max((one.settled_at for one in settled if one.settled_at), default=None),
-        accept_by=row.accept_by,
-        pay_by=row.pay_by,
-        deliver_by=row.deliver_by,
-        review_by=row.review_by,
+        **{name: getattr(row, name) for name in _SAME_IN_FACTS},
         verdict_by=seen.panel.case.verdict_by if seen.panel else None,
         delivered=row.output is not None,
-        revision_count=row.revision_count,
-        max_revisions=row.max_revisions,
         closed_as=None if row.closed_as is None else ClosedAs(row.closed_as),
         outcome=None if row.outcome is None else Outcome(row.outcome),
         escalated=seen.panel is not None and seen.panel.case.status is DisputeStatus.ESCALATED,
@@ -127,3 +181,20 @@ def facts_of(seen: JobSnapshot) -> JobFacts:
         reviewed_by_seller=row.seller_id in seen.reviewers,
         forgotten=row.forgotten_at is not None,
     )
+
+
+def panel_of(tx: Tx, case: DisputeRow) -> Panel:
+    return Panel(case, tuple(tx.all(seats_of_dispute, dispute_id=case.id)))
+
+
+def panels_of(tx: Tx, cases: Sequence[DisputeRow]) -> list[Panel]:
+    """Return the panels of these cases; all seats are read in one statement."""
+    if not cases:
+        return []
+    seats = tx.all(seats_of_disputes, ids=orjson.dumps([case.id for case in cases]).decode())
+    return [Panel(case, tuple(seat for seat in seats if seat.dispute_id == case.id)) for case in cases]
+
+
+def _as_seat(row: SeatRow) -> Seat:
+    outcome = None if row.outcome is None else Outcome(row.outcome)
+    return Seat(row.round, outcome, row.status is SeatStatus.PENDING, row.deadline_at)

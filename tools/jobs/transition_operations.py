@@ -10,13 +10,22 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import text_of, violations
 from tools.engine.errors import NotFound, SchemaTooExpensive, StorageFull, TooBusy
 from tools.engine.next_steps import step
-from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes
-from tools.jobs.agreement import agreed
 from tools.jobs.disputes.panel_actions import open_case
 from tools.jobs.errors import InvalidTransition, QuoteChanged, SellerHasNoWalletAddress
-from tools.jobs.lifecycle import is_repeat
-from tools.jobs.logic import JobRef, apply_move, in_seconds, own_job_locked, post_note, refusal_state, require_move
+from tools.jobs.logic import (
+    JobChanges,
+    JobRef,
+    agreed,
+    apply_move,
+    in_seconds,
+    job_action,
+    move_or_repeat,
+    own_job_locked,
+    post_note,
+    refusal_state,
+    require_move,
+)
 from tools.jobs.records import Job
 from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import output_of
@@ -34,29 +43,25 @@ class Reasoned(JobRef):
     reason: str | None = Field(None, max_length=500, description="your reason; posted to the job's thread")
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/decline",
-    action="decline",
-    scope="sell",
-    errors=WRITTEN_ERRORS,
-    idempotent=True,
-    ends_work=True,
-    toolset="selling",
-)
+@job_action("decline", scope="sell", errors=WRITTEN_ERRORS, ends_work=True, toolset="selling")
 def decline_job(ctx: TxContext, arguments: Reasoned) -> Job:
     """Decline an order you do not want, before the work has begun.
 
     A reason helps the buyer to order better. Nothing is owed afterwards; a payment under way must be sent back.
     """
+    return _stop(ctx, arguments, "decline")
+
+
+def _stop(ctx: TxContext, arguments: Reasoned, action: str) -> Job:
+    """Decline or cancel a job, and post the reason to its thread."""
     seen = own_job_locked(ctx, arguments.job_id)
     private_text(arguments.reason, "reason")
-    if is_repeat(seen.facts, "decline", seen.role_of(ctx.agent), ctx.now):
+    move = move_or_repeat(ctx, seen, action)
+    if move is None:
         return job_record(ctx, seen)
-    move = require_move(ctx, seen, "decline")
-    done = apply_move(
-        ctx, seen, move, ctx.agent, data={"by": "seller", "reason": arguments.reason}, cancel_reason=arguments.reason
-    )
-    post_note(ctx, done, arguments.reason, "decline")
+    told = {"by": seen.role_of(ctx.agent).value, "reason": arguments.reason}
+    done = apply_move(ctx, seen, move, ctx.agent, data=told, cancel_reason=arguments.reason)
+    post_note(ctx, done, arguments.reason, action)
     return job_record(ctx, done)
 
 
@@ -65,14 +70,7 @@ class QuoteJob(JobRef):
     message: str | None = Field(None, max_length=2000, description="what the price covers; posted to the job's thread")
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/quote",
-    action="quote",
-    scope="sell",
-    errors=(*WRITTEN_ERRORS, StorageFull),
-    idempotent=True,
-    toolset="selling",
-)
+@job_action("quote", scope="sell", errors=(*WRITTEN_ERRORS, StorageFull), toolset="selling")
 def quote_job(ctx: TxContext, offer: QuoteJob) -> Job:
     """Name your price for a job ordered from a quote listing.
 
@@ -85,11 +83,10 @@ def quote_job(ctx: TxContext, offer: QuoteJob) -> Job:
     row = seen.row
     if (row.quoted_price, row.quote_message) == (offer.price, offer.message):
         return job_record(ctx, seen)
-    window = {} if row.quoted_price is not None else {"accept_by": in_seconds(ctx, row.accept_timeout_seconds)}
-    told = {"quoted_price": offer.price}
-    done = apply_move(
-        ctx, seen, move, ctx.agent, data=told, quoted_price=offer.price, quote_message=offer.message, **window
-    )
+    changes: JobChanges = {"quoted_price": offer.price, "quote_message": offer.message}
+    if row.quoted_price is None:
+        changes["accept_by"] = in_seconds(ctx, row.accept_timeout_seconds)
+    done = apply_move(ctx, seen, move, ctx.agent, data={"quoted_price": offer.price}, **changes)
     post_note(ctx, done, offer.message, "quote")
     count_bytes(ctx, 0)  # a quote can change without a limit, so its notes are refused if the storage is full
     return job_record(ctx, done)
@@ -104,13 +101,8 @@ class AcceptQuote(JobRef):
     )
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/accept_quote",
-    action="accept_quote",
-    scope="buy",
-    errors=(*MOVE_ERRORS, QuoteChanged, SellerHasNoWalletAddress),
-    idempotent=True,
-    toolset="buying",
+@job_action(
+    "accept_quote", scope="buy", errors=(*MOVE_ERRORS, QuoteChanged, SellerHasNoWalletAddress), toolset="buying"
 )
 def accept_quote(ctx: TxContext, arguments: AcceptQuote) -> Job:
     """Agree to the quoted price: work begins (on_delivery or free), or you pay first (upfront).
@@ -119,12 +111,9 @@ def accept_quote(ctx: TxContext, arguments: AcceptQuote) -> Job:
     Next: wait for the delivery, or pay_job.
     """
     seen = own_job_locked(ctx, arguments.job_id)
-    if is_repeat(seen.facts, "accept_quote", seen.role_of(ctx.agent), ctx.now):
-        _hold_to_price(ctx, seen, arguments.price)
-        return job_record(ctx, seen)
-    move = require_move(ctx, seen, "accept_quote")
+    move = move_or_repeat(ctx, seen, "accept_quote")
     _hold_to_price(ctx, seen, arguments.price)
-    return job_record(ctx, agreed(ctx, seen, move, price=seen.row.quoted_price))
+    return job_record(ctx, agreed(ctx, seen, move, price=seen.row.quoted_price) if move else seen)
 
 
 def _hold_to_price(ctx: TxContext, seen: JobSnapshot, read: int | None) -> None:
@@ -146,14 +135,7 @@ class RequestRevision(JobRef):
     message: str = Field(min_length=1, max_length=4000, description="what to change; posted to the job's thread")
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/request_revision",
-    action="request_revision",
-    scope="buy",
-    errors=WRITTEN_ERRORS,
-    idempotent=True,
-    toolset="buying",
-)
+@job_action("request_revision", scope="buy", errors=WRITTEN_ERRORS, toolset="buying")
 def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
     """Ask the seller to change a delivery you can read, as often as max_revisions allows.
 
@@ -161,34 +143,17 @@ def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
     """
     seen = own_job_locked(ctx, asked.job_id)
     private_text(asked.message, "message")
-    if is_repeat(seen.facts, "request_revision", seen.role_of(ctx.agent), ctx.now):
+    move = move_or_repeat(ctx, seen, "request_revision")
+    if move is None:
         return job_record(ctx, seen)
-    move = require_move(ctx, seen, "request_revision")
-    row = seen.row
-    done = apply_move(
-        ctx,
-        seen,
-        move,
-        ctx.agent,
-        data={"revision": row.revision_count + 1, "revisions_left": row.max_revisions - row.revision_count - 1},
-        revision_count=row.revision_count + 1,
-        deliver_by=in_seconds(ctx, row.turnaround_seconds),
-        review_by=None,
-    )
+    number, until = seen.row.revision_count + 1, in_seconds(ctx, seen.row.turnaround_seconds)
+    told = {"revision": number, "revisions_left": seen.row.max_revisions - number}
+    done = apply_move(ctx, seen, move, ctx.agent, data=told, revision_count=number, deliver_by=until, review_by=None)
     post_note(ctx, done, asked.message, "request_revision")
     return job_record(ctx, done)
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/cancel",
-    action="cancel",
-    scope=("buy", "sell"),
-    errors=WRITTEN_ERRORS,
-    destructive=True,
-    idempotent=True,
-    ends_work=True,
-    toolset="jobs",
-)
+@job_action("cancel", scope=("buy", "sell"), errors=WRITTEN_ERRORS, destructive=True, ends_work=True, toolset="jobs")
 def cancel_job(ctx: TxContext, arguments: Reasoned) -> Job:
     """Stop a job; available_actions says whether you can.
 
@@ -196,15 +161,7 @@ def cancel_job(ctx: TxContext, arguments: Reasoned) -> Job:
     after a missed deliver_by, the seller owes back what was paid. Seller: before the work it declines the order; during
     the work it counts as a failed job, and what was paid is owed back.
     """
-    seen = own_job_locked(ctx, arguments.job_id)
-    private_text(arguments.reason, "reason")
-    if is_repeat(seen.facts, "cancel", seen.role_of(ctx.agent), ctx.now):
-        return job_record(ctx, seen)
-    move = require_move(ctx, seen, "cancel")
-    told = {"reason": arguments.reason, "by": seen.role_of(ctx.agent).value}
-    done = apply_move(ctx, seen, move, ctx.agent, data=told, cancel_reason=arguments.reason)
-    post_note(ctx, done, arguments.reason, "cancel")
-    return job_record(ctx, done)
+    return _stop(ctx, arguments, "cancel")
 
 
 class DisputeJob(JobRef):
@@ -239,14 +196,12 @@ def _promised(tx: Tx, read_ctx: ReadContext, job_id: str) -> tuple[str | None, s
     return text_of(tx, row.output_schema), output_of(tx, row)
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/dispute",
-    action="dispute",
+@job_action(
+    "dispute",
     scope="buy",
     gather=hold_to_schema,
     errors=WRITTEN_ERRORS,
     destructive=True,
-    idempotent=True,
     ends_work=True,
     toolset="buying",
 )
@@ -261,15 +216,11 @@ def dispute_job(ctx: TxContext, arguments: DisputeJob, checks: SchemaChecks | No
     """
     seen = own_job_locked(ctx, arguments.job_id)
     private_text(arguments.reason, "reason")
-    if _disputed(ctx, seen):
+    move = move_or_repeat(ctx, seen, "dispute")
+    if move is None:
         return job_record(ctx, seen)
-    move = require_move(ctx, seen, "dispute")
     case = ctx.new_id("dsp_")
     told = {"dispute_id": case, "reason": arguments.reason}
     done = apply_move(ctx, seen, move, ctx.agent, data=told, dispute_id=case, dispute_reason=arguments.reason)
     post_note(ctx, done, arguments.reason, "dispute")
     return job_record(ctx, open_case(ctx, done, checks))
-
-
-def _disputed(ctx: TxContext, seen: JobSnapshot) -> bool:
-    return is_repeat(seen.facts, "dispute", seen.role_of(ctx.agent), ctx.now)

@@ -1,11 +1,14 @@
 """The record of a job for one of its parties, as of now."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, TypedDict
 
 import orjson
 
-from storage.tables import JobDeliveryRow, JobRow, SettlementRow
+from storage.events import newest_event
+from storage.messages import messages_of
+from storage.tables import JobDeliveryRow, JobRow, ThreadRow
 from storage.vocabulary import FINAL, Actor, JobStatus, SettlementKind, SettlementStatus
 from tools.agents.logic import handles
 from tools.agents.records import Party
@@ -13,20 +16,30 @@ from tools.engine.context import TxContext
 from tools.engine.documents import text_of
 from tools.engine.next_steps import step, steps, wait_step
 from tools.engine.registry import CATALOGUE
+from tools.events.webhooks.deliveries import NO_OUTPUT, Posting
 from tools.jobs.disputes.views import party_steps
-from tools.jobs.facts import JobFacts, payment_status, refund_expected
+from tools.jobs.facts import JobFacts, PaymentStatus, payment_status, refund_expected
 from tools.jobs.lifecycle import Waiter, after_due_move, available_actions, due, waiting_on
 from tools.jobs.logic import clock_changes, known_actions, projected
+from tools.jobs.payments.logic import settlement_record
 from tools.jobs.payments.records import Settlement
-from tools.jobs.payments.settlements import settlement_record
-from tools.jobs.records import Deadlines, DeliveryRef, Job, JobCreated, JobPayment, WaitingOn
-from tools.jobs.sealing import marks_of
-from tools.jobs.snapshot import JobSnapshot
+from tools.jobs.records import Deadlines, DeliveryRef, Job, JobCreated, JobPayment, PaymentDue, Task, WaitingOn
+from tools.jobs.sealing_rules import rounded_size
+from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.canonical_json import sha256_hex
-from tools.kernel.money import display
-from tools.kernel.records import Json, Step, spliced, stamp, stamp_or_none
+from tools.kernel.ids import event_id
+from tools.kernel.money import display_or_none
+from tools.kernel.records import Json, Step, encode, shown_columns, spliced, stamp_or_none
 from tools.listings.acceptance import checks_of
+from tools.messages.logic import message_records
+from tools.messages.records import Message
+
+_COPIED = (
+    "id", "listing_id", "bounty_id", "title", "units", "price", "revision_count", "max_revisions", "quoted_price",
+    "quote_message", "cancel_reason", "dispute_reason", "dispute_id", "thread_id", "env", "created_at", "accepted_at",
+    "delivered_at", "completed_at", "updated_at",
+)  # fmt: skip
 
 
 def job_record(ctx: TxContext, seen: JobSnapshot) -> Job:
@@ -42,28 +55,20 @@ def created_record(ctx: TxContext, seen: JobSnapshot, warned: list[dict[str, str
 def job_fields(ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of the record; the clock's due moves are shown as if they were written."""
     seen = projected(seen, ctx.now)
-    row, now = seen.row, ctx.now
-    facts, move = after_due_move(seen.facts, now), due(seen.facts, now)
-    shown = {name: getattr(row, name) for name in ("cancel_reason", "completed_at", "updated_at")}
-    shown |= clock_changes(row, move) if move else {}
+    facts, move = after_due_move(seen.facts, ctx.now), due(seen.facts, ctx.now)
+    row = seen.row.with_(**clock_changes(seen.row, move)) if move else seen.row
     role = seen.role_of(ctx.agent)
-    actions = list(available_actions(facts, role, now, known_actions()))
-    owed = refund_expected(facts)
-    refund = _latest(ctx, seen, SettlementKind.REFUND)
-    shows = not facts.is_sealed
-    return {
-        "id": row.id,
+    actions = list(available_actions(facts, role, ctx.now, known_actions()))
+    payment = _payment(ctx, seen, facts)
+    return shown_columns(row, *_COPIED) | {
         "status": facts.status.value,
         "role": role.value,
         "available_actions": actions,
         "waiting_on": _waiting(facts, ctx),
-        "listing_id": row.listing_id,
-        "bounty_id": row.bounty_id,
         "buyer": Party(id=row.buyer_id, handle=named[row.buyer_id]),
         "seller": Party(id=row.seller_id, handle=named[row.seller_id]),
-        "title": row.title,
         "input": spliced(input_of(ctx.tx, row)),
-        "output": spliced(output_of(ctx.tx, row)) if shows else None,
+        "output": None if facts.is_sealed else spliced(output_of(ctx.tx, row)),
         "output_sealed": facts.is_sealed,
         **marks_of(row, sealed=facts.is_sealed, to_seller=role is Actor.SELLER),
         "output_preview": spliced(text_of(ctx.tx, row.output_preview)),
@@ -71,30 +76,14 @@ def job_fields(ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str]) -> d
         "acceptance": spliced(row.acceptance),
         "checks": checks_of(row.acceptance, row.output is not None),
         "content_warnings": orjson.loads(row.content_warnings),
-        "units": row.units,
-        "price": row.price,
-        "payment": _payment(ctx, seen, facts, owed, refund),
-        "refund_due": owed > 0,
-        "refund_expected": owed or None,
-        "refund": refund,
-        "revision_count": row.revision_count,
-        "max_revisions": row.max_revisions,
-        "quoted_price": row.quoted_price,
-        "quote_message": row.quote_message,
-        "deadlines": _deadlines(row),
-        "cancel_reason": shown["cancel_reason"],
-        "dispute_reason": row.dispute_reason,
-        "dispute_id": row.dispute_id,
+        "payment": payment,
+        "refund_due": payment.refund_due,
+        "refund_expected": payment.refund_expected,
+        "refund": payment.refund,
+        "deadlines": Deadlines(**shown_columns(row, "accept_by", "pay_by", "deliver_by", "review_by")),
         "panel_seed_hash": sha256_hex(row.panel_seed),
         "unpaid": facts.is_unpaid,
         "resolution": _resolution(row),
-        "thread_id": row.thread_id,
-        "env": row.env,
-        "created_at": stamp(row.created_at),
-        "accepted_at": stamp_or_none(row.accepted_at),
-        "delivered_at": stamp_or_none(row.delivered_at),
-        "completed_at": stamp_or_none(shown["completed_at"]),
-        "updated_at": stamp(shown["updated_at"]),
         "next_steps": _next_steps(ctx, seen, facts, role, actions),
     }
 
@@ -115,52 +104,36 @@ def _deliveries(seen: JobSnapshot, sealed: bool, role: Actor) -> list[DeliveryRe
     ]
 
 
-def _payment(ctx: TxContext, seen: JobSnapshot, facts: JobFacts, owed: int, refund: Settlement | None) -> JobPayment:
-    row, network = seen.row, ctx.network
-    timing: Literal["on_delivery", "upfront"] = "upfront" if row.payment == "upfront" else "on_delivery"
+def _payment(ctx: TxContext, seen: JobSnapshot, facts: JobFacts) -> JobPayment:
+    row, network, owed = seen.row, ctx.network, refund_expected(facts)
     return JobPayment(
-        timing=timing,
+        **shown_columns(row, "pay_to", "pay_from", "pay_by"),
+        timing=facts.timing.value,
         status=payment_status(facts, ctx.now).value,
         amount=row.price,
-        display=None if row.price is None else display(row.price),
+        display=display_or_none(row.price),
         network=network.id,
         chain_id=network.chain_id,
         asset=network.asset,
-        pay_to=row.pay_to,
-        pay_from=row.pay_from,
         pay_url=f"{ctx.config.base_url}/v1/jobs/{row.id}/pay",
-        pay_by=stamp_or_none(row.pay_by),
         paid_at=stamp_or_none(facts.paid_at),
         settlement=_latest(ctx, seen, SettlementKind.PAYMENT),
         refund_due=owed > 0,
         refund_expected=owed or None,
-        refund=refund,
+        refund=_latest(ctx, seen, SettlementKind.REFUND),
     )
 
 
 def _latest(ctx: TxContext, seen: JobSnapshot, kind: SettlementKind) -> Settlement | None:
     """Return the last settlement that was settled; if there is none, the last one recorded."""
-    rows = [one for one in seen.settlements if one.kind is kind]
-    best: SettlementRow | None = max(
-        rows, key=lambda one: (one.status is SettlementStatus.SETTLED, one.id), default=None
-    )
+    rows = (one for one in seen.settlements if one.kind is kind)
+    best = max(rows, key=lambda one: (one.status is SettlementStatus.SETTLED, one.id), default=None)
     return None if best is None else settlement_record(best, ctx.network, ctx.agent)
-
-
-def _deadlines(row: JobRow) -> Deadlines:
-    return Deadlines(
-        accept_by=stamp_or_none(row.accept_by),
-        pay_by=stamp_or_none(row.pay_by),
-        deliver_by=stamp_or_none(row.deliver_by),
-        review_by=stamp_or_none(row.review_by),
-    )
 
 
 def _waiting(facts: JobFacts, ctx: TxContext) -> WaitingOn | None:
     found = waiting_on(facts, ctx.now)
-    if found is None:
-        return None
-    return WaitingOn(who=found.who.value, action=found.action, until=stamp_or_none(found.until), then=found.then)
+    return None if found is None else WaitingOn(**shown_columns(found, "who", "action", "until", "then"))
 
 
 def _resolution(row: JobRow) -> dict[str, Json] | None:
@@ -230,3 +203,95 @@ def _asked(action: str, row: JobRow) -> dict[str, Json]:
     if action == "message":
         return {"thread_id": row.thread_id}
     return {"job_id": row.id} | ({"price": row.quoted_price} if action == "accept_quote" else {})
+
+
+class OutputMarks(TypedDict):
+    """The fields that describe an output in every record."""
+
+    output_hash: str | None
+    output_commitment: str | None
+    output_salt: str | None
+    output_bytes: int | None
+
+
+def marks_of(row: JobRow | JobDeliveryRow, *, sealed: bool, to_seller: bool = False) -> OutputMarks:
+    """Return the fields of an output that the reader may see.
+
+    While the output is sealed, only the seller sees its hash and exact size.
+    """
+    hidden = sealed and not to_seller
+    size = row.output_bytes
+    return {
+        "output_hash": None if hidden else row.output,
+        "output_commitment": row.output_commitment,
+        "output_salt": None if sealed else row.output_salt,
+        "output_bytes": rounded_size(size) if hidden and size is not None else size,
+    }
+
+
+def task_of(ctx: TxContext, job_id: str, messages: int) -> Task:
+    """Return the caller's job as a task, with at most `messages` of its newest messages.
+
+    Raises NotFound if the caller is not a party to the job.
+    """
+    newest = newest_of(ctx)
+    seen = find_mine(ctx.tx, job_id, ctx.agent, ctx.env)
+    named = handles(ctx.tx, {seen.row.buyer_id, seen.row.seller_id})
+    return task_record(ctx, seen, named, newest, newest_messages(ctx, seen, messages))
+
+
+def newest_of(ctx: TxContext) -> str | None:
+    """Return the id of the caller's newest event.
+
+    It is read before the job, so that an event in between is sent twice rather than never.
+    """
+    number = ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env)
+    return event_id(number) if number else None
+
+
+def task_record(
+    ctx: TxContext, seen: JobSnapshot, named: dict[str, str], newest: str | None, messages: list[Message]
+) -> Task:
+    payments = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]
+    return Task(
+        job=Job(**job_fields(ctx, seen, named)),
+        context_id=seen.row.context_id or seen.row.thread_id,
+        message_id=seen.row.message_id,
+        newest_event=newest,
+        messages=messages,
+        payments=[settlement_record(one, ctx.network, ctx.agent) for one in payments],
+        due=_due(ctx, projected(seen, ctx.now)),
+    )
+
+
+def _due(ctx: TxContext, seen: JobSnapshot) -> PaymentDue | None:
+    facts = after_due_move(seen.facts, ctx.now)
+    if payment_status(facts, ctx.now) is not PaymentStatus.DUE:
+        return None
+    ends = seen.row.pay_by
+    return PaymentDue(
+        amount=(seen.row.price or 0) - facts.partial_minor,
+        confirmations=ctx.network.confirmations,
+        seconds_left=0 if ends is None else max(0, int((ends - ctx.now).total_seconds())),
+    )
+
+
+def newest_messages(ctx: TxContext, seen: JobSnapshot, most: int) -> list[Message]:
+    """Return at most `most` of the thread's newest messages, the oldest of them first."""
+    thread = ctx.tx.get(ThreadRow, seen.row.thread_id) if most else None
+    if thread is None or not thread.message_count:
+        return []
+    rows = ctx.tx.all(messages_of(newest_first=True), thread_id=thread.id, place=thread.message_count + 1, limit=most)
+    return message_records(ctx, thread, reversed(rows))
+
+
+PUSHED_MESSAGES = 10  # the newest of the thread; GetTask returns the rest
+
+
+def task_to_push(ctx: TxContext, posting: Posting) -> tuple[bytes, str]:
+    """Return the task's JSON as the webhook's agent sees it now, and the hash of its output."""
+    assert posting.task is not None
+    owner = replace(ctx.caller, agent_id=posting.agent_id, env=posting.task.env)
+    task = task_of(replace(ctx, caller=owner, env=posting.task.env), posting.task.job_id, PUSHED_MESSAGES)
+    shows = NO_OUTPUT if task.job.output_sealed else task.job.output_hash
+    return encode(task), shows or NO_OUTPUT

@@ -71,6 +71,16 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListPage:
+    """One page of a list; a subclass says of what."""
+
+    object: Literal["list"] = "list"
+    data: list[Any]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[T]):
     """One page of a list."""
 
@@ -164,6 +174,11 @@ def with_words(data: dict[str, Json], kind: type) -> dict[str, Json]:
 def shortened(text: str, most: int) -> str:
     """Return the text with at most this many characters; a longer one ends with three dots."""
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def shown_columns(row: object, *names: str) -> dict[str, Any]:
+    """Return these columns of a row as records show them: times as text, enum members as words."""
+    return {name: _shown(getattr(row, name)) for name in names}
 
 
 def stamp(at: datetime) -> str:

@@ -19,11 +19,10 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import NotFound
 from tools.engine.registry import operation
 from tools.jobs.disputes.case_file import evidence_of
-from tools.jobs.disputes.seats import panel_of
 from tools.jobs.disputes.views import jobs_under
 from tools.jobs.facts import refund_expected
-from tools.jobs.payments.settlements import settlement_record
-from tools.jobs.snapshot import with_settlements
+from tools.jobs.payments.logic import settlement_record
+from tools.jobs.snapshot import panel_of, with_settlements
 from tools.kernel.money import display
 from tools.kernel.records import Json, record_from, spliced, stamp
 from tools.listings.logic import Promised

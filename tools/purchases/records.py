@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from tools.engine.errors import AsksPayment
-from tools.jobs.payments.errors import PaymentRequired
+from tools.jobs.errors import PaymentRequired
 from tools.kernel.errors import MarketError
 from tools.kernel.records import Json, Minor, Priced, Stamp
 from tools.kernel.text_authors import Ours, Theirs

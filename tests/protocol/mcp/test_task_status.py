@@ -6,7 +6,7 @@ from storage.vocabulary import FINAL, Actor, ClosedAs
 from tests.tools.jobs.test_lifecycle import CASES, NOW, Case, job
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import after, after_due_move, moves_for, waiting_on
-from tools.jobs.task_status import CANCELLED_BY_BUYER, TaskStatus, has_output, task_status
+from tools.jobs.waiting_rules import CANCELLED_BY_BUYER, TaskStatus, has_output, task_status
 
 ENDED = (TaskStatus.COMPLETED, TaskStatus.CANCELLED)
 SEALED = {"delivered": True}

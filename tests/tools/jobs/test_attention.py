@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from storage.vocabulary import Actor, ClosedAs, JobStatus, Timing
-from tools.jobs.attention import NOBODY, Attention, announced_at, attention
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import waiting_on
+from tools.jobs.waiting_rules import NOBODY, Attention, announced_at, attention
 
 NOW = datetime(2026, 11, 21, 4, tzinfo=UTC)
 S = JobStatus

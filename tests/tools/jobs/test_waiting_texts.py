@@ -4,7 +4,7 @@ import pytest
 
 from storage.vocabulary import JobStatus
 from tools.jobs.lifecycle import WAITS, Wait
-from tools.jobs.waiting_texts import otherwise, pay_first, waits_for
+from tools.jobs.waiting_rules import otherwise, pay_first, waits_for
 
 DAY = "2026-11-21T03:51:07.123Z"
 

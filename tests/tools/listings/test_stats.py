@@ -19,7 +19,7 @@ from storage.vocabulary import FINISHED, SettlementKind, SettlementStatus
 from tests.support.market import TestMarket
 from tests.support.storage_orders import NOW, job
 from tests.support.trade import OFFER, binding
-from tools.jobs.recount_queue import count_waiting
+from tools.jobs.contributions import count_waiting
 from tools.jobs.snapshot import load
 from tools.listings.stats import drifted_listings, has_drifted, recount, result_in
 from tools.listings.stats_rules import (

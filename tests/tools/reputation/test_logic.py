@@ -24,7 +24,7 @@ from tests.support.market import OPERATOR_SECRET, TestMarket
 from tests.support.reputation import Ended, count, drift, write
 from tests.support.trade import OFFER
 from tools.agents.logic import set_tier
-from tools.jobs.recount_queue import BATCH
+from tools.jobs.contributions import BATCH
 from tools.reputation.logic import tally_in
 
 USDC = 1_000_000

@@ -1,28 +1,109 @@
-"""The case file: the evidence that an evaluator judges by, with the identities of the parties redacted."""
+"""The case file: the evidence that an evaluator judges by, with the identities of the parties redacted.
+
+A name that a party takes after a text was written is not redacted in it, because there it means something else.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 import orjson
 
+from storage.agents import handles_by_name, keys_ever_held, wallets_ever_held
 from storage.disputes import evidence, first_statement, statements, statements_counted
+from storage.domains import domains_of
 from storage.tables import AgentRow, JobRow, MessageRow, ThreadRow
 from storage.transaction import Tx
+from tools.agents.former_names import KnownAs, all_names
 from tools.engine.documents import text_of
-from tools.jobs.disputes.anonymisation import Redactors, of_delivery, veils_of
-from tools.jobs.disputes.evidence_rules import MAX_MESSAGES, Statement, kept
+from tools.jobs.disputes.panel_rules import MAX_MESSAGES, Statement, kept
 from tools.jobs.disputes.records import CaseFile
 from tools.jobs.sealing_rules import rounded_size
 from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import input_of, output_of
-from tools.kernel.money import display
-from tools.kernel.records import Json, stamp, stamp_or_none
+from tools.kernel.money import display_or_none
+from tools.kernel.records import Json, shown_columns, stamp
 from tools.listings.logic import Promised, promised_to
-from tools.screening.redaction import Redactor
+from tools.screening.redaction import KnownNames, Redactor, marks_of_id, marks_of_key
 
 T = TypeVar("T")
+MAX_HANDLES = 100  # an agent never gives up this many
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """All identifiers of one party; handles, names and places with the time when it took them."""
+
+    marks: tuple[str, ...]
+    wallets: tuple[str, ...]
+    handles: tuple[tuple[str, datetime], ...]
+    called: tuple[KnownAs, ...]
+
+    def known(self, at: datetime) -> KnownNames:
+        """Return the names that a text written at that time may use for the party."""
+        called = [one for one in self.called if one.since <= at]
+        return KnownNames(
+            marks=self.marks,
+            wallets=self.wallets,
+            places=tuple(sorted({place for one in called if one.place for place in _spellings(one.text)})),
+            handles=tuple(sorted(handle for handle, since in self.handles if since <= at)),
+            names=tuple(sorted({one.text for one in called if not one.place})),
+        )
+
+
+class Redactors:
+    """Redactors for both parties, by the time of a text; cached for each set of names."""
+
+    def __init__(self, buyer: Party, seller: Party) -> None:
+        self._buyer, self._seller = buyer, seller
+        self._made: dict[tuple[KnownNames, KnownNames], Redactor] = {}
+
+    def at(self, moment: datetime) -> Redactor:
+        known = self._buyer.known(moment), self._seller.known(moment)
+        if known not in self._made:
+            self._made[known] = Redactor(*known)
+        return self._made[known]
+
+
+def veils_of(tx: Tx, seen: JobSnapshot) -> Redactors:
+    return Redactors(_party(tx, seen, seen.row.buyer_id), _party(tx, seen, seen.row.seller_id))
+
+
+def of_delivery(seen: JobSnapshot) -> datetime:
+    """Return the time by which everything that is judged was promised, ordered and delivered."""
+    return seen.row.delivered_at or seen.row.created_at
+
+
+def _party(tx: Tx, seen: JobSnapshot, agent_id: str) -> Party:
+    agent = tx.need(AgentRow, agent_id)
+    keys = {agent.public_key, *tx.all(keys_ever_held, agent_id=agent_id)}
+    handles = tx.all(handles_by_name, agent_id=agent_id, after="", limit=MAX_HANDLES)
+    return Party(
+        marks=tuple(sorted(marks_of_id(agent_id).union(*map(marks_of_key, keys)))),
+        wallets=tuple(sorted({*tx.all(wallets_ever_held, agent_id=agent_id), *_wallets_here(seen, agent_id)})),
+        handles=tuple((row.handle, row.taken_at) for row in handles),
+        called=tuple(all_names(agent, tx.all(domains_of, agent_id=agent_id))),
+    )
+
+
+def _wallets_here(seen: JobSnapshot, agent_id: str) -> set[str]:
+    """Return the wallets that this agent's side of the job paid from or was paid to."""
+    row = seen.row
+    own = {row.pay_from if agent_id == row.buyer_id else row.pay_to}
+    own |= {one.payer_address for one in seen.settlements if one.payer_agent_id == agent_id}
+    own |= {one.pay_to for one in seen.settlements if one.payee_agent_id == agent_id}
+    return {wallet for wallet in own if wallet}
+
+
+def _spellings(place: str) -> set[str]:
+    """Return a domain or an address, path included, in its ASCII and its Unicode spelling."""
+    found = {place}
+    with suppress(UnicodeError):  # not a domain name, or it has no other spelling
+        found.add(place.encode("ascii").decode("idna") if place.isascii() else place.encode("idna").decode())
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +131,13 @@ def evidence_of(tx: Tx, seen: JobSnapshot) -> Evidence:
     """Read the evidence, with each party's messages up to the first vote that counted."""
     row = seen.row
     ends = _last_message(tx, seen)
-    buyer, seller = tx.get(AgentRow, row.buyer_id), tx.get(AgentRow, row.seller_id)
-    assert buyer is not None
-    assert seller is not None
     shown = {"buyer": _shown(tx, seen, row.buyer_id, ends), "seller": _shown(tx, seen, row.seller_id, ends)}
     return Evidence(
         seen=seen,
         reason=row.dispute_reason or "",
         veils=veils_of(tx, seen),
-        buyer=buyer,
-        seller=seller,
+        buyer=tx.need(AgentRow, row.buyer_id),
+        seller=tx.need(AgentRow, row.seller_id),
         promised=promised_to(tx, row),
         documents={"input": input_of(tx, row), "output": output_of(tx, row)}
         | {name: text_of(tx, getattr(row, name)) for name in ("input_schema", "output_schema")},
@@ -81,8 +159,7 @@ def _shown(tx: Tx, seen: JobSnapshot, party: str, ends: int) -> tuple[set[str], 
 
 def _pinned(tx: Tx, seen: JobSnapshot, arguments: Mapping[str, Any]) -> Statement | None:
     """Return the message with which a party opened the dispute, or its first answer to it."""
-    assert seen.panel is not None
-    opened = seen.panel.case.opened_with
+    opened = seen.needed_panel.case.opened_with
     if opened is None:
         return None
     begins = opened if arguments["sender_id"] == seen.row.buyer_id else opened + 1
@@ -92,11 +169,13 @@ def _pinned(tx: Tx, seen: JobSnapshot, arguments: Mapping[str, Any]) -> Statemen
 
 def _last_message(tx: Tx, seen: JobSnapshot) -> int:
     """Return the number of the last message that is evidence."""
-    assert seen.panel is not None
-    ends = seen.panel.case.evidence_ends
-    if ends is not None:
-        return ends
-    thread = tx.get(ThreadRow, seen.row.thread_id)
+    ends = seen.needed_panel.case.evidence_ends
+    return messages_so_far(tx, seen.row) if ends is None else ends
+
+
+def messages_so_far(tx: Tx, job: JobRow) -> int:
+    """Return how many messages the thread of a job has."""
+    thread = tx.get(ThreadRow, job.thread_id)
     return thread.message_count if thread else 0
 
 
@@ -158,20 +237,15 @@ def _job(writer: _Writer, found: Evidence, reason: str) -> dict[str, Json]:
         "output_hash": None if hidden else row.output,
         "output_bytes": rounded_size(row.output_bytes or 0) if hidden else row.output_bytes,
         "price": row.price,
-        "display": None if row.price is None else display(row.price),
+        "display": display_or_none(row.price),
         "currency": "USDC",
-        "units": row.units,
-        "payment": row.payment,
+        **shown_columns(row, "units", "payment"),
         "paid": found.seen.facts.is_paid,
         "quote_message": writer.text("job", row.quote_message),
-        "revision_count": row.revision_count,
-        "max_revisions": row.max_revisions,
+        **shown_columns(row, "revision_count", "max_revisions"),
         "dispute_reason": reason,
         "from_bounty": row.bounty_id is not None,
-        "created_at": stamp(row.created_at),
-        "accepted_at": stamp_or_none(row.accepted_at),
-        "deliver_by": stamp_or_none(row.deliver_by),
-        "delivered_at": stamp_or_none(row.delivered_at),
+        **shown_columns(row, "created_at", "accepted_at", "deliver_by", "delivered_at"),
     }
 
 
@@ -207,8 +281,3 @@ def _message(counts: Counter[str], found: Evidence, row: MessageRow) -> dict[str
         "content_warnings": row.content_warnings,
         "created_at": stamp(row.created_at),
     }
-
-
-def title_and_category(veil: Redactor, row: JobRow) -> dict[str, str]:
-    """Return what an evaluator sees of a case in lists."""
-    return {"title": veil.text(row.title)[0], "category": veil.text(row.category)[0]}

@@ -5,12 +5,14 @@ from itertools import combinations
 
 import orjson
 
-from storage.disputes import draws_of_dispute
-from storage.tables import DisputeRow, DrawRow, JobRow, SeatRow
+from storage.agents import wallets_ever_held
+from storage.disputes import draws_of_dispute, eligible_evaluators
+from storage.tables import AgentRow, DisputeRow, DrawRow, JobRow, SeatRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.agents.relations import Relations, RelationsInCase
 from tools.engine.context import TxContext
+from tools.evaluators.logic import who_may_sit
 from tools.jobs.disputes.draw_rules import (
     VERSION,
     Made,
@@ -23,10 +25,8 @@ from tools.jobs.disputes.draw_rules import (
     seat_unrelated,
     verify_draw,
 )
-from tools.jobs.disputes.eligibility import eligible_ids
 from tools.jobs.disputes.panel_rules import Draw, Escalation, not_drawn
-from tools.jobs.disputes.seats import panel_of
-from tools.jobs.snapshot import JobSnapshot
+from tools.jobs.snapshot import JobSnapshot, panel_of
 
 AHEAD = timedelta(hours=1)  # the clock of another process, which stamped what it has just written, may be ahead
 
@@ -36,7 +36,6 @@ def draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> tuple[list[str], Esca
 
     Returns their ids, and the reason if the operator decides instead.
     """
-    assert seen.panel is not None
     ids = eligible_ids(ctx, seen)
     agents, pairs = _walk(ctx, seen, step, ids)
     why_not = not_drawn(
@@ -46,7 +45,7 @@ def draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> tuple[list[str], Esca
     text, related = list_text(ids), pairs_text(pairs)
     ctx.tx.add(
         DrawRow(
-            dispute_id=seen.panel.case.id,
+            dispute_id=seen.needed_panel.case.id,
             round=step.round,
             draw_version=VERSION,
             wanted=step.seats,
@@ -67,9 +66,8 @@ def _walk(ctx: TxContext, seen: JobSnapshot, step: Draw, ids: list[str]) -> tupl
     They are unrelated to one another, to the parties and to members of earlier rounds. Nobody is drawn if one of those
     that the order seats was paid by a party: tools/jobs/disputes/draw_rules.py says why.
     """
-    assert seen.panel is not None
     order = in_order(seen.row.panel_seed, step.round, ids)
-    before = [seen.row.buyer_id, seen.row.seller_id, *(seat.agent_id for seat in seen.panel.seats)]
+    before = [seen.row.buyer_id, seen.row.seller_id, *(seat.agent_id for seat in seen.needed_panel.seats)]
     relations = RelationsInCase(ctx.tx, seen.row, order, ctx.now + AHEAD)
     return seat_unrelated(order, step.seats, before, relations.related, relations.bought)
 
@@ -84,19 +82,16 @@ def faults_of_draws(tx: Tx, dispute_id: str) -> list[tuple[DrawRow, list[str]]]:
     return [(row, _faults(tx, case, job, seats, row)) for row in tx.all(draws_of_dispute, dispute_id=dispute_id)]
 
 
+_REPEATED = ("round", "wanted", "seats", "eligible", "eligible_hash", "related", "related_hash")
+
+
 def _faults(tx: Tx, case: DisputeRow, job: JobRow, seats: tuple[SeatRow, ...], row: DrawRow) -> list[str]:
     sitting = [seat.agent_id for seat in seats if seat.round == row.round]
     earlier = [seat.agent_id for seat in seats if seat.round < row.round]
     made = Made(
         version=row.draw_version,
-        round=row.round,
-        wanted=row.wanted,
-        seats=row.seats,
-        eligible=row.eligible,
-        eligible_hash=row.eligible_hash,
-        related=row.related,
-        related_hash=row.related_hash,
         whole_or_none=case.env == Env.LIVE and row.round == 1,
+        **{name: getattr(row, name) for name in _REPEATED},
     )
     wrong = verify_draw(job.panel_seed, made, sitting)
     twice = set(earlier) & set(orjson.loads(row.eligible))
@@ -121,3 +116,36 @@ def _related_members(tx: Tx, job: JobRow, row: DrawRow, sitting: list[str], toge
     related = [pair for pair in together if known(*pair)]
     wrong = [f"related when it was drawn: {related}"] if related else []
     return wrong + ([f"paid by a party before the order: {bought}"] if bought else [])
+
+
+def eligible_ids(ctx: TxContext, seen: JobSnapshot) -> list[str]:
+    """Return the ids of the evaluators that may be drawn for this job now, sorted.
+
+    They have opted in, are active and have the standing that the environment requires. Excluded are:
+    - the parties, and agents that a party referred;
+    - evaluators drawn before in this case;
+    - agents ever bound, in either environment, to a wallet that a party was ever bound to or that paid or was paid
+      for this job, because the owner of a wallet is the same in both environments;
+    - the operator's agents if a party is the operator's, now or when the job was made.
+    """
+    row = seen.row
+    parties = [party for party in (ctx.tx.get(AgentRow, one) for one in (row.buyer_id, row.seller_id)) if party]
+    standing = who_may_sit(ctx.env, ctx.config, ctx.now)
+    own = row.first_party or any(party.first_party for party in parties)
+    drawn = [seat.agent_id for seat in seen.panel.seats] if seen.panel else []
+    return ctx.tx.all(
+        eligible_evaluators("paid_before" in standing),
+        **standing,
+        first_party=not own,
+        not_these=orjson.dumps([row.buyer_id, row.seller_id, *drawn]).decode(),
+        parties=orjson.dumps([row.buyer_id, row.seller_id]).decode(),
+        wallets=orjson.dumps(wallets_near(ctx.tx, seen)).decode(),
+    )
+
+
+def wallets_near(tx: Tx, seen: JobSnapshot) -> list[str]:
+    """Return the wallets that a party was ever bound to, or that paid or were paid for this job."""
+    row = seen.row
+    held = [tx.all(wallets_ever_held, agent_id=party) for party in (row.buyer_id, row.seller_id)]
+    used = {row.pay_to, row.pay_from, *(side for one in seen.settlements for side in (one.payer_address, one.pay_to))}
+    return [*held[0], *held[1], *sorted(side for side in used if side)]

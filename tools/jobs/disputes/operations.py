@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from math import ceil
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
 from pydantic import Field, model_validator
@@ -12,21 +12,19 @@ from pydantic import Field, model_validator
 from storage.disputes import disputes_of
 from storage.tables import DisputeRow, SeatRow
 from storage.transaction import Tx
-from storage.vocabulary import DisputeStatus, Env, Outcome, SeatStatus
+from storage.vocabulary import Actor, DisputeStatus, Env, Outcome, SeatStatus
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
 from tools.jobs.disputes.case_file import Evidence, case_file, evidence_of
-from tools.jobs.disputes.errors import AlreadyVoted, DeadlineMissed, DisputeClosed, EvidenceOpen
-from tools.jobs.disputes.panel_actions import load_and_resolve, operator_verdict, vote, withdraw
+from tools.jobs.disputes.panel_actions import load_and_resolve, resolve, vote, withdraw
 from tools.jobs.disputes.records import CASE_STATUS, OUTCOME, Dispute, DisputePage
-from tools.jobs.disputes.seats import Panel, panel_of, panels_of
 from tools.jobs.disputes.views import dispute_records, jobs_under, role_in
-from tools.jobs.errors import InvalidTransition
+from tools.jobs.errors import AlreadyVoted, DeadlineMissed, DisputeClosed, EvidenceOpen, InvalidTransition
 from tools.jobs.logic import refusal
-from tools.jobs.snapshot import JobSnapshot
+from tools.jobs.snapshot import JobSnapshot, Panel, panel_of, panels_of
 from tools.kernel.errors import MarketError
 from tools.kernel.records import stamp
 from tools.screening.errors import ContentRejected
@@ -48,7 +46,7 @@ def list_disputes(ctx: TxContext, asked: ListDisputes) -> DisputePage:
     """
     before = place_of(ctx, "list_disputes", asked, asked.cursor, ctx.agent) or "dsp_~"
     query = disputes_of(asked.role or "both", asked.status is not None)
-    named: dict[str, Any] = {} if asked.status is None else {"status": asked.status}
+    named = {} if asked.status is None else {"status": asked.status}
     cases = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
     page, more = cases[: asked.limit], len(cases) > asked.limit
     found = dispute_records(ctx, ctx.tx, panels_of(ctx.tx, page), ctx.agent)
@@ -76,10 +74,8 @@ async def get_dispute(read_ctx: ReadContext, ref: DisputeRef) -> Dispute:
     record, found = await read_ctx.store.read(lambda tx: _read(tx, read_ctx, ref.dispute_id))
     if found is None:
         return record
-    if found.size < LARGE:
-        file, reason = case_file(found)
-    else:
-        file, reason = await read_ctx.services.cpu_thread.run(read_ctx.caller.agent, partial(case_file, found))
+    work, cpu_thread = partial(case_file, found), read_ctx.services.cpu_thread
+    file, reason = work() if found.size < LARGE else await cpu_thread.run(read_ctx.caller.agent, work)
     return replace(record, case=file, reason=reason)
 
 
@@ -108,7 +104,7 @@ def submit_verdict(ctx: TxContext, arguments: SubmitVerdict) -> Dispute | Market
     counts closes it. A majority of the seats decides at once. Votes are secret before that, and the voters always.
     """
     seen = _held(ctx, arguments.dispute_id)
-    seat = _panel(seen).seat_of(ctx.agent)
+    seat = seen.needed_panel.seat_of(ctx.agent)
     if seat is None:
         hint = "Parties cannot vote: get_dispute shows how the case stands."
         raise NotFound("you were not drawn for this case", param="dispute_id", hint=hint)
@@ -138,7 +134,7 @@ def withdraw_dispute(ctx: TxContext, ref: DisputeRef) -> Dispute | MarketError:
     The job completes as it was delivered, and nothing is owed back.
     """
     seen = _held(ctx, ref.dispute_id)
-    case, row = _panel(seen).case, seen.row
+    case, row = seen.needed_panel.case, seen.row
     if ctx.agent not in (row.buyer_id, row.seller_id):
         raise NotFound("you have no such dispute to withdraw", param="dispute_id")
     if ctx.agent == row.seller_id:
@@ -189,10 +185,10 @@ def resolve_job(ctx: TxContext, ruling: ResolveJob) -> Dispute | MarketError:
     seen = load_and_resolve(ctx, ruling.job_id)
     if seen is None:
         raise NotFound("there is no such job", param="job_id")
-    here = replace(ctx, env=Env(seen.row.env))
-    case = _case_of(ctx.tx, seen)
-    if case is None:
+    here, seen = replace(ctx, env=Env(seen.row.env)), _with_panel(ctx.tx, seen)
+    if seen.panel is None:
         return InvalidTransition(f"the job is {seen.row.status}: it was never disputed", status=seen.row.status)
+    case = seen.panel.case
     if case.resolved_by == "operator" and case.outcome == ruling.ruled:
         return _record(here, seen, operator=True)
     if case.status is not DisputeStatus.ESCALATED:
@@ -203,7 +199,7 @@ def resolve_job(ctx: TxContext, ruling: ResolveJob) -> Dispute | MarketError:
             status=seen.row.status,
             dispute_status=case.status.value,
         )
-    return _record(here, operator_verdict(here, seen, ruling.ruled, ruling.note), operator=True)
+    return _record(here, resolve(here, seen, ruling.ruled, Actor.OPERATOR, ruling.note), operator=True)
 
 
 def _read(tx: Tx, read_ctx: ReadContext, dispute_id: str) -> tuple[Dispute, Evidence | None]:
@@ -234,23 +230,19 @@ def _held(ctx: TxContext, dispute_id: str) -> JobSnapshot:
         raise _unknown()
     seen = load_and_resolve(ctx, panel.case.job_id)
     assert seen is not None
-    return seen if seen.panel else replace(seen, panel=_found(ctx.tx, dispute_id, ctx.env))
+    return _with_panel(ctx.tx, seen)
 
 
-def _case_of(tx: Tx, seen: JobSnapshot) -> DisputeRow | None:
-    if seen.panel is not None:
-        return seen.panel.case
-    return tx.get(DisputeRow, seen.row.dispute_id) if seen.row.dispute_id else None
-
-
-def _panel(seen: JobSnapshot) -> Panel:
-    assert seen.panel is not None
-    return seen.panel
+def _with_panel(tx: Tx, seen: JobSnapshot) -> JobSnapshot:
+    """Return the job with its panel, also if its dispute is over."""
+    if seen.panel is not None or seen.row.dispute_id is None:
+        return seen
+    return replace(seen, panel=panel_of(tx, tx.need(DisputeRow, seen.row.dispute_id)))
 
 
 def _refused(seen: JobSnapshot, seat: SeatRow, arguments: SubmitVerdict, now: datetime) -> MarketError | None:
     """Return the refusal of a vote; None if it is accepted or was cast before."""
-    case = _panel(seen).case
+    case = seen.needed_panel.case
     if seat.status is SeatStatus.VOTED:
         if seat.outcome == arguments.outcome:
             return None
@@ -259,7 +251,7 @@ def _refused(seen: JobSnapshot, seat: SeatRow, arguments: SubmitVerdict, now: da
         return DeadlineMissed("your vote was due before", deadline_at=seat.deadline_at.isoformat())
     if case.status is not DisputeStatus.PANEL or seat.status is SeatStatus.VOID:
         return DisputeClosed(f"the case is {_words(case)}", status=case.status.value)
-    counts = _panel(seen).votes_count_from
+    counts = seen.needed_panel.votes_count_from
     if counts is not None and now < counts:
         return EvidenceOpen(
             "the parties may still post evidence: no vote counts yet",
@@ -276,6 +268,5 @@ def _words(case: DisputeRow) -> str:
 
 
 def _record(ctx: TxContext, seen: JobSnapshot, *, operator: bool = False) -> Dispute:
-    panel = seen.panel or _found(ctx.tx, seen.row.dispute_id or "", Env(seen.row.env))
-    (record,) = dispute_records(ctx, ctx.tx, [panel], None if operator else ctx.agent)
+    (record,) = dispute_records(ctx, ctx.tx, [seen.needed_panel], None if operator else ctx.agent)
     return record

@@ -4,30 +4,27 @@ Every change of a case holds the lock on its job's row. So votes, sweeps, withdr
 one after the other, in any number of processes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
 import structlog
 
+from storage.agents import wallets_ever_held
 from storage.disputes import due_cases
-from storage.tables import AgentRow, DisputeRow, JobRow, SeatRow, ThreadRow
+from storage.tables import AgentRow, DisputeRow, JobRow, SeatRow
 from storage.vocabulary import Actor, AgentStatus, DisputeStatus, Env, Outcome, SeatStatus
 from tools.engine.context import TxContext
 from tools.events.payloads import DisputeAssigned, DisputeDecided, DisputeEscalated, DisputePanel
 from tools.events.webhooks.logic import tell_operator
-from tools.jobs.disputes.anonymisation import of_delivery, veils_of
-from tools.jobs.disputes.case_file import title_and_category
-from tools.jobs.disputes.draws import draw
-from tools.jobs.disputes.eligibility import wallets_near, wallets_of
-from tools.jobs.disputes.panel_rules import Decision, Draw, Escalate, MissDeadline, Step, majority
+from tools.jobs.disputes.case_file import messages_so_far, of_delivery, veils_of
+from tools.jobs.disputes.draws import draw, wallets_near
+from tools.jobs.disputes.panel_rules import Decision, Draw, Escalate, Escalation, MissDeadline, majority
 from tools.jobs.disputes.records import EVIDENCE_RULE
-from tools.jobs.disputes.seats import Panel
 from tools.jobs.lifecycle import allowed
-from tools.jobs.logic import apply_move, own_job_locked, resolved_changes
-from tools.jobs.snapshot import JobSnapshot, load
+from tools.jobs.logic import JobChanges, apply_move, escalated_changes, in_seconds, own_job_locked, resolved_changes
+from tools.jobs.snapshot import JobSnapshot, Panel, load
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
 from tools.kernel.records import stamp, stamp_or_none
@@ -49,18 +46,26 @@ def open_case(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None)
         job_id=row.id,
         buyer_id=row.buyer_id,
         seller_id=row.seller_id,
-        opened_with=_messages_so_far(ctx, seen),
+        opened_with=messages_so_far(ctx.tx, row),
         created_at=ctx.now,
+        **_hidden(ctx, seen, checks),
     )
-    case = ctx.tx.add(DisputeRow(**(case.__dict__ | _hidden(ctx, seen, checks))))
-    return resolve_due(ctx, replace(seen, panel=Panel(case, ())))
+    return resolve_due(ctx, replace(seen, panel=Panel(ctx.tx.add(case), ())))
 
 
 def resolve_due(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     """Write all steps of a case that are due because of votes, deadlines and departures."""
     seen = _void_seats(ctx, seen)
     while seen.panel is not None and (step := seen.panel.step(ctx.now)) is not None:
-        seen = _STEPS[type(step)](ctx, seen, step)
+        match step:
+            case MissDeadline():
+                seen = replace(seen, panel=_ended(ctx, seen.needed_panel, SeatStatus.MISSED))
+            case Draw():
+                seen = _draw(ctx, seen, step)
+            case Decision():
+                seen = resolve(ctx, seen, step.outcome, Actor.PANEL)
+            case Escalate():
+                seen = _escalate(ctx, seen, step.reason)
     return seen
 
 
@@ -80,16 +85,16 @@ def load_and_resolve(ctx: TxContext, job_id: str) -> JobSnapshot | None:
 
 def vote(ctx: TxContext, seen: JobSnapshot, seat: SeatRow, words: Mapping[str, Any]) -> JobSnapshot:
     """Write a vote and the steps that it makes due; the first vote ends the evidence."""
-    panel = _panel(seen)
+    panel = seen.needed_panel
     if panel.case.evidence_ends is None:
-        panel = replace(panel, case=ctx.tx.change(panel.case, evidence_ends=_messages_so_far(ctx, seen)))
+        panel = replace(panel, case=ctx.tx.change(panel.case, evidence_ends=messages_so_far(ctx.tx, seen.row)))
     voted = ctx.tx.change(seat, **words, status=SeatStatus.VOTED, voted_at=ctx.now)
     return resolve_due(ctx, replace(seen, panel=_with_seat(panel, voted)))
 
 
 def rest(ctx: TxContext, seen: JobSnapshot) -> None:
     """Store that the caller, a party, has no more evidence; this cannot be undone."""
-    case, name = _panel(seen).case, f"{seen.role_of(ctx.agent).value}_done_at"
+    case, name = seen.needed_panel.case, f"{seen.role_of(ctx.agent).value}_done_at"
     if getattr(case, name) is None:
         ctx.tx.change(case, **{name: ctx.now})
 
@@ -100,11 +105,6 @@ def withdraw(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     assert move is not None
     closed = _close(ctx, seen, None, "buyer")
     return apply_move(ctx, closed, move, ctx.agent, data={"by": "buyer"}, completed_at=ctx.now, resolved_by="buyer")
-
-
-def operator_verdict(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, note: str | None) -> JobSnapshot:
-    """Decide an escalated case as the operator."""
-    return _resolve(ctx, seen, outcome, Actor.OPERATOR, note)
 
 
 def judge_due_cases(ctx: TxContext, after: str) -> tuple[int, str | None]:
@@ -129,18 +129,16 @@ def _void_seats(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     These are no longer active, or have come to share a wallet with a party.
     """
     panel = seen.panel
-    waiting = [seat for seat in panel.seats if _waits(seat, ctx.now)] if panel and panel.is_open else []
-    if panel is None or not waiting:
+    if panel is None or not panel.is_open:
+        return seen
+    waiting = [seat for seat in panel.seats if seat.status is SeatStatus.PENDING and ctx.now < seat.deadline_at]
+    if not waiting:
         return seen
     near = set(wallets_near(ctx.tx, seen))
     for seat in waiting:
-        if not _is_active(ctx, seat.agent_id) or near.intersection(wallets_of(ctx.tx, seat.agent_id)):
+        if not _is_active(ctx, seat.agent_id) or near & {*ctx.tx.all(wallets_ever_held, agent_id=seat.agent_id)}:
             panel = _with_seat(panel, ctx.tx.change(seat, status=SeatStatus.VOID))
     return seen if panel is seen.panel else replace(seen, panel=panel)
-
-
-def _waits(seat: SeatRow, now: datetime) -> bool:
-    return seat.status is SeatStatus.PENDING and now < seat.deadline_at
 
 
 def _is_active(ctx: TxContext, agent_id: str) -> bool:
@@ -148,35 +146,18 @@ def _is_active(ctx: TxContext, agent_id: str) -> bool:
     return agent is not None and agent.status is AgentStatus.ACTIVE
 
 
-def _mark_missed(ctx: TxContext, seen: JobSnapshot, _: MissDeadline) -> JobSnapshot:
-    return replace(seen, panel=_ended(ctx, _panel(seen), SeatStatus.MISSED))
-
-
 def _draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> JobSnapshot:
+    """Draw the evaluators of a round and seat them, or escalate the case."""
     agents, why_not = draw(ctx, seen, step)
     if why_not is not None:
-        return _escalate(ctx, seen, Escalate(why_not))
-    return _seat(ctx, seen, step.round, agents)
-
-
-def _seat(ctx: TxContext, seen: JobSnapshot, number: int, agents: list[str]) -> JobSnapshot:
-    panel = _panel(seen)
-    until = ctx.now + timedelta(seconds=ctx.windows.verdict_seconds)
+        return _escalate(ctx, seen, why_not)
+    panel, until = seen.needed_panel, in_seconds(ctx, ctx.windows.verdict_seconds)
+    common: dict[str, Any] = {"dispute_id": panel.case.id, "env": seen.row.env, "round": step.round}
     seats = tuple(
-        ctx.tx.add(
-            SeatRow(
-                dispute_id=panel.case.id,
-                agent_id=agent,
-                env=seen.row.env,
-                round=number,
-                deadline_at=until,
-                drawn_at=ctx.now,
-            )
-        )
-        for agent in agents
+        ctx.tx.add(SeatRow(**common, agent_id=agent, deadline_at=until, drawn_at=ctx.now)) for agent in agents
     )
-    changes: dict[str, object] = {"round": number, "verdict_by": until if seats else None}
-    if number == 1:
+    changes: dict[str, object] = {"round": step.round, "verdict_by": until if seats else None}
+    if step.round == 1:
         changes["seats"] = len(seats)
     if not panel.case.title:  # the case was opened before panels existed
         changes |= _hidden(ctx, seen, None)
@@ -186,22 +167,19 @@ def _seat(ctx: TxContext, seen: JobSnapshot, number: int, agents: list[str]) -> 
     return after
 
 
-def _decide(ctx: TxContext, seen: JobSnapshot, step: Decision) -> JobSnapshot:
-    return _resolve(ctx, seen, step.outcome, Actor.PANEL)
-
-
-def _resolve(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, by: Actor, note: str | None = None) -> JobSnapshot:
+def resolve(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, by: Actor, note: str | None = None) -> JobSnapshot:
+    """Decide a case by its panel's votes or, once it is escalated, as the operator."""
     move = allowed(seen.facts, "resolve", by, ctx.now)
     assert move is not None
     closed = _close(ctx, seen, outcome, by.value)
-    told: dict[str, Json] = {"dispute_id": _panel(closed).case.id, "outcome": outcome.value, "by": by.value}
+    told: dict[str, Json] = {"dispute_id": closed.needed_panel.case.id, "outcome": outcome.value, "by": by.value}
     told |= {"note": note} if note else {}
-    changes = resolved_changes(outcome, by.value, ctx.now)
-    return apply_move(ctx, closed, move, None, data=told, **changes, resolution_note=note)
+    changes: JobChanges = {**resolved_changes(outcome, by.value, ctx.now), "resolution_note": note}
+    return apply_move(ctx, closed, move, None, data=told, **changes)
 
 
 def _close(ctx: TxContext, seen: JobSnapshot, outcome: Outcome | None, by: str) -> JobSnapshot:
-    panel = _ended(ctx, _panel(seen), SeatStatus.VOID)
+    panel = _ended(ctx, seen.needed_panel, SeatStatus.VOID)
     case = ctx.tx.change(
         panel.case,
         status=DisputeStatus.RESOLVED,
@@ -211,19 +189,17 @@ def _close(ctx: TxContext, seen: JobSnapshot, outcome: Outcome | None, by: str) 
         verdict_by=None,
     )
     after = replace(seen, panel=replace(panel, case=case))
-    _tell_decided(ctx, _panel(after))
+    _tell_decided(ctx, after.needed_panel)
     return after
 
 
-def _escalate(ctx: TxContext, seen: JobSnapshot, step: Escalate) -> JobSnapshot:
-    panel = _panel(seen)
-    case = ctx.tx.change(
-        panel.case, status=DisputeStatus.ESCALATED, escalation_reason=step.reason.value, verdict_by=None
-    )
+def _escalate(ctx: TxContext, seen: JobSnapshot, reason: Escalation) -> JobSnapshot:
+    panel = seen.needed_panel
+    case = ctx.tx.change(panel.case, **escalated_changes(reason))
     told: DisputeEscalated = {
         "dispute_id": case.id,
         "job_id": case.job_id,
-        "reason": step.reason.value,
+        "reason": reason.value,
         "status_url": _status_url(ctx, case),
     }
     for party in (case.buyer_id, case.seller_id):
@@ -232,18 +208,12 @@ def _escalate(ctx: TxContext, seen: JobSnapshot, step: Escalate) -> JobSnapshot:
     return replace(seen, panel=replace(panel, case=case))
 
 
-def _hidden(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None) -> dict[str, object]:
+def _hidden(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None) -> dict[str, Any]:
     """Return the texts for evaluators, without anything that identifies the parties."""
     veil = veils_of(ctx.tx, seen).at(of_delivery(seen))
-    found: dict[str, object] = {"reason": veil.text(seen.row.dispute_reason or "")[0]}
-    if checks is not None:
-        found["checks"] = orjson.dumps(veil.data(checks)[0]).decode()
-    return found | title_and_category(veil, seen.row)
-
-
-def _panel(seen: JobSnapshot) -> Panel:
-    assert seen.panel is not None
-    return seen.panel
+    found = {"reason": seen.row.dispute_reason or "", "title": seen.row.title, "category": seen.row.category}
+    checked = {} if checks is None else {"checks": veil.data(checks)[0]}
+    return {name: veil.text(text)[0] for name, text in found.items()} | checked
 
 
 def _with_seat(panel: Panel, seat: SeatRow) -> Panel:
@@ -258,16 +228,11 @@ def _ended(ctx: TxContext, panel: Panel, status: SeatStatus) -> Panel:
     return panel
 
 
-def _messages_so_far(ctx: TxContext, seen: JobSnapshot) -> int:
-    thread = ctx.tx.get(ThreadRow, seen.row.thread_id)
-    return thread.message_count if thread else 0
-
-
 # Events to parties, evaluators and the operator.
 
 
 def _tell_drawn(ctx: TxContext, seen: JobSnapshot, seats: tuple[SeatRow, ...]) -> None:
-    case = _panel(seen).case
+    case = seen.needed_panel.case
     assert case.verdict_by is not None
     until = stamp(case.verdict_by)
     assigned: DisputeAssigned = {
@@ -291,7 +256,7 @@ def _tell_drawn(ctx: TxContext, seen: JobSnapshot, seats: tuple[SeatRow, ...]) -
         "required": majority(case.seats),
         "round": case.round,
         "verdict_by": until,
-        "votes_count_from": stamp_or_none(_panel(seen).votes_count_from),
+        "votes_count_from": stamp_or_none(seen.needed_panel.votes_count_from),
         "evidence": EVIDENCE_RULE,
         "status_url": _status_url(ctx, case),
     }
@@ -330,11 +295,3 @@ def _say(ctx: TxContext, to: str, case: DisputeRow, kind: str, data: Mapping[str
 
 def _status_url(ctx: TxContext, case: DisputeRow) -> str:
     return f"{ctx.config.base_url}/v1/disputes/{case.id}"
-
-
-_STEPS: Mapping[type[Step], Callable[[TxContext, JobSnapshot, Any], JobSnapshot]] = {
-    MissDeadline: _mark_missed,
-    Draw: _draw,
-    Decision: _decide,
-    Escalate: _escalate,
-}

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.kernel.quoting import parts_of
-from tools.kernel.records import REVEALED, Json, Minor, Priced, Stamp, Step
+from tools.kernel.records import REVEALED, Json, ListPage, Minor, Priced, Stamp, Step
 from tools.kernel.text_authors import BuyersWords, Foreign, Ours, Own, Theirs
 
 OUTCOME = Literal["buyer", "seller", "split"]
@@ -156,10 +156,7 @@ class Dispute:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DisputePage:
+class DisputePage(ListPage):
     """One page of cases."""
 
-    object: Literal["list"] = "list"
     data: list[Dispute]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]

@@ -11,7 +11,7 @@ import orjson
 from storage.disputes import draws_of_disputes
 from storage.jobs import settlements_of_jobs
 from storage.operator import jobs_among
-from storage.tables import DisputeRow, DrawRow, SeatRow
+from storage.tables import DrawRow, SeatRow
 from storage.transaction import Tx
 from storage.vocabulary import DisputeStatus, SeatStatus
 from tools.engine.context import ReadContext, TxContext
@@ -19,11 +19,10 @@ from tools.engine.next_steps import step, steps
 from tools.jobs.disputes.draw_rules import hash_of
 from tools.jobs.disputes.panel_rules import majority
 from tools.jobs.disputes.records import EVIDENCE_RULE, Checks, Dispute, Evidence, PanelDraw, Verdict, Vote
-from tools.jobs.disputes.seats import Panel
 from tools.jobs.logic import projected
 from tools.jobs.sealing_rules import rounded_size
-from tools.jobs.snapshot import JobSnapshot
-from tools.kernel.records import Json, Step, stamp, stamp_or_none
+from tools.jobs.snapshot import JobSnapshot, Panel
+from tools.kernel.records import Step, shown_columns, stamp, stamp_or_none
 
 Role = Literal["evaluator", "buyer", "seller", "operator"]
 
@@ -44,13 +43,8 @@ def jobs_under(tx: Tx, panels: Sequence[Panel]) -> list[JobSnapshot]:
     rows = {row.id: row for row in tx.all(jobs_among, ids=ids)}
     paid = tx.all(settlements_of_jobs, job_ids=ids)
     return [
-        JobSnapshot(
-            rows[panel.case.job_id],
-            tuple(one for one in paid if one.job_id == panel.case.job_id),
-            frozenset(),
-            panel=panel,
-        )
-        for panel in panels
+        JobSnapshot(rows[job_id], tuple(one for one in paid if one.job_id == job_id), frozenset(), panel=panel)
+        for job_id, panel in ((panel.case.job_id, panel) for panel in panels)
     ]
 
 
@@ -62,49 +56,40 @@ def dispute_records(
     Moves of the clock that are due but not written yet are shown as made.
     """
     draws = tx.all(draws_of_disputes, ids=[one.case.id for one in panels]) if panels else []
-    found = []
-    for seen in jobs_under(tx, panels):
-        told = projected(seen, ctx.now)
-        made = [draw for draw in draws if draw.dispute_id == _panel(seen).case.id]
-        found.append(_record(told, made, agent_id, ctx.now))
-    return found
+    return [
+        _record(projected(seen, ctx.now), [one for one in draws if one.dispute_id == panel.case.id], agent_id, ctx.now)
+        for panel, seen in zip(panels, jobs_under(tx, panels), strict=True)
+    ]
 
 
 def _record(seen: JobSnapshot, draws: list[DrawRow], agent_id: str | None, now: datetime) -> Dispute:
-    panel, row = _panel(seen), seen.row
-    case, foreseen = panel.case, panel.foreseen(now)
+    panel, row = seen.needed_panel, seen.row
+    case = panel.case
     role: Role | None = "operator" if agent_id is None else role_in(panel, agent_id)
     assert role is not None
-    ended = case.status is DisputeStatus.RESOLVED or foreseen is not None
-    outcome = row.outcome
+    ended = case.status is DisputeStatus.RESOLVED or panel.foreseen(now) is not None
     votes = [seat for seat in panel.seats if seat.status is SeatStatus.VOTED]
     status = DisputeStatus.RESOLVED if ended else case.status
     mine = panel.seat_of(agent_id) if role == "evaluator" and agent_id else None
     return Dispute(
-        id=case.id,
+        **shown_columns(case, "id", "escalation_reason", "round", "seats", "created_at"),
+        **shown_columns(row, "env", "outcome", "resolved_by"),
         job_id=None if role == "evaluator" else row.id,
-        env=cast(Any, row.env),
-        status=cast(Any, status.value),
+        status=status.value,
         role=role,
-        outcome=cast(Any, outcome),
-        resolved_by=cast(Any, row.resolved_by),
-        escalation_reason=cast(Any, case.escalation_reason),
-        round=case.round,
-        seats=case.seats,
         required=majority(case.seats) if case.seats else 0,
         votes_received=len(votes),
         verdict_by=None if ended else stamp_or_none(case.verdict_by),
         evidence=_evidence(panel, ended),
         reason=case.reason if role == "evaluator" else row.dispute_reason or "",
         checks=checks_of(seen, rounded=role == "evaluator"),
-        my_vote=None if mine is None else _vote(mine, outcome, now),
+        my_vote=None if mine is None else _vote(mine, row.outcome, now),
         tally=_tally(votes) if ended else None,
         verdicts=[_verdict(seat) for seat in votes] if ended else None,
         panel_seed_hash=hash_of(row.panel_seed),
         panel_seed=row.panel_seed.hex() if ended else None,
         draws=[_draw(one) for one in draws] if ended else None,
         thread_id=row.thread_id if role in ("buyer", "seller") else None,
-        created_at=stamp(case.created_at),
         resolved_at=stamp_or_none(case.resolved_at or (case.verdict_by if ended else None)),
         next_steps=_next_steps(panel, row.thread_id, role, mine, ended, now),
     )
@@ -112,21 +97,13 @@ def _record(seen: JobSnapshot, draws: list[DrawRow], agent_id: str | None, now: 
 
 def _evidence(panel: Panel, ended: bool) -> Evidence:
     case = panel.case
+    sides: tuple[Literal["buyer", "seller"], ...] = ("buyer", "seller")
     return Evidence(
         open=panel.is_open and not ended and case.evidence_ends is None,
         votes_count_from=stamp_or_none(panel.votes_count_from),
-        done=_done(case),
+        done=[side for side in sides if getattr(case, f"{side}_done_at")],
         rule=EVIDENCE_RULE,
     )
-
-
-def _done(case: DisputeRow) -> list[Literal["buyer", "seller"]]:
-    """List the parties that said their evidence is complete."""
-    said: dict[Literal["buyer", "seller"], datetime | None] = {
-        "buyer": case.buyer_done_at,
-        "seller": case.seller_done_at,
-    }
-    return [side for side, at in said.items() if at is not None]
 
 
 def checks_of(seen: JobSnapshot, *, rounded: bool = False) -> Checks:
@@ -135,15 +112,13 @@ def checks_of(seen: JobSnapshot, *, rounded: bool = False) -> Checks:
     A delivery is checked against its schema on arrival and again for the case. An evaluator gets a rounded size,
     because the exact size would reveal the length of the redacted names.
     """
-    row, panel = seen.row, _panel(seen)
-    schema: dict[str, Json] = {"output_schema": "pass" if row.output_schema else "none", "output_schema_errors": []}
-    if panel.case.checks:
-        schema = orjson.loads(panel.case.checks)
+    row, panel = seen.row, seen.needed_panel
+    unchecked: Any = {"output_schema": "pass" if row.output_schema else "none", "output_schema_errors": []}
     late = 0.0
     if row.delivered_at and row.deliver_by:
         late = max(0.0, (row.delivered_at - row.deliver_by).total_seconds())
     return Checks(
-        **cast(Any, schema),
+        **(panel.case.checks or unchecked),
         delivered_on_time=late == 0,
         delivered_after_deadline_seconds=ceil(late),
         revisions_used=row.revision_count,
@@ -154,20 +129,11 @@ def checks_of(seen: JobSnapshot, *, rounded: bool = False) -> Checks:
     )
 
 
-def _panel(seen: JobSnapshot) -> Panel:
-    assert seen.panel is not None
-    return seen.panel
-
-
 def _vote(seat: SeatRow, outcome: str | None, now: datetime) -> Vote:
     late = seat.status is SeatStatus.PENDING and now >= seat.deadline_at
     return Vote(
-        status=cast(Any, (SeatStatus.MISSED if late else seat.status).value),
-        outcome=cast(Any, seat.outcome),
-        rationale=seat.rationale,
-        round=seat.round,
-        deadline_at=stamp(seat.deadline_at),
-        voted_at=stamp_or_none(seat.voted_at),
+        **shown_columns(seat, "outcome", "rationale", "round", "deadline_at", "voted_at"),
+        status=(SeatStatus.MISSED if late else seat.status).value,
         agreed=None if outcome is None or seat.outcome is None else seat.outcome == outcome,
     )
 
@@ -188,12 +154,10 @@ def _verdict(seat: SeatRow) -> Verdict:
 
 def _draw(row: DrawRow) -> PanelDraw:
     return PanelDraw(
-        round=row.round,
+        **shown_columns(row, "round", "seats", "eligible_hash"),
         version=row.draw_version,
         wanted=row.wanted or None,
-        seats=row.seats,
         eligible_count=len(orjson.loads(row.eligible)),
-        eligible_hash=row.eligible_hash,
         related_count=len(orjson.loads(row.related)),
         related_hash=row.related_hash or None,
     )

@@ -93,10 +93,7 @@ def x402_info(network: Network) -> dict[str, Json]:
     own = requirements(token, "<pay_to of the terms>", 0)
     return {
         "x402_version": 2,
-        "scheme": own["scheme"],
-        "network": own["network"],
-        "asset": own["asset"],
-        "extra": own["extra"],
+        **{name: own[name] for name in ("scheme", "network", "asset", "extra")},
         "max_timeout_seconds": own["maxTimeoutSeconds"],
         "specification": SPECIFICATION,
     }

@@ -1,7 +1,6 @@
 """Payment from wallet to wallet, proven by a transaction hash. Every verified transfer is stored."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -11,41 +10,35 @@ from storage.agents import wallets_ever_held
 from storage.tables import SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import FINAL, Actor, Env, SettlementKind, SettlementStatus
-from tools.chain.errors import (
-    ChainUnavailable,
-    PaymentInvalid,
-    TransactionAlreadyUsed,
-    TransactionNotFound,
-    TransactionPending,
-)
 from tools.chain.transfer_proof import (
     TRANSACTION,
     known_settlement,
     no_chain,
     read_hash,
-    refuse_unpaid,
-    verify_transfer,
     wallets_of,
 )
-from tools.chain.transfer_verification import Verification
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.errors import NotFound
 from tools.engine.rate_limits import Rate
-from tools.engine.registry import operation
-from tools.jobs.errors import InvalidTransition, SellerHasNoWalletAddress
+from tools.jobs.errors import JobNotPayable, SellerHasNoWalletAddress, SettleItYourself
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import after_due_move
-from tools.jobs.logic import JobRef, own_job_locked, refusal
-from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
-from tools.jobs.payments.logic import apply_transfer, orphaned, too_low
+from tools.jobs.logic import JobRef, job_action, own_job_locked, refusal
+from tools.jobs.payments.logic import (
+    TRANSFER_ERRORS,
+    TransferProof,
+    apply_transfer,
+    orphaned,
+    prove_transfer,
+    refuse_other_use,
+    too_low,
+)
 from tools.jobs.payments.records import PaymentTerms
 from tools.jobs.payments.terms import chain_terms, gasless_not_supported_error, payment_terms, too_early
 from tools.jobs.records import Job
 from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.views import job_record
 from tools.kernel.errors import MarketError
-from tools.wallets.errors import AddressSanctioned, WalletAddressRequired
-from tools.wallets.logic import refuse_sanctioned
+from tools.wallets.errors import WalletAddressRequired
 
 
 class PayJob(JobRef):
@@ -54,47 +47,25 @@ class PayJob(JobRef):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """The chain's verdict on a payment; `verdict` is None if the chain need not be asked."""
-
-    transaction: str | None
-    verdict: Verification | None
+PAY_ERRORS = (*TRANSFER_ERRORS, JobNotPayable, SellerHasNoWalletAddress, SettleItYourself)
 
 
-PAY_ERRORS = (
-    AddressSanctioned,
-    ChainUnavailable,
-    InvalidTransition,
-    JobNotPayable,
-    NotFound,
-    PaymentInvalid,
-    SellerHasNoWalletAddress,
-    SettleItYourself,
-    TransactionAlreadyUsed,
-    TransactionNotFound,
-    TransactionPending,
-    WalletAddressRequired,
-)
+async def read_proof(read_ctx: ReadContext, claim: PayJob) -> TransferProof | None:
+    """Make the checks that need no chain, then check the transfer on the chain.
 
-
-async def read_proof(read_ctx: ReadContext, claim: PayJob) -> Proof:
-    """Make the checks that need no chain, then check the transfer on the chain."""
+    Returns None if no transaction is to be checked.
+    """
     if read_ctx.caller.request.payment is not None:
-        return Proof(None, None)
+        return None
     seen = await read_ctx.store.read(lambda tx: find_mine(tx, claim.job_id, read_ctx.caller.agent, read_ctx.env))
     if claim.transaction is None or read_ctx.caller.agent != seen.row.buyer_id:
-        return Proof(None, None)
+        return None
     transaction = read_hash(claim.transaction)
     known = await read_ctx.store.read(lambda tx: known_settlement(tx, read_ctx, transaction))
     if known is not None or _not_yet_due(seen, read_ctx):
-        return Proof(transaction, None)
+        return TransferProof(transaction, None)
     payers, payees = await read_ctx.store.read(lambda tx: _wallets(tx, seen, read_ctx.env))
-    refuse_sanctioned(read_ctx.world.sanctions, payers | payees)
-    terms = chain_terms(read_ctx, seen, payers, payees)
-    verdict = await verify_transfer(read_ctx, transaction, terms)
-    refuse_unpaid(verdict, terms)
-    return Proof(transaction, verdict)
+    return await prove_transfer(read_ctx, transaction, chain_terms(read_ctx, seen, payers, payees))
 
 
 def _hurdles(ctx: TxContext, claim: PayJob) -> Iterator[Callable[[], object]]:
@@ -110,20 +81,18 @@ def _hurdles(ctx: TxContext, claim: PayJob) -> Iterator[Callable[[], object]]:
             yield partial(_payees, ctx.tx, seen, ctx.env)
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/pay",
-    action="pay",
+@job_action(
+    "pay",
     scope="buy",
     gather=read_proof,
     preconditions=_hurdles,
     errors=PAY_ERRORS,
     open_world=True,
-    idempotent=True,
     rate=Rate.PAY,
     ends_work=True,
     toolset="buying",
 )
-def pay_job(ctx: TxContext, claim: PayJob, proof: Proof) -> Job | PaymentTerms | MarketError:
+def pay_job(ctx: TxContext, claim: PayJob, proof: TransferProof | None) -> Job | PaymentTerms | MarketError:
     """Pay a job: without `transaction` read the terms; with it prove the transfer you have sent.
 
     Send exactly `amount` USDC from your bound wallet to `pay_to`, then call again with the transaction hash. A sealed
@@ -134,14 +103,14 @@ def pay_job(ctx: TxContext, claim: PayJob, proof: Proof) -> Job | PaymentTerms |
     if ctx.caller.request.payment is not None:
         raise gasless_not_supported_error(ctx, seen)
     _check_buyer(ctx, seen)
-    if proof.transaction is None:
+    if proof is None:
         return _terms(ctx, seen)
     known = known_settlement(ctx.tx, ctx, proof.transaction)
     if known is not None:
         return _again(ctx, seen, known)
-    if proof.verdict is None:
+    if proof.verification is None:
         raise too_early(ctx, seen)
-    settled = apply_transfer(ctx, seen, proof.transaction, proof.verdict)
+    settled = apply_transfer(ctx, seen, proof.transaction, proof.verification)
     return settled if isinstance(settled, MarketError) else job_record(ctx, settled)
 
 
@@ -174,8 +143,7 @@ def _terms(ctx: TxContext, seen: JobSnapshot) -> Job | PaymentTerms:
 
 def _again(ctx: TxContext, seen: JobSnapshot, known: SettlementRow) -> Job | MarketError:
     """Return the answer of a known hash again; refuse the hash for any other job."""
-    if known.job_id != seen.row.id or known.kind is not SettlementKind.PAYMENT:
-        raise TransactionAlreadyUsed("this transaction already settled something else", param="transaction")
+    refuse_other_use(known, seen.row.id, SettlementKind.PAYMENT)
     if seen.facts.is_paid:
         return job_record(ctx, seen)
     if known.status is SettlementStatus.PARTIAL and payment_status(seen.facts, ctx.now) is PaymentStatus.DUE:

@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from tools.engine.errors import AsksPayment
-from tools.jobs.payments.errors import PaymentRequired
+from tools.jobs.errors import PaymentRequired
 from tools.kernel.errors import MarketError
-from tools.kernel.records import Json, Minor, Priced, Stamp, Step
+from tools.kernel.records import Json, ListPage, Minor, Priced, Stamp, Step
 from tools.kernel.text_authors import Ours
 
 
@@ -46,13 +46,10 @@ class Settlement(Priced):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettlementPage:
+class SettlementPage(ListPage):
     """One page of settlements."""
 
-    object: Literal["list"] = "list"
     data: list[Settlement]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,5 @@
 """Operations on refunds, which a transfer's hash proves like a payment, and the list of settlements."""
 
-from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import Field
@@ -10,47 +9,49 @@ from storage.tables import SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor, SettlementKind, SettlementStatus
 from tools.chain.errors import (
-    ChainUnavailable,
     PaymentInvalid,
-    TransactionAlreadyUsed,
-    TransactionNotFound,
-    TransactionPending,
 )
 from tools.chain.transfer_proof import (
     TRANSACTION,
     known_settlement,
     read_hash,
-    refuse_unpaid,
-    verify_transfer,
     wallets_of,
 )
-from tools.chain.transfer_verification import Terms, Verification
+from tools.chain.transfer_verification import Began, Terms, Verification
 from tools.engine.arguments import Listed
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import StaleInput
-from tools.engine.errors import InvalidCursor, NotFound
+from tools.engine.errors import InvalidCursor
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.contributions import count_job
 from tools.jobs.disputes.panel_actions import own_and_resolve
-from tools.jobs.errors import InvalidTransition
+from tools.jobs.errors import NotPaid
 from tools.jobs.facts import refund_expected, refund_left, was_paid
 from tools.jobs.lifecycle import after_due_move
-from tools.jobs.logic import JobRef, post_note, projected, record_event, refusal, refusal_state
-from tools.jobs.payments.errors import NotPaid
+from tools.jobs.logic import JobRef, job_action, post_note, projected, record_event, refusal, refusal_state
+from tools.jobs.payments.logic import (
+    TRANSFER_ERRORS,
+    TransferProof,
+    amount_too_low,
+    load_and_count,
+    prove_transfer,
+    record_transfer,
+    refuse_other_use,
+    settlement_record,
+    settlement_told,
+)
 from tools.jobs.payments.records import SettlementPage
-from tools.jobs.payments.settlements import record_transfer, settlement_record
+from tools.jobs.payments.terms import terms_since
 from tools.jobs.records import Job
-from tools.jobs.snapshot import JobSnapshot, find_mine, load
-from tools.jobs.stored_texts import count_as_paid
+from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.views import job_record
 from tools.kernel.errors import MarketError
 from tools.listings.stats import recount
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import private_text
-from tools.wallets.errors import AddressSanctioned, WalletAddressRequired
-from tools.wallets.logic import refuse_sanctioned
+from tools.wallets.errors import WalletAddressRequired
 
 
 class RefundJob(JobRef):
@@ -60,54 +61,29 @@ class RefundJob(JobRef):
     note: str | None = Field(None, max_length=2000, description="posted to the job's thread")
 
 
-@dataclass(frozen=True, slots=True)
-class RefundProof:
-    """The chain's verdict on a refund; `verdict` is None if the chain need not be asked."""
-
-    transaction: str
-    verdict: Verification | None
-
-
-async def read_refund(read_ctx: ReadContext, claim: RefundJob) -> RefundProof:
+async def read_refund(read_ctx: ReadContext, claim: RefundJob) -> TransferProof:
     """Make the checks that need no chain, then check the transfer on the chain."""
     seen = await read_ctx.store.read(lambda tx: find_mine(tx, claim.job_id, read_ctx.caller.agent, read_ctx.env))
     private_text(claim.note, "note")
     transaction = read_hash(claim.transaction)
     known = await read_ctx.store.read(lambda tx: known_settlement(tx, read_ctx, transaction))
     if known is not None or seen.role_of(read_ctx.caller.agent) is not Actor.SELLER or not _paid(seen, read_ctx):
-        return RefundProof(transaction, None)
+        return TransferProof(transaction, None)
     terms = await read_ctx.store.read(lambda tx: _refund_terms(tx, read_ctx, seen))
-    refuse_sanctioned(read_ctx.world.sanctions, {*terms.payers, *terms.payees})
-    verdict = await verify_transfer(read_ctx, transaction, terms)
-    refuse_unpaid(verdict, terms)
-    return RefundProof(transaction, verdict)
+    return await prove_transfer(read_ctx, transaction, terms)
 
 
-@operation(
-    "POST /v1/jobs/{job_id}/refund",
-    action="refund",
+@job_action(
+    "refund",
     scope="sell",
     gather=read_refund,
-    errors=(
-        AddressSanctioned,
-        ChainUnavailable,
-        ContentRejected,
-        InvalidTransition,
-        NotFound,
-        NotPaid,
-        PaymentInvalid,
-        TransactionAlreadyUsed,
-        TransactionNotFound,
-        TransactionPending,
-        WalletAddressRequired,
-    ),
+    errors=(*TRANSFER_ERRORS, ContentRejected, NotPaid),
     open_world=True,
-    idempotent=True,
     rate=Rate.PAY,
     ends_work=True,
     toolset="selling",
 )
-def refund_job(ctx: TxContext, claim: RefundJob, proof: RefundProof) -> Job | MarketError:
+def refund_job(ctx: TxContext, claim: RefundJob, proof: TransferProof) -> Job | MarketError:
     """Prove a refund to the buyer: refund_expected minor units, from your bound wallet.
 
     Send the USDC to the wallet that paid, then call with the transaction hash; the same hash again is safe. Less than is
@@ -122,25 +98,17 @@ def refund_job(ctx: TxContext, claim: RefundJob, proof: RefundProof) -> Job | Ma
         return _again(ctx, seen, known)
     if not was_paid(seen.facts):
         raise NotPaid("nothing was paid for this job, so nothing can be refunded", **refusal_state(ctx, seen))
-    if proof.verdict is None:
+    if proof.verification is None:
         raise StaleInput
     owed = refund_expected(seen.facts)
     if owed == 0:
-        _hold_to_what_was_paid(seen, proof.verdict)
+        _hold_to_what_was_paid(seen, proof.verification)
     row = record_transfer(
-        ctx, seen.row, SettlementKind.REFUND, proof.transaction, proof.verdict, SettlementStatus.SETTLED, owed
+        ctx, seen.row, SettlementKind.REFUND, proof.transaction, proof.verification, SettlementStatus.SETTLED, owed
     )
-    after = load(ctx.tx, seen.row)
-    after = replace(after, row=count_as_paid(ctx, after.row, after.facts))
-    told = {
-        "settlement_id": row.id,
-        "transaction": row.tx_hash,
-        "network": row.network,
-        "amount": row.amount,
-        "remaining": refund_expected(after.facts),
-        "voluntary": row.voluntary,
-    }
-    record_event(ctx, after, "job.refunded", ctx.agent, told)
+    after = load_and_count(ctx, seen.row)
+    told = {"remaining": refund_expected(after.facts), "voluntary": row.voluntary}
+    record_event(ctx, after, "job.refunded", ctx.agent, settlement_told(row) | told)
     recount(ctx.tx, after.row, after.settlements)
     count_job(ctx.tx, after, ctx.now)
     post_note(ctx, after, claim.note, "refund")
@@ -169,8 +137,7 @@ def list_settlements(ctx: TxContext, asked: ListSettlements) -> SettlementPage:
 
 
 def _again(ctx: TxContext, seen: JobSnapshot, known: SettlementRow) -> Job | MarketError:
-    if known.job_id != seen.row.id or known.kind is not SettlementKind.REFUND:
-        raise TransactionAlreadyUsed("this transaction already settled something else", param="transaction")
+    refuse_other_use(known, seen.row.id, SettlementKind.REFUND)
     return _shown(ctx, seen, known)
 
 
@@ -179,16 +146,9 @@ def _shown(ctx: TxContext, seen: JobSnapshot, row: SettlementRow) -> Job | Marke
     remaining = refund_expected(seen.facts)
     if remaining == 0:
         return job_record(ctx, seen)
-    return PaymentInvalid(
-        f"{row.amount} minor units were recorded; {remaining} are still owed",
-        param="transaction",
-        hint="Send the remaining amount in another transfer, then call refund_job with its hash.",
-        reason="amount_too_low",
-        transferred=row.amount,
-        required=row.expected_amount,
-        remaining=remaining,
-        recorded=True,
-    )
+    error = f"{row.amount} minor units were recorded; {remaining} are still owed"
+    amounts = {"transferred": row.amount, "required": row.expected_amount, "remaining": remaining}
+    return amount_too_low(error, "refund_job", **amounts)
 
 
 def _paid(seen: JobSnapshot, read_ctx: ReadContext) -> bool:
@@ -222,11 +182,4 @@ def _refund_terms(tx: Tx, read_ctx: ReadContext, seen: JobSnapshot) -> Terms:
     if not payers:
         raise WalletAddressRequired("bind the wallet you send the refund from first")
     payees = wallets_of(tx, row.buyer_id, row.pay_from, read_ctx.env) | {one.payer_address for one in paid}
-    return Terms(
-        asset=read_ctx.network.asset,
-        payers=tuple(sorted(one.lower() for one in payers)),
-        payees=tuple(sorted(one.lower() for one in payees)),
-        not_before=int(first.block_time.timestamp()),
-        after_block=first.block_number,
-        confirmations=read_ctx.network.confirmations,
-    )
+    return terms_since(read_ctx, Began(int(first.block_time.timestamp()), first.block_number), payers, payees)

@@ -8,10 +8,10 @@ from tools.chain.transfer_verification import Began, Terms
 from tools.chain.x402_payload import job_nonce, payment_required, requirements
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.next_steps import step, steps, wallet_step
+from tools.jobs.errors import JobNotPayable, SettleItYourself
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import after_due_move
 from tools.jobs.logic import refusal_state, waiting_steps
-from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
 from tools.jobs.payments.gasless import facilitator_block, gasless_block, token_of
 from tools.jobs.payments.records import PaymentTerms
 from tools.jobs.snapshot import JobSnapshot
@@ -89,13 +89,17 @@ def too_early(ctx: TxContext, seen: JobSnapshot) -> JobNotPayable:
 
 def chain_terms(place: TxContext | ReadContext, seen: JobSnapshot, payers: set[str], payees: set[str]) -> Terms:
     """Return the terms that a transaction must meet to pay this job."""
-    row = seen.row
+    return terms_since(place, began_at(seen.row), payers, payees)
+
+
+def terms_since(place: TxContext | ReadContext, began: Began, payers: set[str], payees: set[str]) -> Terms:
+    """Return the terms of a transfer between these wallets after an obligation began."""
     return Terms(
         asset=place.network.asset,
         payers=tuple(sorted(one.lower() for one in payers)),
         payees=tuple(sorted(one.lower() for one in payees)),
         confirmations=place.network.confirmations,
-        **began_at(row)._asdict(),
+        **began._asdict(),
     )
 
 

@@ -1,19 +1,41 @@
-"""Notices of jobs: events for a deadline that is near and for paid work that is overdue, without a move."""
+"""The clock's work on jobs: moves after a deadline, and events before one or for overdue work."""
 
 from dataclasses import replace
 
 import orjson
+import structlog
 
-from storage.jobs import due_notices
+from storage.jobs import due_jobs, due_notices
 from storage.tables import JobRow
+from storage.vocabulary import Env
 from tools.engine.batch import BATCH, Place, each_alone
 from tools.engine.context import TxContext
 from tools.events.payloads import DeadlineSoon
-from tools.jobs.attention import Attention
-from tools.jobs.lifecycle import PendingAction, notices_due, waiting_on
+from tools.jobs.lifecycle import JobMove, PendingAction, notices_due, sweep, waiting_on
 from tools.jobs.logic import common_data, record_event, run_clock, stored_waiting, waiting_columns
 from tools.jobs.snapshot import JobSnapshot, load
 from tools.kernel.records import stamp, stamp_or_none
+
+log = structlog.get_logger("emporion.deadlines")
+
+
+def expire_due_jobs(ctx: TxContext, move: JobMove, after: str) -> tuple[int, str | None]:
+    """Make one move for a batch of due jobs; return how many moved and the next batch's start.
+
+    The second value is None if no more jobs are due. If a job cannot be moved, only its changes are undone and the
+    error is logged.
+    """
+    wanted = sweep(move)
+    rows = ctx.tx.all(
+        due_jobs(wanted.status.value, wanted.deadline), until=ctx.now - move.grace, after=after, limit=BATCH
+    )
+    moved = 0
+    for row in rows:
+        with ctx.tx.alone() as kept:
+            moved += run_clock(replace(ctx, env=Env(row.env)), load(ctx.tx, row)).row is not row
+        if kept.error is not None:
+            log.error("a due job could not be moved", job_id=row.id, error=repr(kept.error))
+    return moved, rows[-1].id if len(rows) == BATCH else None
 
 
 def tell_due_notices(ctx: TxContext, after: Place) -> tuple[int, Place | None]:
@@ -38,13 +60,9 @@ def _tell(ctx: TxContext, row: JobRow) -> int:
         record_event(ctx, seen, notice.event, None, {"deliver_by": stamp_or_none(seen.row.deliver_by)})
         changes["overdue_told_for"] = seen.row.deliver_by
         said += 1
-    _look_again(ctx, seen, before.announced(), changes)
-    return said
-
-
-def _look_again(ctx: TxContext, seen: JobSnapshot, before: Attention, changes: dict[str, object]) -> None:
     told = replace(seen, row=seen.row.with_(**changes))
-    ctx.tx.change(seen.row, **changes, **waiting_columns(told, before, ctx.now))
+    ctx.tx.change(seen.row, **changes, **waiting_columns(told, before.announced(), ctx.now))
+    return said
 
 
 def _announce(ctx: TxContext, seen: JobSnapshot, waiting: PendingAction) -> None:
