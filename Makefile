@@ -5,6 +5,8 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 # --no-deps: the lock files name every package, and older versions of pip ask for newer ones through extras
 # compiled modules are kept: every server a test starts would else compile all of them again
 unexport PYTHONDONTWRITEBYTECODE
+# more than two cores, because many tests wait for servers and clocks
+WORKERS ?= 4
 
 .PHONY: install run test verify check demo bench conformance torture mutants lock clean
 
@@ -33,10 +35,10 @@ check: .venv/.installed-test  ## lint, types, import rules
 	.venv/bin/lint-imports
 
 test: check  ## check, then every test once: logic on SQLite, SQL and locks on PostgreSQL too
-	$(PY) -m pytest -n 2 --dist loadgroup --suite test
+	$(PY) -m pytest -n $(WORKERS) --dist loadgroup --suite test
 
 verify: .venv/.installed-test  ## what make test leaves out: PostgreSQL halves and long repetitions (MINUTES=15: a part)
-	$(PY) -m pytest -n 2 --dist loadgroup --suite verify $(if $(MINUTES),--minutes $(MINUTES) --rotate $$(git rev-parse HEAD))
+	$(PY) -m pytest -n $(WORKERS) --dist loadgroup --suite verify $(if $(MINUTES),--minutes $(MINUTES) --rotate $$(git rev-parse HEAD))
 
 bench: .venv/.installed-test
 	$(PY) -m benchmarks

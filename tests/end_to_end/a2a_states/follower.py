@@ -26,7 +26,7 @@ class Follower:
         self.running = asyncio.create_task(self._follow())
 
     async def next(self) -> Any:
-        """Return the next event as tests.support.a2a_tasks normalises it; ENDED when the stream has ended."""
+        """Return the next event, normalised as by tests.support.a2a_tasks; ENDED after the last."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             raw = await self.heard.get()
         self.last = raw

@@ -15,8 +15,8 @@ from tests.support.trade import Trade
 from tests.tools.bounties.test_races import TOO_LATE, one_after_the_other
 from tests.tools.jobs.test_races import SEED
 
-pytestmark = pytest.mark.xdist_group("processes-bounty-races")
-RUNS, MAX_RUNS = 15, 60  # more than RUNS until each has been first
+pytestmark = [pytest.mark.xdist_group("processes-bounty-races"), pytest.mark.repeated(15, 4)]
+MAX_RUNS = 60  # repeated until each has been first
 AWARDS = [(name, pair) for name, pair in zip(NAMED, PAIRS, strict=True) if "award" in name]
 
 
@@ -30,14 +30,14 @@ def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("moves", [pair for _, pair in AWARDS], ids=[name for name, _ in AWARDS])
 async def test_m12_an_award_and_another_move_in_two_processes_end_as_one_after_the_other_would(
-    trade: Trade, pair: Pair, moves: tuple[Move, Move]
+    trade: Trade, pair: Pair, repetitions: int, moves: tuple[Move, Move]
 ) -> None:
     dice, ends, expected = random.Random(SEED), Counter[Outcome](), set[Outcome]()
     among = await parties(trade)
     for first in range(2):
         one = await contest(trade, among)
         expected.add(await outcome(trade, one, await one_after_the_other(trade, one, moves, first)))
-    while ends.total() < RUNS or (set(ends) != expected and ends.total() < MAX_RUNS):
+    while ends.total() < repetitions or (set(ends) != expected and ends.total() < MAX_RUNS):
         if ends.total() % MOST == 0:
             among = await parties(trade)
         one = await contest(trade, among)

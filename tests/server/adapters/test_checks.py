@@ -21,7 +21,7 @@ from server.adapters.fair_queue import FairQueue
 from storage.store import Store
 from tests.requirements import covers
 from tests.support.market import CHECKS, TestMarket
-from tests.support.refusals.listings import COSTLY, LONG
+from tests.support.refusals import COSTLY, LONG
 from tests.support.trade import OFFER, TEXT, Trade
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.kernel.json_schema import checker_for, validate_schema

@@ -6,7 +6,7 @@ import pytest
 
 from server.desk.service import Declined, Kit, Order
 from server.desk.services.validate_json import SERVICE
-from tests.support.refusals.listings import COSTLY, LONG
+from tests.support.refusals import COSTLY, LONG
 
 DEEP: dict[str, Any] = {"type": "string"}
 for _ in range(31):

@@ -19,7 +19,7 @@ from tests.server.desk.test_services import SECRET, TRANSLATION, desk, eleven
 from tests.server.desk.test_validate_json import DEEP
 from tests.support.http_receiver import Receiver
 from tests.support.model_answers import completion, page
-from tests.support.refusals.listings import COSTLY, LONG
+from tests.support.refusals import COSTLY, LONG
 from tests.support.servers import serving
 from tests.support.x402_buyer import Purse, opened
 

@@ -23,12 +23,11 @@ from tests.support.bounty_races import (
 from tests.support.job_races import Move
 from tests.support.refusals import limited
 from tests.support.trade import Trade
-from tests.tools.jobs.test_races import SEED, at_place, together
+from tests.tools.jobs.test_races import SEED, at_place, enough, together
 from tools.engine.idempotency import Response
 
-pytestmark = pytest.mark.both_databases
+pytestmark = [pytest.mark.both_databases, pytest.mark.repeated(16, 6)]
 
-RUNS = 16
 TOO_LATE = {"bounty_closed", "bounty_not_open", "proposal_final", "proposal_not_pending"}
 
 
@@ -52,16 +51,15 @@ async def at_once(trade: Trade, one: Contest, moves: tuple[Move, Move], first: i
 
 @pytest.mark.parametrize("moves", PAIRS, ids=NAMED)
 async def test_m12_two_moves_on_a_bounty_at_once_end_as_one_after_the_other_would(
-    trade: Trade, moves: tuple[Move, Move]
+    trade: Trade, repetitions: int, moves: tuple[Move, Move]
 ) -> None:
     among, dice, ends = await parties(trade), random.Random(SEED), Counter[Outcome]()
     expected = set()
     for first in range(2):
         one = await contest(trade, among)
         expected.add(await outcome(trade, one, await one_after_the_other(trade, one, moves, first)))
-    among = await parties(trade)
-    for run in range(RUNS):
-        if run == MOST:
+    while not enough(ends, repetitions, len(expected)):
+        if ends.total() % MOST == 0:
             among = await parties(trade)
         one = await contest(trade, among)
         answers = await at_once(trade, one, moves, dice.randrange(2))
@@ -77,15 +75,15 @@ def test_everything_that_can_be_done_to_an_open_bounty_is_raced() -> None:
     assert {move.operation for move in MOVES} == in_the_tables()
 
 
-async def test_the_same_award_twice_at_once_is_one_job_and_two_equal_answers(trade: Trade) -> None:
+async def test_the_same_award_twice_at_once_is_one_job_and_two_equal_answers(trade: Trade, repetitions: int) -> None:
     among = await parties(trade)
-    for run in range(RUNS // 2):
+    for run in range(repetitions // 2):
         one = await contest(trade, among)
         first, second = await at_once(trade, one, (MOVES[0], MOVES[0]), run % 2)
         assert (first.status, second.status) == (200, 200), (first.body, second.body)
         assert first.body == second.body
         await outcome(trade, one, (first, second))
-    assert len(await told(trade, among["chosen"], "bounty.awarded")) == RUNS // 2
+    assert len(await told(trade, among["chosen"], "bounty.awarded")) == repetitions // 2
 
 
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: move.operation)

@@ -10,8 +10,7 @@ from storage.tables import AgentRow, JobRow
 from tests.requirements import covers
 from tests.support.bounties import bounty, propose
 from tests.support.market import Agent
-from tests.support.refusals import change_row
-from tests.support.refusals.room import fill
+from tests.support.refusals import change_row, fill
 from tests.support.trade import OFFER, PRICE, Trade
 from tools.jobs.sealing_rules import rounded_size
 from tools.operator.aggregate_checks import recompute

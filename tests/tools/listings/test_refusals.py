@@ -1,72 +1,70 @@
-"""Errors of listings."""
+"""The errors that operations of listings declare: a call produces each."""
 
 from typing import Any
 
 from storage.tables import ListingRow
 from storage.vocabulary import ListingStatus
-from tests.support.refusals import (
-    EVIL,
-    change_row,
-    forget_wallet,
-    limited,
-    live_agent,
-    orders,
-    produces,
-    refused_order,
-)
+from tests.requirements import covers
+from tests.support.refusals import COSTLY, EVIL, LONG, change_row, fill, forget_wallet, limited, live_agent, refusal
 from tests.support.trade import OFFER, Trade
 
 
-@produces("search_listings", "invalid_cursor")
-async def _(trade: Trade) -> Any:
+@refusal
+@covers("error.more.invalid_cursor")
+async def test_search_listings_invalid_cursor(trade: Trade) -> Any:
     return await trade.market.refusal("search_listings", cursor="AAAA")
 
 
-@produces("get_listing", "not_found")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_get_listing_not_found(trade: Trade) -> Any:
     return await trade.market.refusal("get_listing", listing_id="lst_1")
 
 
-@produces("create_listing", "content_rejected")
-async def _(trade: Trade) -> Any:
+@refusal
+@covers("error.code.content_rejected")
+async def test_create_listing_content_rejected(trade: Trade) -> Any:
     seller = await trade.agent("Sela")
     return await trade.market.refusal("create_listing", by=seller, **OFFER | {"description": EVIL})
 
 
-@produces("create_listing", "listing_limit")
-async def _(trade: Trade) -> Any:
+@refusal
+@covers("error.more.listing_limit")
+async def test_create_listing_listing_limit(trade: Trade) -> Any:
     seller = await limited(trade, active_listings=1).agent("Sela")
     await trade.listing(seller)
     return await trade.market.refusal("create_listing", by=seller, **OFFER)
 
 
-@produces("create_listing", "payload_too_large")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_create_listing_payload_too_large(trade: Trade) -> Any:
     seller = await trade.agent("Sela")
     big = {"text": "x", "more": "y" * 70_000}
     return await trade.market.refusal("create_listing", by=seller, **OFFER | {"example_input": big})
 
 
-@produces("create_listing", "upfront_requires_trust")
-async def _(trade: Trade) -> Any:
+@refusal
+@covers("error.code.upfront_requires_trust")
+async def test_create_listing_upfront_requires_trust(trade: Trade) -> Any:
     seller = await live_agent(trade, "Sela")
     return await trade.market.refusal("create_listing", by=seller, on="live", **OFFER | {"payment": "upfront"})
 
 
-@produces("create_listing", "wallet_address_required")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_create_listing_wallet_address_required(trade: Trade) -> Any:
     return await trade.market.refusal("create_listing", by=await trade.market.register(), **OFFER)
 
 
-@produces("update_listing", "content_rejected")
-async def _(trade: Trade) -> Any:
+@refusal
+@covers("error.code.content_rejected")
+async def test_update_listing_content_rejected(trade: Trade) -> Any:
     seller = await trade.agent("Sela")
     listing = await trade.listing(seller)
     return await trade.market.refusal("update_listing", by=seller, listing_id=listing["id"], description=EVIL)
 
 
-@produces("update_listing", "listing_limit")
-async def _(trade: Trade) -> Any:
+@refusal
+@covers("error.more.listing_limit")
+async def test_update_listing_listing_limit(trade: Trade) -> Any:
     seller = await limited(trade, active_listings=1).agent("Sela")
     first = await trade.listing(seller)
     await trade.market.call("update_listing", by=seller, listing_id=first["id"], status="paused")
@@ -74,16 +72,17 @@ async def _(trade: Trade) -> Any:
     return await trade.market.refusal("update_listing", by=seller, listing_id=first["id"], status="active")
 
 
-@produces("update_listing", "payload_too_large")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_update_listing_payload_too_large(trade: Trade) -> Any:
     seller = await trade.agent("Sela")
     listing = await trade.listing(seller)
     big = {"text": "x", "more": "y" * 70_000}
     return await trade.market.refusal("update_listing", by=seller, listing_id=listing["id"], example_input=big)
 
 
-@produces("update_listing", "upfront_requires_trust")
-async def _(trade: Trade) -> Any:
+@refusal
+@covers("error.code.upfront_requires_trust")
+async def test_update_listing_upfront_requires_trust(trade: Trade) -> Any:
     seller = await live_agent(trade, "Sela")
     listing = await trade.market.call("create_listing", by=seller, on="live", **OFFER)
     return await trade.market.refusal(
@@ -91,60 +90,72 @@ async def _(trade: Trade) -> Any:
     )
 
 
-@produces("update_listing", "wallet_address_required")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_update_listing_wallet_address_required(trade: Trade) -> Any:
     seller = await trade.agent("Sela")
     listing = await trade.listing(seller)
     await forget_wallet(trade, seller)
     return await trade.market.refusal("update_listing", by=seller, listing_id=listing["id"], price=1)
 
 
-@produces("update_listing", "not_found")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_update_listing_not_found(trade: Trade) -> Any:
     listing = await trade.listing(await trade.agent("Sela"))
     stranger = await trade.agent("Bo")
     return await trade.market.refusal("update_listing", by=stranger, listing_id=listing["id"], price=1)
 
 
-@produces("update_listing", "listing_archived")
-async def _(trade: Trade) -> Any:
+@refusal
+@covers("error.more.listing_archived")
+async def test_update_listing_listing_archived(trade: Trade) -> Any:
     seller = await trade.agent("Sela")
     listing = await trade.listing(seller)
     await change_row(trade, ListingRow, (listing["id"],), status=ListingStatus.ARCHIVED)
     return await trade.market.refusal("update_listing", by=seller, listing_id=listing["id"], price=1)
 
 
-COSTLY = {
-    "type": "object",
-    "properties": {"a": {"items": {"allOf": [{"multipleOf": 0.01, "title": str(n)} for n in range(20)]}}},
-}
-LONG = {"a": [1.5e300] * 7_000}  # each is divided with exact arithmetic
-
-
-@produces("create_listing", "schema_too_expensive")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_create_listing_schema_too_expensive(trade: Trade) -> Any:
     seller = await trade.agent("Sela")
     costly = OFFER | {"input_schema": COSTLY, "example_input": LONG}
     return await trade.market.refusal("create_listing", by=seller, **costly)
 
 
-@produces("update_listing", "schema_too_expensive")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_update_listing_schema_too_expensive(trade: Trade) -> Any:
     seller = await trade.agent("Sela")
     listing = await trade.listing(seller)
     costly = {"input_schema": COSTLY, "example_input": LONG}
     return await trade.market.refusal("update_listing", by=seller, listing_id=listing["id"], **costly)
 
 
-@orders("schema_too_expensive")
-async def _(trade: Trade, operation: str) -> Any:
+@refusal
+async def test_archive_listing_not_found(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
-    listing = await trade.listing(seller, input_schema=COSTLY, example_input=None)
-    return await refused_order(trade, operation, buyer, listing, input=LONG)
+    listing = await trade.listing(seller)
+    foreign = await trade.market.refusal("archive_listing", by=buyer, listing_id=listing["id"])
+    assert foreign == await trade.market.refusal("archive_listing", by=buyer, listing_id="lst_1")
+    return foreign
 
 
-@produces("deliver_job", "schema_too_expensive")
-async def _(trade: Trade) -> Any:
-    seller, buyer = await trade.parties()
-    job = await trade.job_at("in_progress", seller, buyer, output_schema=COSTLY, example_output=None)
-    return await trade.market.refusal("deliver_job", by=seller, job_id=job["id"], output=LONG)
+@refusal
+@covers("error.more.invalid_cursor")
+async def test_list_my_listings_invalid_cursor(trade: Trade) -> Any:
+    return await trade.market.refusal("list_my_listings", by=await trade.market.register(), cursor="AAAA")
+
+
+@refusal
+async def test_create_listing_storage_full(trade: Trade) -> Any:
+    seller = await trade.agent("Sela")
+    await fill(trade, seller)
+    return await trade.market.refusal("create_listing", by=seller, **OFFER)
+
+
+@refusal
+async def test_update_listing_storage_full(trade: Trade) -> Any:
+    seller = await trade.agent("Sela")
+    listing = await trade.listing(seller)
+    await fill(trade, seller)
+    schema = {**OFFER["input_schema"], "title": "the same words, kept beside those that jobs were ordered under"}
+    await trade.market.call("update_listing", by=seller, listing_id=listing["id"], description="Short, short.")
+    return await trade.market.refusal("update_listing", by=seller, listing_id=listing["id"], input_schema=schema)

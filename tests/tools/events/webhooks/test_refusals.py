@@ -1,9 +1,10 @@
-"""Errors of webhooks."""
+"""The errors that operations of webhooks declare: a call produces each."""
 
 from typing import Any
 
+from tests.requirements import covers
 from tests.support.market import Agent
-from tests.support.refusals import limited, produces
+from tests.support.refusals import limited, refusal
 from tests.support.trade import Trade
 
 URL = "https://agent.example/hook"
@@ -28,61 +29,66 @@ async def strangers(trade: Trade, operation: str, **given: Any) -> Any:
     return await trade.market.refusal(operation, by=stranger, webhook_id=webhook_id, **given)
 
 
-@produces("create_webhook", "webhook_limit")
-async def _(trade: Trade) -> Any:
+@refusal
+@covers("error.more.webhook_limit")
+async def test_create_webhook_webhook_limit(trade: Trade) -> Any:
     agent, _ = await hooked(limited(trade, webhooks=1))
     return await trade.market.refusal("create_webhook", by=agent, url=URL)
 
 
-@produces("list_webhooks", "invalid_cursor")
-async def _(trade: Trade) -> Any:
+@refusal
+@covers("error.more.invalid_cursor")
+async def test_list_webhooks_invalid_cursor(trade: Trade) -> Any:
     return await trade.market.refusal("list_webhooks", by=await trade.market.register(), cursor="AAAA")
 
 
-@produces("get_webhook", "not_found")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_get_webhook_not_found(trade: Trade) -> Any:
     return await strangers(trade, "get_webhook")
 
 
-@produces("update_webhook", "not_found")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_update_webhook_not_found(trade: Trade) -> Any:
     return await strangers(trade, "update_webhook", status="disabled")
 
 
-@produces("delete_webhook", "not_found")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_delete_webhook_not_found(trade: Trade) -> Any:
     return await strangers(trade, "delete_webhook")
 
 
-@produces("list_webhook_deliveries", "not_found")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_list_webhook_deliveries_not_found(trade: Trade) -> Any:
     return await strangers(trade, "list_webhook_deliveries")
 
 
-@produces("list_webhook_deliveries", "invalid_cursor")
-async def _(trade: Trade) -> Any:
+@refusal
+@covers("error.more.invalid_cursor")
+async def test_list_webhook_deliveries_invalid_cursor(trade: Trade) -> Any:
     agent, webhook_id = await hooked(trade)
     return await trade.market.refusal("list_webhook_deliveries", by=agent, webhook_id=webhook_id, cursor="AAAA")
 
 
-@produces("test_webhook", "not_found")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_test_webhook_not_found(trade: Trade) -> Any:
     return await strangers(trade, "test_webhook")
 
 
-@produces("test_webhook", "webhook_disabled")
-async def _(trade: Trade) -> Any:
+@refusal
+@covers("error.more.webhook_disabled")
+async def test_test_webhook_webhook_disabled(trade: Trade) -> Any:
     agent, webhook_id = await switched_off(trade)
     return await trade.market.refusal("test_webhook", by=agent, webhook_id=webhook_id)
 
 
-@produces("redeliver_webhook", "not_found")
-async def _(trade: Trade) -> Any:
+@refusal
+async def test_redeliver_webhook_not_found(trade: Trade) -> Any:
     agent, webhook_id = await hooked(trade)
     return await trade.market.refusal("redeliver_webhook", by=agent, webhook_id=webhook_id, delivery_id="dlv_1")
 
 
-@produces("redeliver_webhook", "webhook_disabled")
-async def _(trade: Trade) -> Any:
+@refusal
+@covers("error.more.webhook_disabled")
+async def test_redeliver_webhook_webhook_disabled(trade: Trade) -> Any:
     agent, webhook_id = await switched_off(trade)
     return await trade.market.refusal("redeliver_webhook", by=agent, webhook_id=webhook_id, delivery_id="dlv_1")
