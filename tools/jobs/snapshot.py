@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-import orjson
-
 from storage.disputes import dispute_of_job, disputes_of_jobs, seats_of_dispute, seats_of_disputes
 from storage.jobs import deliveries_of_jobs, reviews_of_job, reviews_of_jobs, settlements_of_job, settlements_of_jobs
 from storage.tables import DisputeRow, JobDeliveryRow, JobRow, SeatRow, SettlementRow
@@ -104,7 +102,7 @@ class JobSnapshot:
 def load(tx: Tx, row: JobRow) -> JobSnapshot:
     """Return a job with the rows of its facts."""
     reviews = tx.all(reviews_of_job, job_id=row.id) if row.status in FINISHED else []
-    deliveries = tx.all(deliveries_of_jobs, job_ids=orjson.dumps([row.id]).decode()) if row.revision_count else []
+    deliveries = tx.all(deliveries_of_jobs, job_ids=[row.id]) if row.revision_count else []
     case = tx.one(dispute_of_job, job_id=row.id) if row.status == JobStatus.DISPUTED else None
     return JobSnapshot(
         row,
@@ -121,7 +119,7 @@ def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
     settlements, reviews = tx.all(settlements_of_jobs, job_ids=ids), tx.all(reviews_of_jobs, job_ids=ids)
     deliveries = tx.all(deliveries_of_jobs, job_ids=ids) if any(row.revision_count for row in rows) else []
     disputed = [row.id for row in rows if row.status == JobStatus.DISPUTED]
-    cases = tx.all(disputes_of_jobs, job_ids=orjson.dumps(disputed).decode()) if disputed else []
+    cases = tx.all(disputes_of_jobs, job_ids=disputed) if disputed else []
     panels = {panel.case.job_id: panel for panel in panels_of(tx, cases)}
     return [
         JobSnapshot(
@@ -191,7 +189,7 @@ def panels_of(tx: Tx, cases: Sequence[DisputeRow]) -> list[Panel]:
     """Return the panels of these cases; all seats are read in one statement."""
     if not cases:
         return []
-    seats = tx.all(seats_of_disputes, ids=orjson.dumps([case.id for case in cases]).decode())
+    seats = tx.all(seats_of_disputes, ids=[case.id for case in cases])
     return [Panel(case, tuple(seat for seat in seats if seat.dispute_id == case.id)) for case in cases]
 
 

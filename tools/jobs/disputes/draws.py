@@ -137,9 +137,9 @@ def eligible_ids(ctx: TxContext, seen: JobSnapshot) -> list[str]:
         eligible_evaluators("paid_before" in standing),
         **standing,
         first_party=not own,
-        not_these=orjson.dumps([row.buyer_id, row.seller_id, *drawn]).decode(),
-        parties=orjson.dumps([row.buyer_id, row.seller_id]).decode(),
-        wallets=orjson.dumps(wallets_near(ctx.tx, seen)).decode(),
+        not_these=[row.buyer_id, row.seller_id, *drawn],
+        parties=[row.buyer_id, row.seller_id],
+        wallets=wallets_near(ctx.tx, seen),
     )
 
 
