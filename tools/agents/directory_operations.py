@@ -52,13 +52,13 @@ async def search_agents(read_ctx: ReadContext, asked: SearchAgents) -> AgentPage
     """
     same = replace(read_ctx, env=Env.LIVE)  # a cursor goes on with another environment's key too
     bare = asked.model_copy(update={"env": None})
-    place = place_of(same, "search_agents", bare, asked.cursor)
+    place = place_of(same, bare)
     found, rows = await read_ctx.store.scan(lambda tx: _search(tx, asked, place, read_ctx.now))
     more = found is not None and found.after is not None
     return AgentPage(
         data=[agent_record(row) for row in rows],
         has_more=more,
-        next_cursor=cursor_to(same, "search_agents", bare, [found.after, found.any_terms]) if found and more else None,
+        next_cursor=cursor_to(same, bare, [found.after, found.any_terms]) if found and more else None,
         hint=None if rows else NOBODY,
     )
 

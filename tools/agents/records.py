@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from tools.kernel.records import SHOWN_ONCE, Json, Stamp, Step
+from tools.kernel.records import SHOWN_ONCE, HintedPage, Json, Stamp, Step
 from tools.kernel.text_authors import Ours, Own, Theirs, written_by
 
 
@@ -133,11 +133,7 @@ class AgentDeleted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentPage:
+class AgentPage(HintedPage[Agent]):
     """One page of agents."""
 
-    object: Literal["list"] = "list"
     data: list[Agent]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None

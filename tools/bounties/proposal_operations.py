@@ -7,7 +7,6 @@ from pydantic import Field
 
 from storage.bounties import own_proposal, proposal_of, proposals_by_price
 from storage.tables import AgentRow, BountyRow, ProposalRow, WalletRow
-from storage.transaction import Tx
 from storage.vocabulary import Actor, AgentStatus, BountyStatus, Env, ProposalStatus, ThreadKind
 from tools.bounties.errors import BountyClosed, ProposalFinal, ProposalLimit
 from tools.bounties.logic import (
@@ -116,8 +115,8 @@ async def list_proposals(read_ctx: ReadContext, asked: ListProposals) -> Proposa
     whether its listings show the requested schema. message comes last: the seller's words, untrusted. Next:
     award_bounty.
     """
-    place_of(read_ctx, "list_proposals", asked, asked.cursor, read_ctx.caller.agent)  # refused before a wrong bounty is
-    return await read_ctx.store.scan(lambda tx: _compared(tx, read_ctx, asked))
+    place_of(read_ctx, asked, read_ctx.caller.agent)  # refused before a wrong bounty is
+    return await read_ctx.store.scan(lambda tx: _compared(read_ctx.within(tx), asked))
 
 
 def _decisions(asked: ListProposals, page: list[Proposal], more: bool) -> list[Step]:
@@ -208,33 +207,24 @@ def _again(ctx: TxContext, known: ProposalRow, values: dict[str, Json]) -> Propo
     return ctx.tx.change(known, **values)
 
 
-def _compared(tx: Tx, read_ctx: ReadContext, asked: ListProposals) -> ProposalPage:
+def _compared(ctx: TxContext, asked: ListProposals) -> ProposalPage:
     """Return the page of proposals that the caller may see, with next steps if it may award one."""
-    me, bounty = read_ctx.caller.agent, find_bounty(tx, asked.bounty_id, read_ctx.env)
-    open_to_me = bounty.buyer_id == me and state_now(facts_of(bounty), read_ctx.now) is BountyStatus.OPEN
+    me, bounty = ctx.agent, find_bounty(ctx.tx, asked.bounty_id, ctx.env)
+    open_to_me = bounty.buyer_id == me and state_now(facts_of(bounty), ctx.now) is BountyStatus.OPEN
 
     def rows_after(place: Json, most: int) -> Sequence[ProposalRow]:
         if bounty.buyer_id != me:
-            return tx.all(own_proposal, bounty_id=bounty.id, seller_id=me)
+            return ctx.tx.all(own_proposal, bounty_id=bounty.id, seller_id=me)
         price, after = place
-        return tx.all(proposals_by_price, bounty_id=bounty.id, price=price, after=after, limit=most)
+        return ctx.tx.all(proposals_by_price, bounty_id=bounty.id, price=price, after=after, limit=most)
 
     def to_records(rows: Sequence[ProposalRow]) -> list[Proposal]:
         sellers = [row.seller_id for row in rows]
-        found = comparisons(tx, sellers, read_ctx.env, bounty.deliverable_schema)
-        named = traders(tx, sellers) if sellers else {}
-        return [proposal_record(row, named[row.seller_id], bounty, read_ctx.now, found[row.seller_id]) for row in rows]
+        found = comparisons(ctx.tx, sellers, ctx.env, bounty.deliverable_schema)
+        named = traders(ctx.tx, sellers) if sellers else {}
+        return [proposal_record(row, named[row.seller_id], bounty, ctx.now, found[row.seller_id]) for row in rows]
 
-    shown = page(
-        read_ctx,
-        "list_proposals",
-        asked,
-        rows_after,
-        to_records,
-        lambda row: [row.price, row.id],
-        first=FIRST,
-        owner=me,
-    )
+    shown = page(ctx, asked, rows_after, to_records, first=FIRST, key=lambda row: [row.price, row.id])
     proposals = shown["data"]
     return ProposalPage(
         **shown,

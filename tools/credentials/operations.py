@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -42,17 +43,8 @@ def list_api_keys(ctx: TxContext, asked: Listed) -> ApiKeyPage:
     its id; a key's secret is never shown again.
     """
     query = test_keys_of if holds_test_key(ctx.caller) else keys_of
-    found = page(
-        ctx,
-        "list_api_keys",
-        asked,
-        lambda before, most: ctx.tx.all(query, agent_id=ctx.agent, before=before, limit=most),
-        lambda rows: [record_from(ApiKey, row) for row in rows],
-        lambda row: row.id,
-        first="key_~",
-        owner=ctx.agent,
-    )
-    return ApiKeyPage(**found)
+    records = partial(map, partial(record_from, ApiKey))
+    return ApiKeyPage(**page(ctx, asked, query, records, first="key_~", where={"agent_id": ctx.agent}))
 
 
 class CreateApiKey(Arguments):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tools.kernel.records import SHOWN_ONCE, Stamp
+from tools.kernel.records import SHOWN_ONCE, PlainPage, Stamp
 from tools.kernel.text_authors import Own
 
 
@@ -35,10 +35,7 @@ class ApiKeyCreated(ApiKey):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApiKeyPage:
+class ApiKeyPage(PlainPage[ApiKey]):
     """One page of API keys."""
 
-    object: Literal["list"] = "list"
     data: list[ApiKey]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]

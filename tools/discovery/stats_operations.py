@@ -54,7 +54,7 @@ def get_feed(ctx: TxContext, asked: ReadFeed) -> FeedPage:
 
     A job shows what was sold, its seller, and the price rounded to 0.01 USDC; never its buyer.
     """
-    after = _Ends(**(place_of(ctx, "get_feed", asked, asked.cursor) or {}))
+    after = _Ends(**(place_of(ctx, asked) or {}))
     sources = [source(ctx, after, asked.limit + 1) for source in (_agents, _listings, _bounties, _completed)]
     newest = list(islice(merge(*sources, key=lambda one: one.at, reverse=True), asked.limit + 1))
     page, more = newest[: asked.limit], len(newest) > asked.limit
@@ -62,7 +62,7 @@ def get_feed(ctx: TxContext, asked: ReadFeed) -> FeedPage:
     return FeedPage(
         data=[_item(ctx, one) for one in page],
         has_more=more,
-        next_cursor=cursor_to(ctx, "get_feed", asked, ends._asdict()) if more else None,
+        next_cursor=cursor_to(ctx, asked, ends._asdict()) if more else None,
         hint=None if page else "Nothing has happened yet in this environment.",
     )
 

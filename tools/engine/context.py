@@ -26,6 +26,7 @@ class TxContext:
     caller: Caller
     env: Env
     now: datetime
+    operation: str = ""  # its name; empty outside of calls
 
     @property
     def agent(self) -> str:
@@ -52,6 +53,7 @@ class ReadContext:
     caller: Caller
     env: Env
     now: datetime
+    operation: str = ""  # its name; empty outside of calls
 
     @property
     def store(self) -> Store:
@@ -71,4 +73,4 @@ class ReadContext:
 
     def within(self, tx: Tx) -> TxContext:
         """Return the context of the same call in a unit of work."""
-        return TxContext(tx, self.services.world, self.services.config, self.caller, self.env, self.now)
+        return TxContext(tx, self.world, self.config, self.caller, self.env, self.now, self.operation)

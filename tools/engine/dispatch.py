@@ -169,7 +169,7 @@ class Market:
                 raise MalformedJson(str(bad), param=bad.path or None) from None
         arguments = read_arguments(op.input, raw_arguments)
         env = arguments.chosen_env or caller.env or Env.LIVE
-        return Call(op, arguments, ReadContext(self.services, caller, env, self.world.clock.now()))
+        return Call(op, arguments, ReadContext(self.services, caller, env, self.world.clock.now(), op.name))
 
     async def _perform(self, call: Call, key: str | None) -> Response:
         op = call.op

@@ -1,5 +1,7 @@
 """Operations that read a job's audit trail, and its deliveries before a revision."""
 
+from functools import partial
+
 import orjson
 from pydantic import Field
 
@@ -9,7 +11,7 @@ from tools.engine.arguments import Listed
 from tools.engine.context import TxContext
 from tools.engine.documents import text_of
 from tools.engine.errors import InvalidCursor, NotFound
-from tools.engine.paging import cursor_to, place_of
+from tools.engine.paging import page
 from tools.engine.registry import operation
 from tools.jobs.logic import JobRef
 from tools.jobs.records import Delivery, JobEvent, JobEventPage
@@ -30,14 +32,8 @@ def list_job_events(ctx: TxContext, asked: ListJobEvents) -> JobEventPage:
     Events caused by a deadline have no agent. Use it to settle what happened; get_job says what can be done now.
     """
     seen = find_mine(ctx.tx, asked.job_id, ctx.agent, ctx.env)
-    after = place_of(ctx, "list_job_events", asked, asked.cursor, ctx.agent) or 0
-    rows = ctx.tx.all(audit_after, job_id=seen.row.id, after=after, limit=asked.limit + 1)
-    page, more = rows[: asked.limit], len(rows) > asked.limit
-    return JobEventPage(
-        data=[_event(row) for row in page],
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_job_events", asked, page[-1].id, ctx.agent) if more else None,
-    )
+    found = page(ctx, asked, audit_after, partial(map, _event), first=0, at="after", where={"job_id": seen.row.id})
+    return JobEventPage(**found)
 
 
 class DeliveryOf(JobRef):

@@ -1,17 +1,19 @@
 """Operations that order a listing, also with a wait for the buyer's turn, and read and list jobs."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
 
 from storage.jobs import jobs_of
+from storage.tables import JobRow
 from storage.vocabulary import Actor
 from tools.agents.logic import handles
 from tools.engine.arguments import MAX_WAITED, Listed, LongPoll
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, NotFound
-from tools.engine.paging import as_many_as_fit, cursor_to, place_of
+from tools.engine.paging import page
 from tools.engine.registry import internal_operation, operation
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import after_due_move, waiting_on
@@ -154,15 +156,14 @@ def list_jobs(ctx: TxContext, asked: ListJobs) -> JobPage:
 
     get_job says what to do about a job; get_inbox lists only jobs that wait for you.
     """
-    before = place_of(ctx, "list_jobs", asked, asked.cursor, ctx.agent) or "job_~"
     query = jobs_of(asked.role or "both", asked.status is not None)
     named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
-    rows = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
-    who = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
-    page = as_many_as_fit(Job(**job_fields(ctx, seen, who)) for seen in load_all(ctx.tx, rows[: asked.limit]))
-    more = len(rows) > len(page)
-    return JobPage(
-        data=[one for one in page if asked.status in (None, one.status)],  # a row may lag behind its deadline
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_jobs", asked, page[-1].id, ctx.agent) if more else None,
-    )
+    mine = {"agent_id": ctx.agent, "env": ctx.env, **named}
+
+    def to_records(rows: Sequence[JobRow]) -> Iterator[Job]:
+        who = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
+        return (Job(**job_fields(ctx, seen, who)) for seen in load_all(ctx.tx, rows))
+
+    found = page(ctx, asked, query, to_records, first="job_~", where=mine)
+    current = [one for one in found["data"] if asked.status in (None, one.status)]  # a row may lag behind its deadline
+    return JobPage(**found | {"data": current})

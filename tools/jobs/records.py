@@ -7,7 +7,7 @@ from pydantic import Field
 
 from tools.agents.records import Party
 from tools.jobs.payments.records import PaymentTerms, Settlement
-from tools.kernel.records import REVEALED, Alone, Bulk, Bulky, Json, ListPage, Minor, Priced, Stamp, Step
+from tools.kernel.records import REVEALED, Alone, Bulk, Bulky, Json, Minor, PlainPage, Priced, Stamp, Step
 from tools.kernel.signed_records import RetiredPlatformKey, Signature
 from tools.kernel.text_authors import (
     OFFERED,
@@ -116,7 +116,7 @@ class JobEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobEventPage(ListPage):
+class JobEventPage(PlainPage[JobEvent]):
     """One page of an audit trail, oldest first."""
 
     data: list[JobEvent]
@@ -212,7 +212,7 @@ class Hired:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobPage(ListPage):
+class JobPage(PlainPage[Job]):
     """One page of jobs."""
 
     data: list[Job]

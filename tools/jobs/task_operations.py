@@ -3,6 +3,7 @@
 Each push config is a webhook of one job. The catalogue does not list these operations.
 """
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -18,7 +19,7 @@ from tools.engine.arguments import Listed, LongPoll
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.outgoing_urls import callable_url
-from tools.engine.paging import as_many_as_fit, cursor_to, place_of
+from tools.engine.paging import page
 from tools.engine.registry import internal_operation
 from tools.events.webhooks.errors import WebhookLimit
 from tools.events.webhooks.logic import PUSHED_KINDS, TASK_KEPT, revived, seal_secret
@@ -63,26 +64,23 @@ class TaskList(Listed):
 def read_tasks(ctx: TxContext, asked: TaskList) -> TaskPage:
     """List the jobs that the caller ordered, the last changed first."""
     newest = newest_of(ctx)
-    place: Any = place_of(ctx, "read_tasks", asked, asked.cursor, ctx.agent)
-    at, before = (LATEST, LAST_JOB) if place is None else (datetime.fromisoformat(place[0]), place[1])
     kinds = asked.statuses is not None, asked.context_id is not None, asked.seller_id is not None
     wanted: dict[str, Any] = {"agent_id": ctx.agent, "env": ctx.env, "since": moment(asked.since)}
     given = {"statuses": asked.statuses, "context_id": asked.context_id, "seller_id": asked.seller_id}
     wanted |= {name: value for name, value in given.items() if value is not None}
-    rows = ctx.tx.all(tasks_of(*kinds), **wanted, at=at, before=before, limit=asked.limit + 1)
-    named = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
-    page = as_many_as_fit(task_record(ctx, seen, named, newest, []) for seen in load_all(ctx.tx, rows[: asked.limit]))
-    more = len(rows) > len(page)
-    return TaskPage(
-        data=[one for one in page if asked.statuses is None or one.job.status in asked.statuses],  # as in list_jobs
-        has_more=more,
-        next_cursor=_cursor(ctx, asked, rows[len(page) - 1]) if more else None,
-        total=ctx.tx.one(count_of_tasks(*kinds), **wanted) or 0,
-    )
 
+    def rows_of(place: Any, most: int) -> Sequence[JobRow]:
+        at, before = (LATEST, LAST_JOB) if place is None else (datetime.fromisoformat(place[0]), place[1])
+        return ctx.tx.all(tasks_of(*kinds), **wanted, at=at, before=before, limit=most)
 
-def _cursor(ctx: TxContext, asked: TaskList, last: JobRow) -> str:
-    return cursor_to(ctx, "read_tasks", asked, [last.updated_at.isoformat(), last.id], ctx.agent)
+    def to_records(rows: Sequence[JobRow]) -> Iterator[Task]:
+        named = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
+        return (task_record(ctx, seen, named, newest, []) for seen in load_all(ctx.tx, rows))
+
+    found = page(ctx, asked, rows_of, to_records, key=lambda row: [row.updated_at.isoformat(), row.id])
+    current = [one for one in found["data"] if asked.statuses is None or one.job.status in asked.statuses]
+    total = ctx.tx.one(count_of_tasks(*kinds), **wanted) or 0
+    return TaskPage(**found | {"data": current}, total=total)
 
 
 def moment(milliseconds: int) -> datetime:

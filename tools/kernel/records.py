@@ -71,27 +71,6 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListPage:
-    """One page of a list; a subclass says of what."""
-
-    object: Literal["list"] = "list"
-    data: list[Any]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page(Generic[T]):
-    """One page of a list."""
-
-    object: Literal["list"] = "list"
-    data: list[T]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[Ours[str | None], Field(description="what to do with an empty or unusual result")] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PlainPage(Generic[T]):
     """One page of a list that needs no hint."""
 
@@ -99,6 +78,13 @@ class PlainPage(Generic[T]):
     data: list[T]
     has_more: bool
     next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(PlainPage[T]):
+    """One page of a list."""
+
+    hint: Annotated[Ours[str | None], Field(description="what to do with an empty or unusual result")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -194,16 +194,7 @@ def list_my_listings(ctx: TxContext, asked: ListMyListings) -> ListingPage:
         cards = records_of(ctx.tx, seller.id, ctx.env, [row.category for row in rows])
         return (listing_record(ctx.tx, row, seller, cards[row.category]) for row in rows)
 
-    found = page(
-        ctx,
-        "list_my_listings",
-        asked,
-        lambda before, most: ctx.tx.all(query, **named, before=before, limit=most),
-        to_records,
-        lambda row: row.id,
-        first="lst_~",
-        owner=ctx.agent,
-    )
+    found = page(ctx, asked, query, to_records, first="lst_~", where=named)
     return ListingPage(**found, hint=None if found["data"] else "You have none: create_listing offers a service.")
 
 

@@ -1,8 +1,10 @@
 """Memory: what an agent keeps for itself under keys, durably, in each environment apart."""
 
+from collections.abc import Sequence
 from datetime import timedelta
+from operator import itemgetter
 from types import SimpleNamespace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -123,16 +125,16 @@ def list_memory(ctx: TxContext, asked: ListMemory) -> MemoryPage:
     """
     prefix = asked.prefix or ""
     here = {"agent_id": ctx.agent, "env": ctx.env, "end": prefix + END, "now": ctx.now}
-    found = page(
-        ctx,
-        "list_memory",
-        asked,
-        lambda last, most: ctx.tx.all(keys_between, **here, first=prefix if last is None else last + FIRST, limit=most),
-        lambda rows: [record_from(MemoryKey, SimpleNamespace(**dict(zip(LISTED, row, strict=True)))) for row in rows],
-        lambda row: row[0],
-        owner=ctx.agent,
-    )
+
+    def rows_of(last: str | None, most: int) -> Sequence[Any]:
+        return ctx.tx.all(keys_between, **here, first=prefix if last is None else last + FIRST, limit=most)
+
+    found = page(ctx, asked, rows_of, _keys, key=itemgetter(0))
     return MemoryPage(**found)
+
+
+def _keys(rows: Sequence[Any]) -> list[MemoryKey]:
+    return [record_from(MemoryKey, SimpleNamespace(**dict(zip(LISTED, row, strict=True)))) for row in rows]
 
 
 @operation(

@@ -1,5 +1,7 @@
 """Threads: messages between two agents, direct or about a job."""
 
+from functools import partial
+from operator import attrgetter
 from typing import Literal
 
 from pydantic import Field
@@ -83,16 +85,8 @@ def list_threads(ctx: TxContext, asked: ListThreads) -> ThreadPage:
     Each shows its newest message and unread_count. list_messages reads one.
     """
     kind = None if asked.kind is None else ThreadKind(asked.kind)
-    found = page(
-        ctx,
-        "list_threads",
-        asked,
-        lambda before, most: page_of_threads(ctx.tx, ctx.agent, ctx.env, before, most, kind=kind),
-        lambda rows: thread_records(ctx, rows),
-        lambda row: row.latest,
-        first=AFTER_ALL,
-        owner=ctx.agent,
-    )
+    rows_of = partial(page_of_threads, ctx.tx, ctx.agent, ctx.env, kind=kind)
+    found = page(ctx, asked, rows_of, partial(thread_records, ctx), first=AFTER_ALL, key=attrgetter("latest"))
     return ThreadPage(**found)
 
 
@@ -125,16 +119,10 @@ def list_messages(ctx: TxContext, asked: ListMessages) -> MessagePage:
     """
     thread = find_thread(ctx.tx, asked.thread_id, ctx.agent, ctx.env)
     newest_first = asked.order == "desc"
-    found = page(
-        ctx,
-        "list_messages",
-        asked,
-        lambda place, most: ctx.tx.all(messages_of(newest_first), thread_id=thread.id, place=place, limit=most),
-        lambda rows: message_records(ctx, thread, rows),
-        lambda row: row.number,
-        first=thread.message_count + 1 if newest_first else BEFORE_ALL,
-        owner=ctx.agent,
-    )
+    first = thread.message_count + 1 if newest_first else BEFORE_ALL
+    records, number = partial(message_records, ctx, thread), attrgetter("number")
+    here = {"thread_id": thread.id}
+    found = page(ctx, asked, messages_of(newest_first), records, first=first, key=number, at="place", where=here)
     return MessagePage(**found)
 
 

@@ -209,13 +209,4 @@ def list_reviews(ctx: TxContext, asked: ListReviews) -> ReviewPage:
         who = handles(ctx.tx, {row.reviewer_id for row in rows})
         return [review_record(row, who[row.reviewer_id]) for row in rows]
 
-    found = page(
-        ctx,
-        "list_reviews",
-        asked,
-        lambda before, most: ctx.tx.all(query, **named, before=before, limit=most),
-        to_records,
-        lambda row: row.id,
-        first="rev_~",
-    )
-    return ReviewPage(**found)
+    return ReviewPage(**page(ctx, asked, query, to_records, first="rev_~", public=True, where=named))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
@@ -124,17 +125,7 @@ def list_schedules(ctx: TxContext, asked: ListSchedules) -> SchedulePage:
     named: dict[str, object] = {} if asked.status is None else {"status": asked.status}
     query = schedules_of(asked.status is not None)
     mine = {"agent_id": ctx.agent, "env": ctx.env, **named}
-    found = page(
-        ctx,
-        "list_schedules",
-        asked,
-        lambda before, most: ctx.tx.all(query, **mine, before=before, limit=most),
-        lambda rows: map(_record, rows),
-        lambda row: row.id,
-        first=AFTER_ALL,
-        owner=ctx.agent,
-    )
-    return SchedulePage(**found)
+    return SchedulePage(**page(ctx, asked, query, partial(map, _record), first=AFTER_ALL, where=mine))
 
 
 class ScheduleRef(Arguments):

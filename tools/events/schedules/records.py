@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tools.kernel.records import Json, Stamp
+from tools.kernel.records import Json, PlainPage, Stamp
 from tools.kernel.text_authors import Ours, Own
 
 HOW_IT_FIRES = "At run_at you get one event schedule.fired with your payload: read it with list_events or the stream."
@@ -31,13 +31,10 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulePage:
+class SchedulePage(PlainPage[Schedule]):
     """One page of schedules."""
 
-    object: Literal["list"] = "list"
     data: list[Schedule]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,8 @@
 """Webhooks: signed events posted to a URL, retried until they are accepted."""
 
 from dataclasses import asdict
+from functools import partial
+from operator import attrgetter
 from typing import Literal
 
 import orjson
@@ -106,17 +108,8 @@ def list_webhooks(ctx: TxContext, asked: ListWebhooks) -> WebhookPage:
 
     The one of source profile follows endpoints.webhook_url; those of source task are push notifications of A2A tasks.
     """
-    found = page(
-        ctx,
-        "list_webhooks",
-        asked,
-        lambda before, most: ctx.tx.all(webhooks_of, agent_id=ctx.agent, env=ctx.env, before=before, limit=most),
-        lambda rows: [webhook_record(row) for row in rows],
-        lambda row: row.id,
-        first="whk_~",
-        owner=ctx.agent,
-    )
-    return WebhookPage(**found)
+    mine = {"agent_id": ctx.agent, "env": ctx.env}
+    return WebhookPage(**page(ctx, asked, webhooks_of, partial(map, webhook_record), first="whk_~", where=mine))
 
 
 class WebhookRef(Arguments):
@@ -199,16 +192,8 @@ def list_webhook_deliveries(ctx: TxContext, asked: ListWebhookDeliveries) -> Web
     Each has its number of attempts, the receiver's last answer and the time of the next attempt. Kept 30 days.
     """
     row = _mine(ctx, asked.webhook_id)
-    found = page(
-        ctx,
-        "list_webhook_deliveries",
-        asked,
-        lambda before, most: ctx.tx.all(deliveries_of, webhook_id=row.id, before=before, limit=most),
-        lambda rows: map(delivery_record, rows),
-        lambda one: one.event_number,
-        first=LAST,
-        owner=ctx.agent,
-    )
+    records, number = partial(map, delivery_record), attrgetter("event_number")
+    found = page(ctx, asked, deliveries_of, records, first=LAST, key=number, where={"webhook_id": row.id})
     return WebhookDeliveryPage(**found)
 
 

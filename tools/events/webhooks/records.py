@@ -7,7 +7,7 @@ from pydantic import Field
 
 from storage.vocabulary import Env
 from tools.events.records import Event
-from tools.kernel.records import SHOWN_ONCE, Stamp, Step
+from tools.kernel.records import SHOWN_ONCE, PlainPage, Stamp, Step
 from tools.kernel.text_authors import Ours
 
 
@@ -57,13 +57,10 @@ class WebhookDeleted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookPage:
+class WebhookPage(PlainPage[Webhook]):
     """Your webhooks, newest first."""
 
-    object: Literal["list"] = "list"
     data: list[Webhook]
-    has_more: bool
-    next_cursor: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +90,10 @@ class WebhookDelivery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookDeliveryPage:
+class WebhookDeliveryPage(PlainPage[WebhookDelivery]):
     """Deliveries, newest event first."""
 
-    object: Literal["list"] = "list"
     data: list[WebhookDelivery]
-    has_more: bool
-    next_cursor: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

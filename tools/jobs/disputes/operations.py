@@ -1,5 +1,6 @@
 """Operations on disputes: list, read, vote, withdraw, and the operator's verdict."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -16,7 +17,7 @@ from storage.vocabulary import Actor, DisputeStatus, Env, Outcome, SeatStatus
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor, NotFound
-from tools.engine.paging import cursor_to, place_of
+from tools.engine.paging import page
 from tools.engine.registry import operation
 from tools.jobs.disputes.case_file import Evidence, case_file, evidence_of
 from tools.jobs.disputes.panel_actions import load_and_resolve, resolve, vote, withdraw
@@ -44,17 +45,16 @@ def list_disputes(ctx: TxContext, asked: ListDisputes) -> DisputePage:
 
     get_dispute has the evidence of one.
     """
-    before = place_of(ctx, "list_disputes", asked, asked.cursor, ctx.agent) or "dsp_~"
     query = disputes_of(asked.role or "both", asked.status is not None)
     named = {} if asked.status is None else {"status": asked.status}
-    cases = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
-    page, more = cases[: asked.limit], len(cases) > asked.limit
-    found = dispute_records(ctx, ctx.tx, panels_of(ctx.tx, page), ctx.agent)
-    return DisputePage(
-        data=[one for one in found if asked.status in (None, one.status)],  # a row may lag behind its deadline
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_disputes", asked, page[-1].id, ctx.agent) if more else None,
-    )
+    mine = {"agent_id": ctx.agent, "env": ctx.env, **named}
+
+    def to_records(cases: Sequence[DisputeRow]) -> list[Dispute]:
+        return dispute_records(ctx, ctx.tx, panels_of(ctx.tx, cases), ctx.agent)
+
+    found = page(ctx, asked, query, to_records, first="dsp_~", where=mine)
+    current = [one for one in found["data"] if asked.status in (None, one.status)]  # a row may lag behind its deadline
+    return DisputePage(**found | {"data": current})
 
 
 class DisputeRef(Arguments):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.kernel.quoting import parts_of
-from tools.kernel.records import REVEALED, Json, ListPage, Minor, Priced, Stamp, Step
+from tools.kernel.records import REVEALED, Json, Minor, PlainPage, Priced, Stamp, Step
 from tools.kernel.text_authors import BuyersWords, Foreign, Ours, Own, Theirs
 
 OUTCOME = Literal["buyer", "seller", "split"]
@@ -156,7 +156,7 @@ class Dispute:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DisputePage(ListPage):
+class DisputePage(PlainPage[Dispute]):
     """One page of cases."""
 
     data: list[Dispute]

@@ -8,7 +8,7 @@ from pydantic import Field
 from tools.engine.errors import AsksPayment
 from tools.jobs.errors import PaymentRequired
 from tools.kernel.errors import MarketError
-from tools.kernel.records import Json, ListPage, Minor, Priced, Stamp, Step
+from tools.kernel.records import Json, Minor, PlainPage, Priced, Stamp, Step
 from tools.kernel.text_authors import Ours
 
 
@@ -46,7 +46,7 @@ class Settlement(Priced):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettlementPage(ListPage):
+class SettlementPage(PlainPage[Settlement]):
     """One page of settlements."""
 
     data: list[Settlement]

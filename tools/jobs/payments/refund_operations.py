@@ -1,5 +1,6 @@
 """Operations on refunds, which a transfer's hash proves like a payment, and the list of settlements."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -22,7 +23,7 @@ from tools.engine.arguments import Listed
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import StaleInput
 from tools.engine.errors import InvalidCursor
-from tools.engine.paging import cursor_to, place_of
+from tools.engine.paging import page
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.contributions import count_job
@@ -42,7 +43,7 @@ from tools.jobs.payments.logic import (
     settlement_record,
     settlement_told,
 )
-from tools.jobs.payments.records import SettlementPage
+from tools.jobs.payments.records import Settlement, SettlementPage
 from tools.jobs.payments.terms import terms_since
 from tools.jobs.records import Job
 from tools.jobs.snapshot import JobSnapshot, find_mine
@@ -126,14 +127,12 @@ def list_settlements(ctx: TxContext, asked: ListSettlements) -> SettlementPage:
     Use it for your accounts. A payment marked orphaned was no longer due, or came twice: its payee owes it back, see
     refund_job.
     """
-    before = place_of(ctx, "list_settlements", asked, asked.cursor, ctx.agent) or "stl_~"
-    rows = ctx.tx.all(settlements_of_agent, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1)
-    page, more = rows[: asked.limit], len(rows) > asked.limit
-    return SettlementPage(
-        data=[settlement_record(row, ctx.network, ctx.agent) for row in page],
-        has_more=more,
-        next_cursor=cursor_to(ctx, "list_settlements", asked, page[-1].id, ctx.agent) if more else None,
-    )
+    mine = {"agent_id": ctx.agent, "env": ctx.env}
+
+    def to_records(rows: Sequence[SettlementRow]) -> list[Settlement]:
+        return [settlement_record(row, ctx.network, ctx.agent) for row in rows]
+
+    return SettlementPage(**page(ctx, asked, settlements_of_agent, to_records, first="stl_~", where=mine))
 
 
 def _again(ctx: TxContext, seen: JobSnapshot, known: SettlementRow) -> Job | MarketError:
