@@ -129,7 +129,8 @@ async def test_a_webhook_gets_what_it_asks_for_since_it_began_of_its_agent_and_e
 async def test_a_real_trade_is_posted_to_both_parties_in_order(trade: Trade, receiver: Receiver) -> None:
     async with opened(trade.market.store) as scene:
         market = trade.market.market
-        market.world, market.services.config = replace(market.world, web=scene.web), scene.market.market.config
+        market.services.world = replace(market.world, web=scene.web)
+    market.services.config = scene.market.market.config
         seller, buyer = await trade.parties()
         for party in (seller, buyer):
             await trade.market.call("create_webhook", by=party, url=receiver.url, event_types=["job.*"])
