@@ -130,7 +130,7 @@ async def test_a_real_trade_is_posted_to_both_parties_in_order(trade: Trade, rec
     async with opened(trade.market.store) as scene:
         market = trade.market.market
         market.services.world = replace(market.world, web=scene.web)
-    market.services.config = scene.market.market.config
+        market.services.config = scene.market.market.config
         seller, buyer = await trade.parties()
         for party in (seller, buyer):
             await trade.market.call("create_webhook", by=party, url=receiver.url, event_types=["job.*"])
