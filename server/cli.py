@@ -75,7 +75,7 @@ def reset(data_dir: DataDir = None) -> None:
     from server.reset import reset_market
 
     found = settings(data_dir=data_dir)
-    with sentences():
+    with plain_errors():
         reset_market(found)
     print(f"The sandbox in {found.data_dir} is empty again.")
 
@@ -91,7 +91,7 @@ def rotate(data_dir: DataDir = None) -> None:
     from server.keys import rotate as replace_key
 
     found = settings(data_dir=data_dir)
-    with sentences():
+    with plain_errors():
         new, old = asyncio.run(replace_key(found, SystemClock().now()))
     print(f"Signing key {new}; {old} is retired (/.well-known/retired-keys.json).")
     if found.next_signing_seed:
@@ -123,7 +123,7 @@ def migrate(data_dir: DataDir = None) -> None:
     from storage.open import open_database
 
     found = settings(data_dir=data_dir)
-    with sentences():
+    with plain_errors():
         make_data_dir(found)
         with closing(open_database(found.database)) as database:
             upgrade(database)
@@ -139,7 +139,7 @@ def doctor(
     from server.doctor import examine
 
     found = settings(data_dir=data_dir)
-    with sentences():
+    with plain_errors():
         raise typer.Exit(asyncio.run(examine(found, recompute)))
 
 
@@ -155,7 +155,7 @@ def backup(
     from server.adapters.clock import SystemClock
     from server.backup import MANIFEST, make_backup
 
-    with sentences():
+    with plain_errors():
         made = make_backup(settings(data_dir=data_dir), folder, SystemClock().now())
     print(f"{folder}: {', '.join(made.files)}, as of {made.made_at} (revision {made.revision}).")
     print(f"It holds the secrets and is whole once {MANIFEST} stands in it: `emporion restore {folder} --data-dir ...`")
@@ -171,7 +171,7 @@ def restore(
     """Restore a backup into an empty folder; exit 2 if one of its files was changed."""
     from server.backup import restore_backup
 
-    with sentences():
+    with plain_errors():
         made = restore_backup(folder, data_dir)
     print(f"{data_dir}: the market as of {made.made_at}. Serve it with EMPORION_DATA_DIR={data_dir},")
     print(
@@ -199,7 +199,7 @@ def export(
     if env not in [one.value for one in Env]:
         fail(f"--env {env}: live or test")
     found, now = settings(data_dir=data_dir), SystemClock().now()
-    with sentences():
+    with plain_errors():
         if agent is not None:
             print(f"{out}: all of {asyncio.run(export_agent(found, agent, Env(env), out, now))} in {env}.")
             return
@@ -286,7 +286,7 @@ def draw(
 
     if (record is None) != (ids is None):
         fail("--record and --ids go together: the seed comes from one, the list from the other")
-    with sentences():
+    with plain_errors():
         if record is not None and ids is not None:
             raise typer.Exit(examine_record(record, ids, pairs))
         raise typer.Exit(asyncio.run(examine_draws(settings(data_dir=data_dir), dispute_id)))
@@ -306,7 +306,7 @@ def operate(name: str, url: str | None, **given: object) -> None:
     """Call an operator's operation of a served market and print the answer; exit 1 if refused."""
     from server.operator_client import Refused, call_operation
 
-    with sentences():
+    with plain_errors():
         try:
             print(call_operation(settings(), url, name, **given))
         except Refused as refused:
@@ -316,12 +316,12 @@ def operate(name: str, url: str | None, **given: object) -> None:
 
 def settings(**given: object) -> Settings:
     """Read the settings, overridden by the command line; exit 2 with a message if one is wrong."""
-    with sentences():
+    with plain_errors():
         return read_settings(**{name: value for name, value in given.items() if value is not None})
 
 
 @contextmanager
-def sentences() -> Iterator[None]:
+def plain_errors() -> Iterator[None]:
     """Turn errors of settings, storage and files into a message on stderr and exit 2."""
     from storage.transaction import StorageError
 

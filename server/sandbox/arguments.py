@@ -42,7 +42,7 @@ class LogFilter:
         return all(not wanted or found in wanted for wanted, found in zip(self.topics, log["topics"], strict=False))
 
 
-def required(params: Sequence[Any], position: int) -> Any:
+def parameter(params: Sequence[Any], position: int) -> Any:
     """Return the parameter at a position; raises InvalidParams if it is missing."""
     if len(params) <= position:
         raise InvalidParams(f"parameter {position + 1} is missing")

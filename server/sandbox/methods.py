@@ -19,8 +19,8 @@ from server.sandbox.arguments import (
     hash32,
     log_filter,
     no_more,
+    parameter,
     raw_bytes,
-    required,
 )
 from server.sandbox.evm import PRIORITY_FEE_IN_WEI, Call, DevChain, Refused, Reverted, blocks_between
 from server.sandbox.journal import JournalUnwritable
@@ -80,7 +80,7 @@ def _base_fee(header: BlockHeaderAPI) -> int:
 
 
 def _fee_history(chain: DevChain, params: Params) -> Any:
-    wanted = min(max(amount(required(params, 0)), 1), 1024)
+    wanted = min(max(amount(parameter(params, 0)), 1), 1024)
     last = _header(chain, params, 1).block_number
     first = max(last - wanted + 1, 0)
     headers = [block.header for block in blocks_between(chain, first, last)]
@@ -98,7 +98,7 @@ def _fee_history(chain: DevChain, params: Params) -> Any:
 
 def _state(chain: DevChain, params: Params, position: int) -> tuple[StateAPI, Address]:
     """Return the state after the block named at a position, and the account named first."""
-    return chain.state(_header(chain, params, position)), Address(address(required(params, 0)))
+    return chain.state(_header(chain, params, position)), Address(address(parameter(params, 0)))
 
 
 def _balance(chain: DevChain, params: Params) -> str:
@@ -118,20 +118,20 @@ def _code(chain: DevChain, params: Params) -> str:
 
 def _storage(chain: DevChain, params: Params) -> str:
     state, account = _state(chain, params, 2)
-    return data(state.get_storage(account, amount(required(params, 1))).to_bytes(32, "big"))
+    return data(state.get_storage(account, amount(parameter(params, 1))).to_bytes(32, "big"))
 
 
 def _call_at(chain: DevChain, params: Params) -> tuple[Call, BlockHeaderAPI]:
-    return call_object(required(params, 0)), _header(chain, params, 1)
+    return call_object(parameter(params, 0)), _header(chain, params, 1)
 
 
 def _transaction(chain: DevChain, params: Params) -> Any:
-    place = chain.find(hash32(required(params, 0)))
+    place = chain.find(hash32(parameter(params, 0)))
     return None if place is None else transaction_json(place.block, place.position)
 
 
 def _receipt(chain: DevChain, params: Params) -> Any:
-    place = chain.find(hash32(required(params, 0)))
+    place = chain.find(hash32(parameter(params, 0)))
     return None if place is None else receipt_json(place.block, chain.receipts(place.block), place.position)
 
 
@@ -144,7 +144,7 @@ def _block(chain: DevChain, params: Params, header: BlockHeaderAPI | None) -> An
 
 
 def _logs(chain: DevChain, params: Params) -> list[Any]:
-    wanted = log_filter(required(params, 0))
+    wanted = log_filter(parameter(params, 0))
     first, last = _height(chain, wanted.first), _height(chain, wanted.last)
     if wanted.block_hash is not None:
         header = chain.header_by_hash(wanted.block_hash)
@@ -170,7 +170,7 @@ def _height(chain: DevChain, reference: int | str) -> int:
 
 
 def _named_header(chain: DevChain, params: Params) -> BlockHeaderAPI | None:
-    return chain.header(_height(chain, block_reference(required(params, 0))))
+    return chain.header(_height(chain, block_reference(parameter(params, 0))))
 
 
 def _header(chain: DevChain, params: Params, position: int) -> BlockHeaderAPI:
@@ -210,19 +210,19 @@ METHODS: Final[dict[str, tuple[int, Callable[[DevChain, Params], Any]]]] = {
     "eth_getStorageAt": (3, _storage),
     "eth_call": (2, lambda chain, params: data(chain.call(*_call_at(chain, params)))),
     "eth_estimateGas": (2, lambda chain, params: quantity(chain.estimate(*_call_at(chain, params)))),
-    "eth_sendRawTransaction": (1, lambda chain, params: data(chain.send_raw(raw_bytes(required(params, 0))))),
+    "eth_sendRawTransaction": (1, lambda chain, params: data(chain.send_raw(raw_bytes(parameter(params, 0))))),
     "eth_getTransactionByHash": (1, _transaction),
     "eth_getTransactionReceipt": (1, _receipt),
     "eth_getBlockByNumber": (2, lambda chain, params: _block(chain, params, _named_header(chain, params))),
     "eth_getBlockByHash": (
         2,
-        lambda chain, params: _block(chain, params, chain.header_by_hash(hash32(required(params, 0)))),
+        lambda chain, params: _block(chain, params, chain.header_by_hash(hash32(parameter(params, 0)))),
     ),
     "eth_getLogs": (1, _logs),
     "dev_faucet": (
         2,
-        lambda chain, params: data(chain.faucet(address(required(params, 0)), amount(required(params, 1)))),
+        lambda chain, params: data(chain.faucet(address(parameter(params, 0)), amount(parameter(params, 1)))),
     ),
-    "dev_gas": (1, lambda chain, params: data(chain.gas(address(required(params, 0))))),
+    "dev_gas": (1, lambda chain, params: data(chain.gas(address(parameter(params, 0))))),
     "evm_mine": (1, _mine),
 }

@@ -63,7 +63,7 @@ async def look_up(chain: Chain, transaction: str) -> ChainAnswers:
     """Read the receipt, then the head, then the block, as `judge` takes them.
 
     A transaction that is in no block costs one read. The block is read last: if its hash is still the one in the
-    receipt, all three answers describe the same chain. Raises ChainDown, and Nonsense if the receipt names no valid
+    receipt, all three answers describe the same chain. Raises ChainDown, and InvalidNodeAnswer if the receipt names no valid
     block.
     """
     receipt = await chain.receipt(transaction)

@@ -125,7 +125,7 @@ def normalise_hash(text: str) -> str:
 
 
 def quantity(value: object, name: str, most: int) -> int:
-    """Parse a JSON-RPC quantity: 0x, no leading zero, at most `most`; raises Nonsense."""
+    """Parse a JSON-RPC quantity: 0x, no leading zero, at most `most`; raises InvalidNodeAnswer."""
     if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
         raise InvalidNodeAnswer(f"{name} is not a quantity")
     number = int(value, 16)
@@ -135,7 +135,7 @@ def quantity(value: object, name: str, most: int) -> int:
 
 
 def mined_in(receipt: object) -> int | None:
-    """Return the block number in a raw receipt; None if there is none yet. Raises Nonsense."""
+    """Return the block number in a raw receipt; None if there is none yet. Raises InvalidNodeAnswer."""
     if receipt is None:
         return None
     fields = _fields(receipt, "receipt")
@@ -157,7 +157,7 @@ def verify(transaction: str, seen: ChainAnswers, terms: Terms) -> Verification:
 
     A transfer is judged by its log in the asset's contract, never by the sender of the transaction, because smart
     wallets, bundlers and relayers send other people's transfers. Final faults are reported before those that waiting
-    may cure. Raises Nonsense, and nothing else, for answers that are malformed or contradict each other.
+    may cure. Raises InvalidNodeAnswer, and nothing else, for answers that are malformed or contradict each other.
     """
     parties = _parties(terms)
     unknown = Verification(TransferStatus.NOT_FOUND, terms.confirmations)

@@ -54,7 +54,7 @@ def document(value: Json, param: str) -> Document:
 
 
 def keep_document(tx: Tx, made: Document | None) -> str | None:
-    """Store the document unless it exists; return its hash."""
+    """Store the document unless it exists; return its hash, or None without a document."""
     if made is None:
         return None
     tx.insert_if_absent(DocumentRow(hash=made.hash, text=made.text.decode()))

@@ -48,7 +48,7 @@ def open_case(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None)
         seller_id=row.seller_id,
         opened_with=messages_so_far(ctx.tx, row),
         created_at=ctx.now,
-        **_hidden(ctx, seen, checks),
+        **_anonymised_texts(ctx, seen, checks),
     )
     return resolve_due(ctx, replace(seen, panel=Panel(ctx.tx.add(case), ())))
 
@@ -160,7 +160,7 @@ def _draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> JobSnapshot:
     if step.round == 1:
         changes["seats"] = len(seats)
     if not panel.case.title:  # the case was opened before panels existed
-        changes |= _hidden(ctx, seen, None)
+        changes |= _anonymised_texts(ctx, seen, None)
     after = replace(seen, panel=Panel(ctx.tx.change(panel.case, **changes), (*panel.seats, *seats)))
     if seats:
         _tell_drawn(ctx, after, seats)
@@ -208,7 +208,7 @@ def _escalate(ctx: TxContext, seen: JobSnapshot, reason: Escalation) -> JobSnaps
     return replace(seen, panel=replace(panel, case=case))
 
 
-def _hidden(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None) -> dict[str, Any]:
+def _anonymised_texts(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None) -> dict[str, Any]:
     """Return the texts for evaluators, without anything that identifies the parties."""
     veil = veils_of(ctx.tx, seen).at(of_delivery(seen))
     found = {"reason": seen.row.dispute_reason or "", "title": seen.row.title, "category": seen.row.category}
