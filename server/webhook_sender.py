@@ -72,7 +72,7 @@ class Sender:
                 pass
 
     async def claim(self) -> Claimed:
-        """Lease the webhook deliveries that have been due longest, so that no other process sends them."""
+        """Lease the webhook deliveries that have been due longest, for this process alone."""
         now, most = self.market.world.clock.now(), min(BATCH, MAX_IN_FLIGHT - len(self.in_flight))
         due_at = await self.market.store.read(lambda tx: tx.one(soonest_webhook))
         if due_at is None or due_at > now or not most:

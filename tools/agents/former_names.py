@@ -50,7 +50,7 @@ def kept_domains(agent: AgentRow, given_up: list[DomainRow]) -> dict[str, list[S
 
 
 def all_names(agent: AgentRow, domains: list[DomainRow]) -> list[KnownAs]:
-    """Return all current and former names and places of the agent, each with the time since when."""
+    """Return all current and former names and places of the agent, and since when."""
     known = read_known(agent.known_as)
     known += [KnownAs(row.domain, True, row.created_at) for row in domains]
     had = {one[:2] for one in known}
