@@ -135,7 +135,7 @@ def quantity(value: object, name: str, most: int) -> int:
 
 
 def mined_in(receipt: object) -> int | None:
-    """Return the block number in a raw receipt; None if there is none yet. Raises InvalidNodeAnswer."""
+    """Return the block number in a raw receipt, or None; raises InvalidNodeAnswer."""
     if receipt is None:
         return None
     fields = _fields(receipt, "receipt")

@@ -329,7 +329,7 @@ async def _scan_for_nonce(read_ctx: ReadContext, row: PurchaseRow) -> PurchaseRo
 
 
 def _number_in(block: object, name: str, most: int) -> int:
-    """Return a number of a block as a node reported it. Raises InvalidNodeAnswer if it is invalid."""
+    """Return a block number that a node reported; raises InvalidNodeAnswer."""
     return quantity(block.get(name) if isinstance(block, dict) else None, f"block.{name}", most)
 
 
