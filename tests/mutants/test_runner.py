@@ -47,6 +47,7 @@ def tried(folder: Path, expected: str) -> object:
     return json.loads(done.stdout)
 
 
+@pytest.mark.verify
 def test_what_the_tests_miss_is_told_from_what_they_notice_and_from_what_never_ends(tmp_path: Path) -> None:
     assert tried(tmp_path, "'done'") == [
         ["if n < 0: -> (removed)", False],
