@@ -40,8 +40,8 @@ test: check  ## check, then every test once: logic on SQLite, SQL and locks on P
 verify: .venv/.installed-test  ## what make test leaves out: PostgreSQL halves and long repetitions (MINUTES=15: a part)
 	$(PY) -m pytest -n $(WORKERS) --dist loadgroup --suite verify $(if $(MINUTES),--minutes $(MINUTES) --rotate $$(git rev-parse HEAD))
 
-bench: .venv/.installed-test
-	$(PY) -m benchmarks
+bench: .venv/.installed-test  ## measurements; BENCH="--against REV" compares with another commit
+	$(PY) -m benchmarks $(BENCH)
 
 conformance: .venv/.installed-test
 	$(PY) -m tests.end_to_end.conformance.run $(CONFORMANCE)

@@ -1,4 +1,4 @@
-"""Measure the market: `python -m benchmarks [--quick | --full] [--only G1,G3] [--json FILE]`.
+"""Measure the market: `python -m benchmarks [--quick | --full] [--only G1,G3] [--json FILE] [--against REV]`.
 
 Every case runs the real server. Ratios run it alternately with a floor, a minimal server. Exits with 1 if a row fails.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks import limits, ratios, report
+from benchmarks import against, limits, ratios, report
 from benchmarks.rounds import Row
 from benchmarks.stage import Stage
 
@@ -34,6 +34,8 @@ CASES: dict[str, Callable[[Stage], Row | list[Row]]] = {
 
 def main() -> int:
     given = arguments()
+    if given.against:
+        return against.compare(given.against, given.only or CASES)
     began = time.monotonic()
     print(report.machine(), flush=True)
     rows: list[Row] = []
@@ -58,6 +60,9 @@ def arguments() -> argparse.Namespace:
     length.add_argument("--full", action="store_true", help="longer rounds, a million listings, a thousand streams")
     parser.add_argument("--only", type=_names, help="names of goals, parted by commas")
     parser.add_argument("--json", type=Path, help="also write the rows here")
+    parser.add_argument(
+        "--against", metavar="REV", help="run each case in this tree and in that commit by turns, and compare"
+    )
     return parser.parse_args()
 
 

@@ -49,6 +49,7 @@ def record(rows: list[Row]) -> dict[str, Any]:
                 "what": row.goal.what,
                 "figure": row.figure,
                 "unit": row.goal.unit or "ratio",
+                "least": row.goal.least,
                 "subject": row.subject,
                 "floor": row.floor,
                 "spread": row.spread,
