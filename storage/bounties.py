@@ -8,16 +8,19 @@ from sqlalchemy import bindparam, func, literal, or_, select, update
 from storage.query import Query
 from storage.statements import (
     LIMIT,
+    after_id,
     count,
     delete_where,
     due_rows,
     in_json_list,
+    is_one_of,
     matching,
     newest_rows,
     rows_among,
     rows_at,
 )
 from storage.tables import AgentRow, BountyAlertRow, BountyMatchRow, BountyRow, DocumentRow, ListingRow, ProposalRow
+from storage.vocabulary import UNDECIDED
 
 MAX_EXAMPLE = 8_192  # characters of an example that is checked against a bounty's schema
 EXAMPLES_EACH = 3
@@ -26,12 +29,14 @@ OPEN_NOW = (  # by the clock, because the sweep of expired bounties may not have
     BountyRow.status == literal("open"),
     BountyRow.expires_at > bindparam("now"),
 )
+_UNDECIDED = is_one_of(BountyRow.status, UNDECIDED)
+_UNDECIDED_NOW = (_UNDECIDED, BountyRow.expires_at > bindparam("now"))
 _BUYERS = matching(BountyRow.buyer_id, BountyRow.env)
 bounties_among = rows_among(BountyRow, BountyRow.id)
 documents_among = rows_among(DocumentRow, DocumentRow.hash)
 bounties_of_buyer: Query[BountyRow] = newest_rows(BountyRow, *_BUYERS)
-open_bounties_of = count(BountyRow, *_BUYERS, *OPEN_NOW)
-due_bounties: Query[BountyRow] = due_rows(BountyRow, BountyRow.expires_at, BountyRow.status == literal("open"))
+undecided_bounties_of = count(BountyRow, *_BUYERS, *_UNDECIDED_NOW)
+due_bounties: Query[BountyRow] = due_rows(BountyRow, BountyRow.expires_at, _UNDECIDED)
 
 _own_proposal = select(ProposalRow).where(*matching(ProposalRow.bounty_id, ProposalRow.seller_id))
 own_proposal = Query(_own_proposal)
@@ -64,7 +69,7 @@ awaiting_decision: Query[Any] = Query(
         ProposalRow.created_at,
     )
     .select_from(ProposalRow.__table__.join(BountyRow.__table__, BountyRow.id == ProposalRow.bounty_id))
-    .where(*matching(ProposalRow.buyer_id, ProposalRow.env), ProposalRow.status == literal("pending"), *OPEN_NOW)
+    .where(*matching(ProposalRow.buyer_id, ProposalRow.env), ProposalRow.status == literal("pending"), *_UNDECIDED_NOW)
     .order_by(ProposalRow.id)
     .limit(LIMIT)
 )
@@ -72,11 +77,13 @@ awaiting_decision: Query[Any] = Query(
 
 @cache
 def bounties_at(env: str) -> Query[BountyRow]:
-    """Build the query of an agent's open bounties in one environment, by id.
+    """Build the query of an agent's bounties in one environment that have not ended, by id.
 
     Bounties that another unit of work has locked are skipped.
     """
-    return Query(rows_at(BountyRow, BountyRow.buyer_id, env, "open").with_for_update(skip_locked=True))
+    mine = BountyRow.buyer_id == bindparam("agent_id"), BountyRow.env == literal(env)
+    found: Any = after_id(select(BountyRow).where(*mine, _UNDECIDED), BountyRow.id)
+    return Query(found.with_for_update(skip_locked=True))
 
 
 @cache

@@ -192,3 +192,5 @@ SELLER_FAILURES = frozenset({ClosedAs.SELLER_FAILED, ClosedAs.DELIVERY_TIMEOUT, 
 FINAL = frozenset({JobStatus.COMPLETED, JobStatus.DECLINED, JobStatus.CANCELLED, JobStatus.EXPIRED, JobStatus.RESOLVED})
 
 FINISHED = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})
+
+UNDECIDED = (BountyStatus.OPEN,)  # bounties that have not ended: their pending proposals can be awarded

@@ -18,7 +18,7 @@ from storage.bounty_search import index_bounty
 from storage.reputation import reputations_of
 from storage.tables import BountyRow, ProposalRow
 from storage.transaction import Tx
-from storage.vocabulary import Actor, BountyStatus, Env, ProposalStatus
+from storage.vocabulary import UNDECIDED, Actor, BountyStatus, Env, ProposalStatus
 from tools.bounties.errors import BountyClosed
 from tools.bounties.records import Bounty, Comparison, HowToPropose, Proposal, Trader
 from tools.bounties.rules import BountyFacts, BountyMove, due_move, proposal_move, state_now
@@ -158,7 +158,7 @@ def proposal_record(
     row: ProposalRow, seller: Trader, bounty: BountyRow, now: datetime, comparison: Comparison | None = None
 ) -> Proposal:
     """Return the record of a proposal; a pending one is rejected if its bounty has ended."""
-    ended = row.status is ProposalStatus.PENDING and state_now(facts_of(bounty), now) is not BountyStatus.OPEN
+    ended = row.status is ProposalStatus.PENDING and state_now(facts_of(bounty), now) not in UNDECIDED
     status = ProposalStatus.REJECTED if ended else row.status
     shown = {"status": status.value, "display": display(row.price), "seller": seller, "comparison": comparison}
     return record_from(Proposal, row, **shown)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from storage.bounties import bounties_among, bounties_of_buyer, open_bounties_of
+from storage.bounties import bounties_among, bounties_of_buyer, undecided_bounties_of
 from storage.bounty_search import BountySearch, find_bounties
 from storage.search_index import Found
 from storage.tables import AgentRow, BountyRow
@@ -248,7 +248,7 @@ def close_bounty(ctx: TxContext, ref: BountyNamed) -> Bounty:
 
 def _check_places(ctx: TxContext) -> None:
     most = ctx.config.limits.open_bounties
-    held = ctx.tx.one(open_bounties_of, buyer_id=ctx.agent, env=ctx.env, now=ctx.now) or 0
+    held = ctx.tx.one(undecided_bounties_of, buyer_id=ctx.agent, env=ctx.env, now=ctx.now) or 0
     if held >= most:
         raise BountyLimit(f"you have {held} open bounties, at most {most} are allowed", open=held, limit=most)
 

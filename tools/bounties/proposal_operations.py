@@ -7,7 +7,7 @@ from pydantic import Field
 
 from storage.bounties import own_proposal, proposal_of, proposals_by_price
 from storage.tables import AgentRow, BountyRow, ProposalRow, WalletRow
-from storage.vocabulary import Actor, AgentStatus, BountyStatus, Env, ProposalStatus, ThreadKind
+from storage.vocabulary import UNDECIDED, Actor, AgentStatus, BountyStatus, Env, ProposalStatus, ThreadKind
 from tools.bounties.errors import BountyClosed, ProposalFinal, ProposalLimit
 from tools.bounties.logic import (
     BountyNamed,
@@ -210,7 +210,7 @@ def _again(ctx: TxContext, known: ProposalRow, values: dict[str, Json]) -> Propo
 def _compared(ctx: TxContext, asked: ListProposals) -> ProposalPage:
     """Return the page of proposals that the caller may see, with next steps if it may award one."""
     me, bounty = ctx.agent, find_bounty(ctx.tx, asked.bounty_id, ctx.env)
-    open_to_me = bounty.buyer_id == me and state_now(facts_of(bounty), ctx.now) is BountyStatus.OPEN
+    open_to_me = bounty.buyer_id == me and state_now(facts_of(bounty), ctx.now) in UNDECIDED
 
     def rows_after(place: Json, most: int) -> Sequence[ProposalRow]:
         if bounty.buyer_id != me:

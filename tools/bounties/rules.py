@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from storage.vocabulary import Actor, BountyStatus, ProposalStatus
+from storage.vocabulary import UNDECIDED, Actor, BountyStatus, ProposalStatus
 from tools.jobs.lifecycle import Move
 from tools.listings.search_rules import capability_terms
 
@@ -29,9 +29,9 @@ _B, _P = BountyStatus, ProposalStatus
 
 BOUNTY_MOVES: tuple[BountyMove, ...] = (
     Move("post", None, BUYER, _B.OPEN),
-    Move("award", _B.OPEN, BUYER, _B.AWARDED, "bounty.awarded"),
-    Move("close", _B.OPEN, BUYER, _B.CLOSED, "bounty.closed"),
-    Move("expire", _B.OPEN, CLOCK, _B.EXPIRED, "bounty.expired", deadline="expires_at"),
+    *(Move("award", state, BUYER, _B.AWARDED, "bounty.awarded") for state in UNDECIDED),
+    *(Move("close", state, BUYER, _B.CLOSED, "bounty.closed") for state in UNDECIDED),
+    *(Move("expire", state, CLOCK, _B.EXPIRED, "bounty.expired", deadline="expires_at") for state in UNDECIDED),
 )
 PROPOSAL_MOVES: tuple[ProposalMove, ...] = (
     Move("propose", None, SELLER, _P.PENDING, "bounty.proposal_received"),

@@ -15,7 +15,7 @@ from storage.query import Query
 from storage.store import Store
 from storage.tables import BountyRow, DisputeRow, EventRow, JobEventRow, JobRow, ProposalRow, SeatRow, SettlementRow
 from storage.transaction import Tx
-from storage.vocabulary import Actor, BountyStatus, JobStatus, SeatStatus, SettlementKind, SettlementStatus
+from storage.vocabulary import UNDECIDED, Actor, BountyStatus, JobStatus, SeatStatus, SettlementKind, SettlementStatus
 from tests.end_to_end.walk.ground import Receivers, Sent
 from tools.engine.idempotency import Response
 from tools.events import payloads as eventdata
@@ -109,13 +109,13 @@ class Watch:
     def _bounties(self, bounties: list[BountyRow], proposals: list[ProposalRow]) -> None:
         """Check that an awarded bounty has one accepted proposal and one job.
 
-        Only an open bounty has pending proposals.
+        A bounty that has ended has no pending proposals.
         """
         for row in bounties:
             made = Counter(one.status.value for one in proposals if one.bounty_id == row.id)
             awarded = row.status is BountyStatus.AWARDED
             assert made["accepted"] == int(awarded) == int(row.awarded_job_id is not None), (row, made)
-            assert not made["pending"] or row.status is BountyStatus.OPEN, (row, made)
+            assert not made["pending"] or row.status in UNDECIDED, (row, made)
             assert row.proposal_count == made.total() - made["withdrawn"], (row, made)
 
     def _transfers(self, settlements: list[SettlementRow]) -> None:

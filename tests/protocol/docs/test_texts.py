@@ -52,7 +52,7 @@ def test_every_operation_stands_in_the_document(name: str) -> None:
 def test_the_files_blocks_are_fresh(defaults: MarketConfig) -> None:
     """If this fails, run the following call:
 
-    rewrite_skill(Path("skill.md"), CATALOGUE.values(), house_of(Settings(_env_file=None), bytes(32)))
+    rewrite_skill(Path("skill.md"), CATALOGUE.values(), config_of(Settings(_env_file=None), bytes(32)))
     """
     text = SKILL.read_text(encoding="utf-8")
     assert text == refreshed(text, OPERATIONS, defaults)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.vocabulary import Actor, BountyStatus, ProposalStatus
+from storage.vocabulary import UNDECIDED, Actor, BountyStatus, ProposalStatus
 from tools.bounties import rules as bounties
 from tools.bounties.rules import (
     BOUNTY_MOVES,
@@ -19,7 +19,10 @@ from tools.events.types import KINDS
 
 END = datetime(2026, 11, 22, tzinfo=UTC)
 MOMENT = timedelta(microseconds=1)
-BUYERS = {(BountyStatus.OPEN, "award"): BountyStatus.AWARDED, (BountyStatus.OPEN, "close"): BountyStatus.CLOSED}
+BUYERS = {
+    **{(state, "award"): BountyStatus.AWARDED for state in UNDECIDED},
+    **{(state, "close"): BountyStatus.CLOSED for state in UNDECIDED},
+}
 
 
 def test_rows_and_rules_know_the_same_states() -> None:
@@ -30,7 +33,7 @@ def test_rows_and_rules_know_the_same_states() -> None:
 def test_an_open_bounty_expires_at_its_instant_and_no_other_ever_does() -> None:
     for state in BountyStatus:
         before, after = (state_now(BountyFacts(state, END), END - MOMENT), state_now(BountyFacts(state, END), END))
-        assert (before, after) == (state, BountyStatus.EXPIRED if state is BountyStatus.OPEN else state)
+        assert (before, after) == (state, BountyStatus.EXPIRED if state in UNDECIDED else state)
     move = due_move(BountyFacts(BountyStatus.OPEN, END), END)
     assert move is not None
     assert (move.action, move.event) == ("expire", "bounty.expired")
