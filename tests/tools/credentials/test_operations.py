@@ -159,7 +159,7 @@ async def test_of_the_last_two_keys_revoked_twenty_times_at_once_one_stays(marke
         for number in range(20)
     ]
     answers = await asyncio.gather(*calls)
-    assert {answer.status for answer in answers} <= {200, 401, 409}
+    assert {answer.status for answer in answers} <= {200, 401, 403, 409}  # 403: a test key revokes no live key
     assert sum(await asyncio.gather(*(opens(market, key) for key in agent.keys.values()))) == 1
 
 
