@@ -148,10 +148,11 @@ async def test_a_database_that_stands_is_asked_once_and_not_waited_for(
         return await write(*given)
 
     monkeypatch.setattr(market.store, "write", stands)
-    monkeypatch.setattr(ready, "PATIENCE_SECONDS", 0.02)
-    for _ in range(3):
-        assert (await wrong(readiness))["database"] == "it did not write in time"
-        market.pass_seconds(2)
+    with monkeypatch.context() as impatient:
+        impatient.setattr(ready, "PATIENCE_SECONDS", 0.02)
+        for _ in range(3):
+            assert (await wrong(readiness))["database"] == "it did not write in time"
+            market.pass_seconds(2)
     assert asked_for == 1
     opened.set()
     assert readiness.writing is not None
