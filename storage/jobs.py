@@ -33,9 +33,9 @@ settlements_of_agent: Query[SettlementRow] = newest_of(
     SettlementRow,
     [newest_ids(SettlementRow, side) for side in (SettlementRow.payer_agent_id, SettlementRow.payee_agent_id)],
 )
-_AUDIT = select(JobEventRow).where(*matching(JobEventRow.job_id))
-audit_of = Query(_AUDIT.order_by(JobEventRow.id))
-audit_after: Query[JobEventRow] = Query(after_id(_AUDIT, JobEventRow.id))
+audit_after: Query[JobEventRow] = Query(
+    after_id(select(JobEventRow).where(*matching(JobEventRow.job_id)), JobEventRow.id)
+)
 deliveries_of_jobs = Query(
     select(JobDeliveryRow)
     .where(in_json_list(JobDeliveryRow.job_id, "job_ids"))

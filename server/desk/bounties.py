@@ -37,13 +37,16 @@ class Wanted:
         return all(bounty[part] == self.body[part] for part in SAID)
 
     def is_due(self, last: JsonObject | None) -> bool:
-        """Whether to post it, given the last of its name: one that has expired comes again, one that is decided does not."""
+        """Tell whether to post it, given the last bounty of its name.
+
+        An expired bounty is posted again. A decided one is not.
+        """
         if last is None or last["status"] == "expired":
             return True
         return last["status"] != "open" and not self.is_said_in(last)
 
     def repeat(self, last: JsonObject | None) -> str:
-        """The Idempotency-Key: whoever else posts it now, or again because the answer was lost, gets the same bounty."""
+        """Return the Idempotency-Key, so that a repeated or concurrent post makes one bounty."""
         after = None if last is None else last["id"]
         return f"desk-bounty-{sha256(orjson.dumps([self.body, after], option=orjson.OPT_SORT_KEYS)).hexdigest()}"
 
@@ -68,7 +71,10 @@ def read_bounties(path: Path) -> list[Wanted]:
 
 
 async def post_bounties(market: Market, wanted: Sequence[Wanted]) -> list[JsonObject]:
-    """Post what is due. What became of each of the file, then of the desk's other open ones, with what is proposed on them."""
+    """Post the bounties that are due; return those of the file, then the desk's other open ones.
+
+    Each has the proposals on it.
+    """
     last, other = await _posted(market, {one.name for one in wanted})
     told = [await _post(market, one, last.get(one.name)) for one in wanted]
     told += [{"name": None, "did": "kept", "bounty": bounty} for bounty in other]
@@ -112,14 +118,14 @@ def _wanted(one: JsonObject) -> Wanted:
 
 
 def _body(one: JsonObject) -> JsonObject:
-    """What create_bounty takes of an entry."""
+    """Return the arguments of create_bounty for an entry."""
     body = {name: value for name, value in one.items() if name != "name"}
     tags = body.get("tags") or []
     return {**body, "tags": [one["name"], *tags] if isinstance(tags, list) else tags}
 
 
 def _faults(one: Any, taken: Sequence[str]) -> Iterator[str]:
-    """What is wrong with an entry, in the market's own words where it has some."""
+    """Yield the faults of an entry, in the words of the market if it has some."""
     if not isinstance(one, dict):
         yield "not an object"
         return

@@ -1,5 +1,6 @@
 """Errors of any call: its form, credentials and limits, and faults of the market itself."""
 
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from tools.kernel.errors import (
@@ -14,16 +15,16 @@ from tools.kernel.errors import (
 )
 
 
-class AsksPayment:
+class AsksPayment(ABC):
     """Base of records of payment terms, which are answered together with the error `asks`."""
 
     __slots__ = ()
     asks: ClassVar[type[MarketError]]
 
     @property
+    @abstractmethod
     def why(self) -> str:
         """The message of the error."""
-        raise NotImplementedError
 
 
 class InvalidRequest(ValidationFailed):

@@ -5,7 +5,7 @@ jobs' parts and of its counterparties' standings, in any order. The source of ev
 names, and the public docs on how they are computed.
 """
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from math import log10
 
 from storage.vocabulary import Actor
@@ -89,7 +89,6 @@ class Figures:
 
 
 EMPTY = Figures()
-SUMS = tuple(one.name for one in fields(Figures))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import orjson
 from pydantic import TypeAdapter
 from sqlalchemy import bindparam, select
 
-from storage.jobs import audit_of
+from storage.jobs import audit_after
 from storage.query import Query
 from storage.store import Store
 from storage.tables import BountyRow, DisputeRow, EventRow, JobEventRow, JobRow, ProposalRow, SeatRow, SettlementRow
@@ -23,6 +23,7 @@ from tools.events.webhooks import records as webhooks
 from tools.jobs.lifecycle import MOVES, NOTICES, OPENINGS
 from tools.operator.aggregate_checks import recompute
 
+MAX_MOVES = 10_000  # audit rows of one job, far more than a walk makes
 SECRET = re.compile(rb"secret-work-\d+")
 MODELS: dict[str, TypeAdapter[Any]] = {kind: TypeAdapter(model) for kind, model in eventdata.PAYLOADS.items()}
 WHOLE = TypeAdapter(webhooks.WebhookBody)
@@ -101,7 +102,7 @@ class Watch:
         for row in tx.all(all_jobs):
             if self.versions.get(row.id) != row.version:
                 self.versions[row.id] = row.version
-                self._moves(row, tx.all(audit_of, job_id=row.id))
+                self._moves(row, tx.all(audit_after, job_id=row.id, after=0, limit=MAX_MOVES))
             self._money(row, [one for one in settlements if one.job_id == row.id])
         for case in cases:
             self._panel(case, [seat for seat in seats if seat.dispute_id == case.id])

@@ -1,6 +1,6 @@
 """Reputation sums: what one job and one counterparty add, and each term of the formulas alone."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from math import log10
 
@@ -15,7 +15,6 @@ from tools.reputation.rules import (
     MAX_CATEGORIES,
     MICRO,
     MINOR_PER_USDC,
-    SUMS,
     CounterpartyTotals,
     Figures,
     JobContribution,
@@ -43,7 +42,7 @@ EVERYTHING = JobContribution(
 
 
 def test_all_begins_at_nothing() -> None:
-    assert {getattr(EMPTY, name) for name in SUMS} == {0}
+    assert set(asdict(EMPTY).values()) == {0}
     assert CounterpartyTotals() == CounterpartyTotals(0, 0, 0, 0, 0)
     assert JobContribution().paid_minor == 0
     assert {"completed", "resolved"} == FINISHED
