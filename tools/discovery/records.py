@@ -8,7 +8,7 @@ from pydantic import Field
 from storage.vocabulary import Env
 from tools.bounties.records import HowToPropose
 from tools.engine.ports import Sanctions
-from tools.kernel.records import Foremost, HintedPage, Json, Minor, Page, Priced, Stamp, stamp_or_none
+from tools.kernel.records import Foremost, HintedPage, Json, Minor, PlainPage, Priced, Stamp, stamp_or_none
 from tools.kernel.text_authors import Foreign, Ours, Own, Theirs
 from tools.listings.records import Listing
 
@@ -194,10 +194,11 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolPage(Page[Tool]):
+class ToolPage(PlainPage[Tool]):
     """The tools found, best first."""
 
     data: list[Tool]
+    hint: Annotated[Ours[str | None], Field(description="what to do with an empty or unusual result")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,13 +81,6 @@ class PlainPage(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page(PlainPage[T]):
-    """One page of a list."""
-
-    hint: Annotated[Ours[str | None], Field(description="what to do with an empty or unusual result")] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HintedPage(PlainPage[T]):
     """One page of a list that explains an empty result."""
 
