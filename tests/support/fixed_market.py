@@ -19,8 +19,8 @@ from server.http_identity import request_reader
 from server.middleware import Edge
 from storage.vocabulary import Env
 from tests.support.databases import Opening, SQLiteTemplate
-from tests.support.market import CHECKS, NoNames, NoWeb
-from tools.engine.config import Deadlines, Limits, MarketConfig, Network
+from tests.support.market import CHECKS, SANDBOX, NoNames, NoWeb
+from tools.engine.config import Deadlines, Limits, MarketConfig
 from tools.engine.dispatch import Market
 from tools.engine.ports import Screening, World
 
@@ -80,20 +80,7 @@ class FixedTexts:
 
 
 def house(limits: Limits) -> MarketConfig:
-    network = Network(
-        id="eip155:84532",
-        chain_id=84532,
-        name="Base Sepolia (testnet)",
-        asset="0x036CbD53842c5426634e7929541eC2318f3dCF7e",
-        asset_name="USDC",
-        asset_version="2",
-        explorer_tx="https://sepolia.basescan.org/tx/",
-        faucet=None,
-        confirmations=1,
-        facilitator_url=None,
-        rpc_hint="",
-        identity_registry="0x8004A818BFB912233c491871b3d84c89A494BD9e",
-    )
+    network = replace(SANDBOX, name="Base Sepolia (testnet)", rpc_hint="")
     return MarketConfig(
         brand="emporion",
         base_url=f"https://{HOST}",

@@ -108,21 +108,24 @@ class NoNames:
         raise AssertionError(f"{name} was asked for")
 
 
+SANDBOX = Network(
+    id="eip155:84532",
+    chain_id=84532,
+    name="Sandbox",
+    asset="0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+    asset_name="USDC",
+    asset_version="2",
+    explorer_tx="https://sepolia.basescan.org/tx/",
+    faucet=None,
+    confirmations=1,
+    facilitator_url=None,
+    rpc_hint="http://127.0.0.1:8545",
+    identity_registry="0x8004A818BFB912233c491871b3d84c89A494BD9e",
+)
+
+
 def house(**limits: Any) -> MarketConfig:
-    network = Network(
-        id="eip155:84532",
-        chain_id=84532,
-        name="Sandbox",
-        asset="0x036CbD53842c5426634e7929541eC2318f3dCF7e",
-        asset_name="USDC",
-        asset_version="2",
-        explorer_tx="https://sepolia.basescan.org/tx/",
-        faucet=None,
-        confirmations=1,
-        facilitator_url=None,
-        rpc_hint="http://127.0.0.1:8545",
-        identity_registry="0x8004A818BFB912233c491871b3d84c89A494BD9e",
-    )
+    network = SANDBOX
     live = replace(
         network,
         id="eip155:8453",
