@@ -21,6 +21,7 @@ from tools.engine.config import Deadlines, Limits, MarketConfig, Network
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import Response
 from tools.engine.ports import Chain, Fetched, Reply, Screening, World
+from tools.kernel.ids import ENTROPY_BYTES
 
 
 def only_faults(_: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -65,14 +66,18 @@ class TestClock:
 
 
 class CountingDice:
-    """Random bytes that never repeat and are the same in every run."""
+    """Random bytes that never repeat and are the same in every run.
+
+    The ten bytes of an id grow with each call, so records of one millisecond sort in the order of their creation.
+    Without that, a test of an order would pass or fail with the number of earlier calls.
+    """
 
     def __init__(self, seed: str = "dice") -> None:
         self.seed, self.rolled = seed, 0
 
     def random_bytes(self, count: int) -> bytes:
         self.rolled += 1
-        made = b""
+        made = self.rolled.to_bytes(6) if count == ENTROPY_BYTES else b""
         while len(made) < count:
             made += sha256(f"{self.seed}:{self.rolled}:{len(made)}".encode()).digest()
         return made[:count]
