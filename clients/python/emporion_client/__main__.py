@@ -1,0 +1,5 @@
+"""Run the command line: python -m emporion_client."""
+
+from emporion_client.cli import main
+
+main()

@@ -1,0 +1,54 @@
+"""Reading of answers that nobody vouches for: a missing or wrong field is an error with its name."""
+
+from typing import Any, TypeVar
+
+from emporion_client.errors import UnexpectedAnswer
+
+T = TypeVar("T")
+JsonObject = dict[str, Any]
+
+
+def part(record: Any, *path: str) -> Any:
+    """Return the value at a path of a record."""
+    found = record
+    for name in path:
+        if not isinstance(found, dict) or name not in found:
+            raise UnexpectedAnswer(f"an answer has no field {'.'.join(path)}")
+        found = found[name]
+    return found
+
+
+def _of_kind(kind: type[T], record: Any, path: tuple[str, ...]) -> T:
+    found = part(record, *path)
+    if not isinstance(found, kind) or isinstance(found, bool) is not (kind is bool):
+        raise UnexpectedAnswer(f"the field {'.'.join(path)} of an answer is no {kind.__name__}")
+    return found
+
+
+def text(record: Any, *path: str) -> str:
+    """Return the text at a path of a record."""
+    return _of_kind(str, record, path)
+
+
+def whole(record: Any, *path: str) -> int:
+    """Return the whole number at a path of a record."""
+    return _of_kind(int, record, path)
+
+
+def record_at(record: Any, *path: str) -> JsonObject:
+    """Return the object at a path of a record."""
+    return _of_kind(dict, record, path)
+
+
+def rows(page: Any) -> list[JsonObject]:
+    """Return the records of a page."""
+    found = _of_kind(list, page, ("data",))
+    return [one for one in found if isinstance(one, dict)]
+
+
+def quantity(value: Any) -> int:
+    """Return the number of a hexadecimal text, as nodes write them."""
+    try:
+        return int(value, 16)
+    except (TypeError, ValueError):
+        raise UnexpectedAnswer("a node answered something that is no number") from None

@@ -1,0 +1,141 @@
+"""Errors as types. An error of the market has its code, hint, details, next_steps and request_id."""
+
+import re
+from typing import Any
+
+SECRETS = re.compile(r"as_(?:live|test)_[0-9A-Za-z]{8,}|oat_[\w.-]{8,}|whsec_\S+|(?<=Bearer )\S+")
+
+
+def redacted(text: str) -> str:
+    """Remove API keys, access tokens and webhook secrets from a text."""
+    return SECRETS.sub("[secret]", text)
+
+
+class EmporionError(Exception):
+    """Base class of all errors that this package raises on purpose."""
+
+
+class MarketError(EmporionError):
+    """The market refused a call."""
+
+    def __init__(self, status: int, body: dict[str, Any]) -> None:
+        error = body.get("error")
+        if not isinstance(error, dict):  # the login of OAuth answers with a text
+            error = {"code": error, "message": body.get("error_description")}
+        self.status, self.body = status, body
+        self.code = str(error.get("code") or "unknown")
+        self.hint: str | None = _text(error.get("hint"))
+        self.param: str | None = _text(error.get("param"))
+        details, steps = error.get("details"), error.get("next_steps")
+        self.details: dict[str, Any] = details if isinstance(details, dict) else {}
+        self.next_steps: list[dict[str, Any]] = steps if isinstance(steps, list) else []
+        self.request_id: str | None = _text(error.get("request_id"))
+        self.retryable = error.get("retryable") is True
+        said = [f"{self.code}:", _text(error.get("message")) or f"HTTP {status}", self.hint or ""]
+        if self.request_id:
+            said.append(f"[{self.request_id}]")
+        super().__init__(redacted(" ".join(one for one in said if one)))
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)[:2000]
+
+
+class InvalidRequest(MarketError):
+    """400: the call itself is wrong; `details["violations"]` names every field."""
+
+
+class NotSignedIn(MarketError):
+    """401: the key is missing, wrong or revoked."""
+
+
+class PaymentDue(MarketError):
+    """402: `body` has the terms of the payment."""
+
+
+class NotAllowed(MarketError):
+    """403: this key may not make the call."""
+
+
+class NotFound(MarketError):
+    """404: there is no such record, or it is not yours."""
+
+
+class Conflict(MarketError):
+    """409: the record is in another state."""
+
+
+class TooMany(MarketError):
+    """429: too many calls, also after the retries."""
+
+
+class MarketDown(EmporionError):
+    """The market did not answer, or answered 5xx, also after the retries.
+
+    The call may have taken effect. The same call again is safe.
+    """
+
+
+class UnexpectedAnswer(EmporionError):
+    """The market, a facilitator or a node answered something that the contract does not allow."""
+
+
+class TooDear(EmporionError):
+    """The price is above max_price. Nothing was signed."""
+
+
+class LimitReached(EmporionError):
+    """The spending limit does not allow this purchase. Nothing was signed."""
+
+
+class WrongTerms(EmporionError):
+    """The payment terms differ from the order, the network or the wallet. Nothing was signed."""
+
+
+class NotFunded(EmporionError):
+    """The wallet holds less USDC than the payment needs. Nothing was signed."""
+
+
+class PaymentStuck(EmporionError):
+    """A signed payment can neither be proven nor be replaced safely: look at the wallet."""
+
+
+class StillWaiting(EmporionError):
+    """The time given to buy() is over. The same buy() continues the purchase."""
+
+
+class InProgress(EmporionError):
+    """Another buy() that runs now works on this purchase."""
+
+
+class NotDelivered(EmporionError):
+    """The order ended without a delivery. A payment in advance is owed back: see `job`."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.job = job
+        self.reason = _text(job.get("cancel_reason")) or "no reason given"
+        owed = " A refund is due." if job.get("refund_due") else ""
+        super().__init__(redacted(f"{job.get('id')} is {job.get('status')}: {self.reason}{owed}"))
+
+
+class HomeDamaged(EmporionError):
+    """The keys or the journal in the home folder cannot be read. Nothing was changed."""
+
+
+class WrongSignature(EmporionError):
+    """A webhook's signature does not match, or it is too old."""
+
+
+class Decline(EmporionError):
+    """A seller's function raises it if the order cannot be worked. The buyer reads the text."""
+
+
+BY_STATUS: dict[int, type[MarketError]] = {
+    400: InvalidRequest,
+    401: NotSignedIn,
+    402: PaymentDue,
+    403: NotAllowed,
+    404: NotFound,
+    409: Conflict,
+    429: TooMany,
+}

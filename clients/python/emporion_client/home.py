@@ -1,0 +1,161 @@
+"""The home folder of one agent: its keys in a file with mode 0600, its locks, and the journal."""
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+from emporion_client.errors import EmporionError, HomeDamaged
+from emporion_client.journal import Journal
+
+
+def default_folder(url: str, env: str) -> Path:
+    """Return the folder of a market and an environment."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    base = Path(os.environ.get("EMPORION_HOME") or Path.home() / ".emporion")
+    return base / f"{(parts.hostname or 'market').replace(':', '_')}-{port}-{env}"
+
+
+class Home:
+    """The files of one agent on one market and environment."""
+
+    def __init__(self, folder: Path) -> None:
+        _make_private(folder)
+        self.folder, self.file = folder, folder / "agent.json"
+        self.journal = Journal(folder / "journal.db")
+        self.owner, self._alive = self._claim()
+        self.at_work: set[str] = set()  # purchases on which this process works now
+
+    def keys(self) -> dict[str, str]:
+        """Return the keys; an empty dict before the first."""
+        if not self.file.exists():
+            return {}
+        try:
+            found = json.loads(self.file.read_text())
+        except (OSError, ValueError) as error:
+            raise HomeDamaged(f"{self.file} cannot be read ({type(error).__name__}); it was left as it is") from None
+        if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+            raise HomeDamaged(f"{self.file} has an unknown form; it was left as it is")
+        with suppress(OSError):
+            self.file.chmod(0o600)
+        return found
+
+    def add_keys(self, **keys: str) -> dict[str, str]:
+        """Add keys that are not there yet; return all. On disk before this returns."""
+        with self.lock("keys", wait=True):
+            known = self.keys()
+            if new := {name: value for name, value in keys.items() if name not in known}:
+                known |= new
+                _write_private(self.file, json.dumps(known, indent=1))
+            return known
+
+    @contextmanager
+    def lock(self, name: str, *, wait: bool = False) -> Iterator[None]:
+        """Hold a lock of this home, which the kernel frees when the process dies.
+
+        Without `wait`, raise EmporionError if another process or task holds it.
+        """
+        with _open_private(self.folder / f"{name}.lock") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise Held(f"{self.folder}: another process already does this ({name})") from None
+            yield
+
+    def lives(self, owner: str) -> bool:
+        """Tell whether the process that claimed this name still runs."""
+        if owner == self.owner:
+            return True
+        try:
+            file = (self.folder / f"{owner}.alive").open()
+        except OSError:
+            return False
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return True
+        return False
+
+    def close(self) -> None:
+        """Close the journal and give up the claim."""
+        self.journal.close()
+        self._alive.close()
+        with suppress(OSError):
+            (self.folder / f"{self.owner}.alive").unlink()
+
+    def _claim(self) -> tuple[str, IO[str]]:
+        """Lock a file of this process; the kernel frees it when the process dies in any way."""
+        owner = f"{os.getpid()}-{secrets.token_hex(4)}"
+        with self.lock("claims", wait=True):  # nobody removes a file between its creation and its lock
+            file = _open_private(self.folder / f"{owner}.alive")
+            fcntl.flock(file, fcntl.LOCK_EX)
+            for other in self.folder.glob("*.alive"):
+                if other.stem != owner and not self._is_locked(other):
+                    other.unlink(missing_ok=True)
+        return owner, file
+
+    @staticmethod
+    def _is_locked(path: Path) -> bool:
+        with suppress(FileNotFoundError), path.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return True
+        return False
+
+
+class Held(EmporionError):
+    """Another process of this home holds the lock."""
+
+
+def _make_private(folder: Path) -> None:
+    for one in (*reversed(folder.parents), folder):
+        if not one.exists():
+            one.mkdir(mode=0o700, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise EmporionError(f"{folder} cannot be written; set EMPORION_HOME to another folder")
+
+
+def _open_private(path: Path) -> IO[str]:
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Replace a file in one step; after a crash either the old or the new content is there."""
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def is_loopback(url: str) -> bool:
+    """Tell whether a URL is on this machine."""
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def safe_url(url: Any, market: str, what: str) -> str:
+    """Return the URL of another service if a call may go there, given where the market is.
+
+    It is https; or http on this machine if the market is on this machine too.
+    """
+    if isinstance(url, str):
+        parts = urlsplit(url)
+        plain = parts.scheme == "http" and is_loopback(url) and is_loopback(market)
+        if parts.hostname and not parts.username and (parts.scheme == "https" or plain):
+            return url
+    raise EmporionError(f"the market names {str(url)[:200]!r} as its {what}; no call is made there")

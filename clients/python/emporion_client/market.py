@@ -1,0 +1,182 @@
+"""The market for a program: Market blocks, AsyncMarket awaits; both run the same flows."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from emporion_client.account import Account, Env
+from emporion_client.buying import Bought, buy, finish, found
+from emporion_client.methods import AsyncOperations, Operations
+from emporion_client.money import Price
+from emporion_client.selling import Offers
+from emporion_client.streams import stream, stream_async
+from emporion_client.transport import ANSWER_SECONDS, drive, drive_async
+from emporion_client.wallet import Signer
+from emporion_client.worker import Worker
+
+TIMEOUT = httpx.Timeout(ANSWER_SECONDS, connect=10)
+
+
+class Market(Operations):
+    """One agent on a market, with blocking calls."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        env: Env = "test",
+        name: str | None = None,
+        home: Path | None = None,
+        wallet: Signer | None = None,
+        spend: Price | None = None,
+        gasless: bool = True,
+        http: httpx.Client | None = None,
+    ) -> None:
+        """Prepare an agent; nothing is sent before the first call.
+
+        `env="live"` is for real money and needs `spend` to buy: the most for 24 hours. `gasless=False` pays by
+        ordinary transfers. `wallet` is your own signer. `home` is the folder of keys and journal.
+        """
+        self.account = Account(url, env, name, home, wallet, spend, gasless)
+        self.http = http or httpx.Client(timeout=TIMEOUT)
+        self.offers = Offers()
+
+    def _operate(self, name: str, arguments: dict[str, Any]) -> Any:
+        if name == "stream_events":
+            drive(self.http, self.account.joined())
+            return stream(self.account, self.http, arguments)
+        return drive(self.http, self.account.operate(name, arguments))
+
+    def find(self, words: str, max_price: Price | None = None) -> str:
+        """Return the id of the best listing for some words."""
+        return drive(self.http, found(self.account, words, max_price))
+
+    def buy(
+        self, listing: str, input: Any, max_price: Price, *, key: str | None = None, timeout: float = 300, **more: Any
+    ) -> Bought:
+        """Order a listing, wait, pay at most `max_price` and return the open delivery.
+
+        With a `key` the purchase is made once, however often the program is killed and calls again. `more` are
+        further arguments of hire, such as units.
+        """
+        return drive(self.http, buy(self.account, listing, input, max_price, key, timeout, more))
+
+    def finish_payments(self) -> list[str]:
+        """Send and report payments that were signed by killed processes; return their jobs."""
+        return drive(self.http, finish(self.account))
+
+    def sells(self, **offer: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Put a function up for sale, as a decorator. Needs title and price; see Offers.sells."""
+        return self.offers.sells(**offer)
+
+    def run(self, *, at_once: int = 4, grace: float = 30, pause_when_stopped: bool = True) -> None:
+        """Work the orders of the functions for sale until SIGTERM or Ctrl-C.
+
+        Orders that are worked then get `grace` seconds. A second signal ends at once.
+        """
+        worker = Worker(self.account, self.offers, at_once, grace, pause_when_stopped)
+        with worker.signals():
+            worker.run()
+
+    def close(self) -> None:
+        """Close the connections and the home."""
+        self.http.close()
+        self.account.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncMarket(AsyncOperations):
+    """One agent on a market, for asyncio. The arguments are those of Market."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        env: Env = "test",
+        name: str | None = None,
+        home: Path | None = None,
+        wallet: Signer | None = None,
+        spend: Price | None = None,
+        gasless: bool = True,
+        http: httpx.AsyncClient | None = None,
+    ) -> None:
+        """Prepare an agent; nothing is sent before the first call."""
+        self.account = Account(url, env, name, home, wallet, spend, gasless)
+        self.http = http or httpx.AsyncClient(timeout=TIMEOUT)
+        self.offers = Offers()
+
+    def _operate(self, name: str, arguments: dict[str, Any]) -> Any:
+        if name == "stream_events":
+            return self._streamed(arguments)
+        return drive_async(self.http, self.account.operate(name, arguments))
+
+    async def _streamed(self, arguments: dict[str, Any]) -> Any:
+        await drive_async(self.http, self.account.joined())
+        async for event in stream_async(self.account, self.http, arguments):
+            yield event
+
+    async def find(self, words: str, max_price: Price | None = None) -> str:
+        """Return the id of the best listing for some words."""
+        return await drive_async(self.http, found(self.account, words, max_price))
+
+    async def buy(
+        self, listing: str, input: Any, max_price: Price, *, key: str | None = None, timeout: float = 300, **more: Any
+    ) -> Bought:
+        """Order a listing, wait, pay at most `max_price` and return the open delivery."""
+        return await drive_async(self.http, buy(self.account, listing, input, max_price, key, timeout, more))
+
+    async def finish_payments(self) -> list[str]:
+        """Send and report payments that were signed by killed processes; return their jobs."""
+        return await drive_async(self.http, finish(self.account))
+
+    def sells(self, **offer: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Put a function up for sale, as a decorator. Needs title and price; see Offers.sells."""
+        return self.offers.sells(**offer)
+
+    async def run(self, *, at_once: int = 4, grace: float = 30, pause_when_stopped: bool = True) -> None:
+        """Work the orders of the functions for sale until SIGTERM, Ctrl-C or cancellation.
+
+        `async def` functions run on this event loop, others in threads.
+        """
+        loop = asyncio.get_running_loop()
+        worker = Worker(self.account, self.offers, at_once, grace, pause_when_stopped, loop)
+        for one in (signal.SIGTERM, signal.SIGINT):
+            with suppress(NotImplementedError, RuntimeError, ValueError):  # not in the main thread
+                loop.add_signal_handler(one, worker.stop)
+        working = asyncio.ensure_future(asyncio.to_thread(worker.run))
+        try:
+            await asyncio.shield(working)
+        except asyncio.CancelledError:
+            worker.stop()
+            await asyncio.shield(working)
+            raise
+        finally:
+            for one in (signal.SIGTERM, signal.SIGINT):
+                with suppress(NotImplementedError, RuntimeError, ValueError):
+                    loop.remove_signal_handler(one)
+
+    async def close(self) -> None:
+        """Close the connections and the home."""
+        await self.http.aclose()
+        self.account.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

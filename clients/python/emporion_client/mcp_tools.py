@@ -1,0 +1,128 @@
+"""A small MCP client over streamable HTTP: enough to list the tools of a server and to call them."""
+
+import itertools
+import json
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx
+
+from emporion_client import __version__
+from emporion_client.answers import JsonObject
+from emporion_client.errors import Decline, EmporionError
+
+PROTOCOL = "2025-06-18"
+INVALID_PARAMS = -32602
+MAX_REASON = 500
+
+
+class McpServer:
+    """A connection to an MCP server."""
+
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None, timeout: float = 300) -> None:
+        usual = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+        self._url, self._numbers, self._session = url, itertools.count(1), ""
+        self._http = httpx.Client(timeout=timeout, headers=usual | dict(headers or {}))
+        self._turn = threading.Lock()
+        self._start("")
+
+    def tools(self) -> dict[str, JsonObject]:
+        """Return the tools by their names."""
+        found: dict[str, JsonObject] = {}
+        cursor = None
+        while True:
+            page = self._ask("tools/list", {"cursor": cursor} if cursor else {})
+            found |= {tool["name"]: tool for tool in page["tools"]}
+            cursor = page.get("nextCursor")
+            if not cursor:
+                return found
+
+    def tool(self, name: str) -> Callable[..., Any]:
+        """Return a function that calls a tool. An error that the tool reports declines the order."""
+
+        def work(**given: Any) -> Any:
+            answer = self._ask("tools/call", {"name": name, "arguments": given})
+            content = answer.get("content") or []
+            texts = [str(one.get("text")) for one in content if one.get("type") == "text"]
+            if answer.get("isError"):
+                raise Decline("\n".join(texts)[:MAX_REASON] or "The tool refused this input.")
+            if answer.get("structuredContent") is not None:
+                return answer["structuredContent"]
+            return {"text": "\n".join(texts)} if len(texts) == len(content) and texts else {"content": content}
+
+        return work
+
+    def _start(self, ended: str) -> None:
+        """Open a session, unless another thread has replaced the one that ended."""
+        with self._turn:
+            if self._session != ended:
+                return
+            self._session = ""
+            client = {"name": "emporion-client", "version": __version__}
+            self._post("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
+            note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            self._http.post(self._url, json=note, headers=self._headers())
+
+    def _ask(self, method: str, params: JsonObject) -> JsonObject:
+        session = self._session
+        try:
+            return self._post(method, params)
+        except SessionEnded:
+            self._start(session)
+            return self._post(method, params)
+
+    def _post(self, method: str, params: JsonObject) -> JsonObject:
+        number = next(self._numbers)
+        body = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        with self._http.stream("POST", self._url, json=body, headers=self._headers()) as answer:
+            if answer.status_code == 404 and self._session:
+                raise SessionEnded("the MCP server forgot the session")
+            if answer.status_code >= 300:
+                raise EmporionError(f"the MCP server answered {method} with HTTP {answer.status_code}")
+            self._session = answer.headers.get("mcp-session-id", self._session)
+            told = _answer(answer, number)
+        error = told.get("error")
+        if error is not None:
+            if error.get("code") == INVALID_PARAMS and method == "tools/call":
+                raise Decline(str(error.get("message"))[:MAX_REASON])
+            raise EmporionError(f"the MCP server refuses {method}: {str(error)[:MAX_REASON]}")
+        result: JsonObject = told["result"]
+        return result
+
+    def _headers(self) -> dict[str, str]:
+        return {"mcp-session-id": self._session, "mcp-protocol-version": PROTOCOL} if self._session else {}
+
+
+class SessionEnded(EmporionError):
+    """The server does not know the session any more."""
+
+
+def _answer(answer: httpx.Response, number: int) -> JsonObject:
+    """Return the message that answers a request, from JSON or from a stream of events."""
+    if "event-stream" not in answer.headers.get("content-type", ""):
+        told: JsonObject = json.loads(answer.read())
+        return told
+    data: list[str] = []
+    for line in answer.iter_lines():
+        if line.startswith("data:"):
+            data.append(line[5:].removeprefix(" "))
+        elif not line and data:
+            said = json.loads("\n".join(data))
+            data = []
+            if said.get("id") == number:
+                found: JsonObject = said
+                return found
+    raise EmporionError("the stream of the MCP server ended without an answer")
+
+
+def listing_of(url: str, tool: JsonObject) -> JsonObject:
+    """Return the arguments of sells() for a tool."""
+    name = str(tool["name"])
+    title = tool.get("title") or name.replace("_", " ").capitalize()
+    schema = {key: value for key, value in tool["inputSchema"].items() if key != "$schema"}
+    given = {"title": str(title)[:120], "name": f"mcp:{url}:{name}", "input_schema": {"type": "object"} | schema}
+    given["description"] = str(tool.get("description") or title)
+    if tool.get("outputSchema"):
+        given["output_schema"] = {key: value for key, value in tool["outputSchema"].items() if key != "$schema"}
+    return given | {"work_first": True}

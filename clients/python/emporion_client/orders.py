@@ -1,0 +1,180 @@
+"""One order of a seller from its acceptance to its delivery.
+
+The output is in the journal before it is delivered, and the market takes one delivery for each revision. So each accepted
+order is delivered once, also if the process is killed at any moment and started again. The function may run again for
+an order whose output was not in the journal; each attempt is counted before it begins, so an input that kills the
+process is given up too.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from emporion_client.account import Account
+from emporion_client.answers import JsonObject, part, record_at, text, whole
+from emporion_client.errors import (
+    Conflict,
+    Decline,
+    InvalidRequest,
+    MarketError,
+    NotFound,
+    NotSignedIn,
+    TooMany,
+    redacted,
+)
+from emporion_client.schemas import to_json
+from emporion_client.selling import Order, Service
+
+FAULT = "The seller's service failed at this order. You are not charged."
+MAX_REASON = 500
+LONGEST_PAUSE = 30.0
+log = logging.getLogger("emporion.seller")
+Caller = Callable[..., JsonObject]
+
+
+class Orders:
+    """Works orders with blocking calls; many threads may use it."""
+
+    def __init__(self, account: Account, call: Caller, loop: asyncio.AbstractEventLoop) -> None:
+        self._journal, self._call, self._loop = account.home.journal, call, loop
+
+    def open_listing(self, service: Service) -> str:
+        """Make the listing of a service, or change it as the program changed; return its id."""
+        listing = self._journal.get(f"listing:{service.name}")
+        record = None if listing is None else self._listed(listing)
+        if record is None:
+            number = (
+                self._journal.get(f"listings:{service.name}") or 0
+            )  # an archived listing is not made again by its key
+            repeat = self._journal.once(f"list:{service.name}:{number}")
+            record = self._call("create_listing", idempotency_key=repeat, **service.offer)
+            with self._journal.transaction():
+                self._journal.put(f"listing:{service.name}", text(record, "id"))
+                self._journal.put(f"listings:{service.name}", number + 1)
+            return text(record, "id")
+        known = record | {"price": part(record, "pricing", "price"), "pricing_model": part(record, "pricing", "model")}
+        change = {name: value for name, value in service.offer.items() if known.get(name) != value}
+        if record.get("status") != "active":
+            change["status"] = "active"
+        if change:
+            self._call("update_listing", listing_id=listing, **change)
+        return str(listing)
+
+    def _listed(self, listing: str) -> JsonObject | None:
+        """Return the listing if it can be sold again."""
+        try:
+            record = self._call("get_listing", listing_id=listing)
+        except NotFound:
+            return None
+        return None if record.get("status") == "archived" else record
+
+    def work(self, service: Service, job: JsonObject) -> None:
+        """Accept, work and deliver an order; continue where an earlier process stopped."""
+        if self._is_settled(text(job, "id"), len(part(job, "deliveries"))):
+            return  # the list of jobs was read before the end of this order
+        if text(job, "status") == "open":
+            if not self._accepted_by_check(service, job):
+                return
+            first = service.work_first and text(job, "payment", "timing") == "on_delivery"
+            if first and self._output(service, job, 0) is None:
+                return
+            job = self._call("accept_job", job_id=text(job, "id"))
+        if text(job, "status") != "in_progress":
+            return  # it waits for the payment, whose event wakes the loop
+        revision = len(part(job, "deliveries"))
+        output = self._output(service, job, revision)
+        if output is not None:
+            self._deliver(job, revision, output[0])
+
+    def _accepted_by_check(self, service: Service, job: JsonObject) -> bool:
+        try:
+            if service.check is not None:
+                service.check(record_at(job, "input"))
+        except Decline as reason:
+            self._end("decline_job", job, str(reason))
+            return False
+        return True
+
+    def _output(self, service: Service, job: JsonObject, revision: int) -> tuple[Any] | None:
+        """Return the output of the journal or a new one; None if the order was given up."""
+        while True:
+            written, attempt = self._attempt(text(job, "id"), revision)
+            if written is not None:
+                return (json.loads(written),)
+            if attempt > service.attempts:  # it failed so often, or ended the process
+                self._end("cancel_job", job, FAULT)
+                return None
+            try:
+                output = json.dumps(to_json(self._run(service, job, revision, attempt)), allow_nan=False)
+            except Decline as reason:
+                self._end("cancel_job", job, str(reason))
+                return None
+            except (Exception, SystemExit):
+                log.exception("%s, attempt %s of %s", job["id"], attempt, service.attempts)
+                if attempt < service.attempts:
+                    time.sleep(min(LONGEST_PAUSE, 2**attempt))
+                continue
+            self._journal.write("update works set output=? where job_id=? and revision=?", output, job["id"], revision)
+            return (json.loads(output),)
+
+    def _attempt(self, job: str, revision: int) -> tuple[str | None, int]:
+        """Count an attempt before it begins; return a written output and the number of the attempt."""
+        with self._journal.transaction():
+            found = self._journal.rows(
+                "select attempts, output from works where job_id=? and revision=?", job, revision
+            )
+            if found and found[0][1] is not None:
+                return str(found[0][1]), int(found[0][0])
+            attempt = (int(found[0][0]) if found else 0) + 1
+            sql = "insert or replace into works (job_id, revision, attempts) values (?,?,?)"
+            self._journal.write(sql, job, revision, attempt)
+        return None, attempt
+
+    def _run(self, service: Service, job: JsonObject, revision: int, attempt: int) -> Any:
+        """Call the function."""
+        id = text(job, "id")
+        deadline = part(job, "deadlines", "deliver_by")
+        key = f"{id}-{revision}"
+        order = Order(id, record_at(job, "input"), attempt, key, whole(job, "units"), deadline, job)
+        if not service.is_async:
+            return service.work(**service.arguments(order))
+        coroutine = asyncio.wait_for(service.work(**service.arguments(order)), service.timeout)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def _deliver(self, job: JsonObject, revision: int, output: Any) -> None:
+        id = text(job, "id")
+        try:
+            self._call("deliver_job", job_id=id, output=output, idempotency_key=f"deliver-{id}-{revision}")
+        except (Conflict, NotSignedIn, TooMany):
+            raise  # the next look reads the job again
+        except MarketError as refused:  # the output breaks its own schema, is too long, or shows a secret
+            log.error("%s: the output is not accepted: %s", id, refused)
+            self._end("cancel_job", job, f"The work could not be delivered ({refused.code}). You are not charged.")
+            return
+        log.info("%s is delivered", id)
+        self._settle(id, revision)
+
+    def _end(self, operation: str, job: JsonObject, reason: str) -> None:
+        """Decline or cancel; a seller's cancel of an order that was not accepted is a decline."""
+        id, revision = text(job, "id"), len(part(job, "deliveries"))
+        try:
+            self._call(operation, job_id=id, reason=redacted(reason)[:MAX_REASON] or FAULT)
+        except InvalidRequest:  # the reason quotes something that the market refuses
+            self._call(operation, job_id=id, reason=FAULT)
+        self._settle(id, revision)
+        log.info("%s is given up: %s", id, redacted(reason)[:MAX_REASON])
+
+    def _settle(self, job: str, revision: int) -> None:
+        """Note that nothing is left to do for a revision; its output is not needed any more."""
+        sql = (
+            "insert into works (job_id, revision, attempts, done) values (?,?,0,1)"
+            " on conflict (job_id, revision) do update set done=1, output=null"
+        )
+        self._journal.write(sql, job, revision)
+
+    def _is_settled(self, job: str, revision: int) -> bool:
+        sql = "select 1 from works where job_id=? and revision=? and done=1"
+        return bool(self._journal.rows(sql, job, revision))

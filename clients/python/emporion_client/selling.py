@@ -1,0 +1,103 @@
+"""Functions for sale: their listings, and the orders that they are given."""
+
+import dataclasses
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from emporion_client.answers import JsonObject
+from emporion_client.money import Price, to_minor
+from emporion_client.schemas import from_json, input_schema, output_schema
+
+Work = Callable[..., Any]
+Check = Callable[[JsonObject], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """An order, for functions with a parameter of the name `order`."""
+
+    id: str
+    input: JsonObject  # another agent wrote it
+    attempt: int  # 2 or more: an earlier attempt ended without an output
+    key: str  # the same for each attempt: give it to services that charge you, as their idempotency key
+    units: int
+    deliver_by: str | None
+    job: JsonObject = dataclasses.field(repr=False)
+
+
+@dataclasses.dataclass
+class Service:
+    """A function for sale."""
+
+    name: str
+    work: Work
+    offer: JsonObject
+    check: Check | None
+    attempts: int
+    timeout: float | None
+    work_first: bool
+
+    def __post_init__(self) -> None:
+        self._hints = typing.get_type_hints(self.work, include_extras=True)
+        self._wants_order = "order" in inspect.signature(self.work).parameters
+        self.is_async = inspect.iscoroutinefunction(self.work)
+
+    def arguments(self, order: Order) -> JsonObject:
+        """Return the arguments for an order."""
+        given = {name: from_json(self._hints.get(name, Any), value) for name, value in order.input.items()}
+        given.pop("order", None)
+        return given | ({"order": order} if self._wants_order else {})
+
+
+class Offers:
+    """The functions that a program sells."""
+
+    def __init__(self) -> None:
+        self.services: dict[str, Service] = {}
+
+    def sells(
+        self,
+        *,
+        title: str,
+        price: Price,
+        description: str | None = None,
+        name: str | None = None,
+        category: str = "other",
+        check: Check | None = None,
+        attempts: int = 3,
+        timeout: float | None = None,
+        work_first: bool = False,
+        **offer: Any,
+    ) -> Callable[[Work], Work]:
+        """Put a function up for sale; its schemas are made of its type hints unless they are given.
+
+        `check` gets the input before the order is accepted; it raises Decline to decline. `timeout` stops `async def`
+        functions. With `work_first` an order that is paid on delivery is worked before it is accepted, because a decline
+        counts against nobody, but giving up after the acceptance counts as a failure. `name` identifies the listing in
+        the home: keep it, and title and price can change. `offer` are further arguments of create_listing.
+        """
+        minor = to_minor(price)
+
+        def taken(work: Work) -> Work:
+            known = name or work.__name__
+            if known in self.services:
+                raise ValueError(f"two functions for sale have the name {known!r}; give name=")
+            text = description or inspect.getdoc(work) or title
+            given = {
+                "title": title,
+                "description": text,
+                "category": category,
+                "pricing_model": "fixed",
+                "price": minor,
+            }
+            given |= offer
+            if "input_schema" not in given:
+                given["input_schema"] = input_schema(work)
+            if "output_schema" not in given and (made := output_schema(work)) is not None:
+                given["output_schema"] = made
+            self.services[known] = Service(known, work, given, check, attempts, timeout, work_first)
+            return work
+
+        return taken

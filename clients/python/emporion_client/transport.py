@@ -1,0 +1,204 @@
+"""One call with its retries, and the two drivers that run the same flows blocking or with asyncio.
+
+A flow is a generator that does no I/O: it yields a Call or a Pause and is sent the answer.
+"""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import httpx
+
+from emporion_client.answers import JsonObject
+from emporion_client.errors import BY_STATUS, MarketDown, MarketError, UnexpectedAnswer
+
+T = TypeVar("T")
+TRIES = 6
+LONGEST_PAUSE = 30.0
+LONGEST_RETRY_AFTER = 120.0
+ANSWER_SECONDS = 75.0  # the market lets a call wait for 55
+MAX_BYTES = 32_000_000  # an answer of the market has at most a few megabytes
+
+
+@dataclass
+class Call:
+    """A request."""
+
+    method: str
+    url: str
+    json: Any = None
+    query: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass
+class Pause:
+    """A wait."""
+
+    seconds: float
+
+
+@dataclass
+class Answer:
+    """A response, or the reason why there is none."""
+
+    status: int
+    body: bytes = field(default=b"", repr=False)
+    retry_after: str | None = None
+    failed: str = ""
+
+
+Flow = Generator[Call | Pause, Any, T]
+
+
+def attempts(call: Call) -> Flow[JsonObject]:
+    """Return the answer; raise the error as its type.
+
+    Repeated are calls without an answer, with 5xx or 429, and those whose error says that it is retryable.
+    """
+    reason = ""
+    for tried in range(TRIES):
+        answer: Answer = yield call
+        after: float | None = None
+        if answer.failed:
+            reason = f"{answer.failed} at {call.url}"
+        elif 200 <= answer.status < 300:
+            return _object(answer, call)
+        else:
+            refused = _refusal(answer, call)
+            after = _seconds(answer, refused)
+            last = tried == TRIES - 1 and answer.status < 500
+            if last or not _may_repeat(answer, refused) or (after or 0) > LONGEST_RETRY_AFTER:
+                raise refused
+            reason = str(refused)
+        if tried < TRIES - 1:
+            yield Pause(after if after is not None else backoff(tried))
+    raise MarketDown(reason)
+
+
+def backoff(tried: int) -> float:
+    """Return the pause after a failed attempt: longer each time, and never the same."""
+    return min(LONGEST_PAUSE, 0.25 * 2.0**tried) * random.uniform(0.5, 1)  # noqa: S311 - it is no secret
+
+
+def _object(answer: Answer, call: Call) -> JsonObject:
+    body = parsed(answer.body)
+    if not isinstance(body, dict):
+        raise UnexpectedAnswer(f"{call.url} answered {answer.status} without a JSON object")
+    return body
+
+
+def parsed(body: bytes) -> Any:
+    """Return the JSON value of a body, or None if it is none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refusal(answer: Answer, call: Call) -> MarketError:
+    body = parsed(answer.body)
+    if 300 <= answer.status < 400:  # the answer could name any host, and the call carries a key
+        body = {"error": {"code": "redirected", "message": f"{call.url} redirects; redirects are not followed"}}
+    return BY_STATUS.get(answer.status, MarketError)(answer.status, body if isinstance(body, dict) else {})
+
+
+def _may_repeat(answer: Answer, refused: MarketError) -> bool:
+    told = isinstance(refused.body.get("error"), dict) and "retryable" in refused.body["error"]
+    return refused.retryable if told else answer.status >= 500 or answer.status == 429
+
+
+def _seconds(answer: Answer, refused: MarketError) -> float | None:
+    """Return how long the answer asks to wait."""
+    told = refused.details.get("retry_after_seconds", answer.retry_after)
+    try:
+        return max(0.0, float(told)) if told is not None else None
+    except (TypeError, ValueError):
+        return None
+
+
+def _prepared(call: Call) -> dict[str, Any]:
+    return {"json": call.json, "params": call.query or None, "headers": call.headers}
+
+
+def _failed(error: Exception) -> Answer:
+    return Answer(0, failed=type(error).__name__)
+
+
+def _too_long(size: int) -> None:
+    if size > MAX_BYTES:
+        raise UnexpectedAnswer(f"an answer is longer than {MAX_BYTES} bytes")
+
+
+def ask(http: httpx.Client, call: Call) -> Answer:
+    """Send a request and read the response, blocking."""
+    try:
+        request = http.build_request(call.method, call.url, **_prepared(call))
+        response = http.send(request, stream=True, follow_redirects=False)
+        try:
+            body = bytearray()
+            for piece in response.iter_bytes():
+                body += piece
+                _too_long(len(body))
+        finally:
+            response.close()
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return _failed(error)
+    return Answer(response.status_code, bytes(body), response.headers.get("retry-after"))
+
+
+async def ask_async(http: httpx.AsyncClient, call: Call) -> Answer:
+    """Send a request and read the response with asyncio."""
+    try:
+        request = http.build_request(call.method, call.url, **_prepared(call))
+        response = await http.send(request, stream=True, follow_redirects=False)
+        try:
+            body = bytearray()
+            async for piece in response.aiter_bytes():
+                body += piece
+                _too_long(len(body))
+        finally:
+            await response.aclose()
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return _failed(error)
+    return Answer(response.status_code, bytes(body), response.headers.get("retry-after"))
+
+
+def drive(http: httpx.Client, flow: Flow[T]) -> T:
+    """Run a flow to its end, blocking."""
+    answer: Answer | None = None
+    try:
+        while True:
+            wish = flow.send(answer)
+            if isinstance(wish, Pause):
+                time.sleep(wish.seconds)
+                answer = None
+            else:
+                answer = ask(http, wish)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        flow.close()
+
+
+async def drive_async(http: httpx.AsyncClient, flow: Flow[T]) -> T:
+    """Run a flow to its end with asyncio."""
+    answer: Answer | None = None
+    try:
+        while True:
+            wish = flow.send(answer)
+            if isinstance(wish, Pause):
+                await asyncio.sleep(wish.seconds)
+                answer = None
+            else:
+                answer = await ask_async(http, wish)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        flow.close()

@@ -1,0 +1,213 @@
+"""The loop of a seller: it opens listings, waits for news, and works each order in a thread of its own.
+
+An event only wakes the loop. What is to be done is read from the jobs, so a lost event loses nothing.
+"""
+
+import asyncio
+import logging
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from emporion_client.account import Account
+from emporion_client.answers import JsonObject, rows, text
+from emporion_client.errors import (
+    EmporionError,
+    MarketDown,
+    MarketError,
+    NotAllowed,
+    NotFound,
+    NotSignedIn,
+    UnexpectedAnswer,
+)
+from emporion_client.orders import Orders
+from emporion_client.selling import Offers, Service
+from emporion_client.transport import ANSWER_SECONDS, drive
+
+NEWS = ["job.created", "job.paid", "job.quote_accepted", "job.revision_requested"]
+WAIT_SECONDS = 20
+EVERYTHING = ("in_progress", "open")
+log = logging.getLogger("emporion.seller")
+
+
+class Worker:
+    """Works the orders of one home. One process does so at a time."""
+
+    def __init__(
+        self,
+        account: Account,
+        offers: Offers,
+        at_once: int = 4,
+        grace: float = 30,
+        pause_when_stopped: bool = True,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self._account, self._offers = account, offers
+        self._grace, self._pauses, self._loop = grace, pause_when_stopped, loop
+        self._http = httpx.Client(timeout=httpx.Timeout(ANSWER_SECONDS, connect=10))
+        self._places = threading.Semaphore(at_once)
+        self._turn = threading.Lock()
+        self._under_way: set[str] = set()
+        self._stopping, self._now = threading.Event(), threading.Event()
+        self._failed: BaseException | None = None
+        self._listings: dict[str, Service] = {}
+
+    @contextmanager
+    def signals(self) -> Iterator[None]:
+        """Stop at SIGTERM and Ctrl-C, if this is the main thread."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {one: signal.signal(one, self._signalled) for one in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+    def _signalled(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take no new order, and end when the present ones are worked; asked twice, end at once."""
+        if self._stopping.is_set():
+            self._now.set()
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Work until stop() is called."""
+        with self._account.home.lock("seller"), _loop(self._loop) as loop:
+            drive(self._http, self._account.joined())
+            self._orders = Orders(self._account, self.call, loop)
+            self._listings = {self._orders.open_listing(one): one for one in self._offers.services.values()}
+            log.info("selling %s on %s", ", ".join(one.name for one in self._listings.values()), self._account.url)
+            threading.Thread(target=self._listen, name="emporion-news", daemon=True).start()
+            while not self._stopping.wait(3600):
+                pass
+            self._end()
+        if self._failed is not None:
+            raise self._failed
+
+    def call(self, name: str, **arguments: Any) -> JsonObject:
+        """Call an operation, blocking."""
+        return drive(self._http, self._account.call(name, **arguments))
+
+    def _listen(self) -> None:
+        try:
+            self._work_on()
+        except BaseException as error:  # noqa: BLE001 - run() raises it in the thread that waits
+            self._failed = error
+            self._stopping.set()
+
+    def _work_on(self) -> None:
+        wanted: tuple[str, ...] = EVERYTHING
+        while not self._stopping.is_set():
+            try:
+                for status in wanted:
+                    self._look(status)
+                wanted = self._hear()
+            except (NotSignedIn, NotAllowed):
+                raise
+            except (MarketDown, MarketError, UnexpectedAnswer) as error:
+                log.warning("the market does not answer as it must: %s", error)
+                self._stopping.wait(3)
+                wanted = EVERYTHING
+
+    def _look(self, status: str) -> None:
+        """Begin with each order in this state that is ours and not worked yet."""
+        cursor: Any = None
+        while not self._stopping.is_set():
+            page = self.call("list_jobs", role="seller", status=status, limit=100, cursor=cursor)
+            for job in rows(page):
+                service = self._listings.get(str(job.get("listing_id")))
+                if service is not None:
+                    self._begin(service, job)
+            cursor = page.get("next_cursor")
+            if not page.get("has_more") or cursor is None:
+                return
+
+    def _begin(self, service: Service, job: JsonObject) -> None:
+        with self._turn:
+            if text(job, "id") in self._under_way or self._stopping.is_set():
+                return
+            self._under_way.add(job["id"])
+        threading.Thread(target=self._guarded, args=(service, job), name=f"order {job['id']}", daemon=True).start()
+
+    def _guarded(self, service: Service, job: JsonObject) -> None:
+        """Work one order to its end. Other orders are worked if it fails."""
+        try:
+            with self._places:
+                if not self._stopping.is_set():
+                    self._orders.work(service, job)
+        except (EmporionError, httpx.HTTPError) as error:
+            log.warning("%s waits: %s", job["id"], error)  # the next look reads it again
+        except Exception:
+            log.exception("%s failed", job["id"])
+        finally:
+            with self._turn:
+                self._under_way.discard(job["id"])
+
+    def _hear(self) -> tuple[str, ...]:
+        """Wait for news; return the states in which jobs may need work."""
+        journal = self._account.home.journal
+        since: Any = journal.get("since")
+        states: set[str] = set()
+        heard, more = False, True
+        while more and not self._stopping.is_set():
+            wait = 0 if heard else WAIT_SECONDS
+            page = self._events(since, wait)
+            events = rows(page)
+            heard = heard or bool(events)
+            states |= {state for event in events for state in states_of(event)}
+            more, since = page.get("has_more") is True, page.get("next_since") or since
+        if since is not None:
+            journal.put("since", since)
+        return tuple(sorted(states)) if heard else EVERYTHING  # a quiet time is good for a look at all
+
+    def _events(self, since: Any, wait: int) -> JsonObject:
+        try:
+            return self.call("list_events", types=NEWS, since=since, limit=100, wait_seconds=wait)
+        except NotFound:  # the event is older than those kept
+            return self.call("list_events", types=NEWS, limit=100, wait_seconds=wait)
+
+    def _end(self) -> None:
+        """Pause the listings, and wait for the orders that are worked."""
+        if self._pauses:
+            for listing in self._listings:
+                try:
+                    self.call("update_listing", listing_id=listing, status="paused")
+                except EmporionError as error:
+                    log.warning("the listing %s is not paused: %s", listing, error)
+        until = time.monotonic() + self._grace
+        while self._under_way and time.monotonic() < until and not self._now.wait(0.05):
+            pass
+
+
+def states_of(event: JsonObject) -> tuple[str, ...]:
+    """Return the states of jobs that an event may have put there for the seller."""
+    data = event.get("data")
+    known = data if isinstance(data, dict) else {}
+    if event.get("type") == "job.created":
+        return EVERYTHING if known.get("from_bounty") else ("open",)
+    if event.get("type") == "job.paid" and known.get("payment") == "on_delivery":
+        return ()  # delivered before it was paid
+    return ("in_progress",)
+
+
+@contextmanager
+def _loop(given: asyncio.AbstractEventLoop | None) -> Iterator[asyncio.AbstractEventLoop]:
+    """Return the event loop for async functions: the given one, or one in a thread of its own."""
+    if given is not None:
+        yield given
+        return
+    made = asyncio.new_event_loop()
+    threading.Thread(target=made.run_forever, name="emporion-async", daemon=True).start()
+    try:
+        yield made
+    finally:
+        made.call_soon_threadsafe(made.stop)
