@@ -21,7 +21,7 @@ MODULES = [
 ]
 TOP_LEVEL = {
     *PACKAGES, "tests", "benchmarks", "docs", "pyproject.toml", "skill.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md",
-    "Makefile", "requirements.lock", "requirements-test.lock",
+    "Makefile", "requirements.lock", "requirements-test.lock", "clients",
 }  # fmt: skip
 
 

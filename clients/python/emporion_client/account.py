@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import secrets
+import threading
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,6 +44,7 @@ class Account:
         self.limit = None if spend is None else to_minor(spend)
         self.gasless = gasless
         self.folder = home or default_folder(self.url, env)
+        self._turn = threading.Lock()
         self._home: Home | None = None
         self._wallet = wallet
         self._key = os.environ.get("EMPORION_API_KEY") or None
@@ -53,9 +55,10 @@ class Account:
     @property
     def home(self) -> Home:
         """The home folder, made at its first use."""
-        if self._home is None:
-            self._home = Home(self.folder)
-        return self._home
+        with self._turn:
+            if self._home is None:
+                self._home = Home(self.folder)
+            return self._home
 
     def close(self) -> None:
         """Close the home."""
@@ -73,16 +76,17 @@ class Account:
     def _own_wallet(self) -> LocalWallet:
         if given := os.environ.get("EMPORION_WALLET_KEY"):
             return LocalWallet(given)
-        keys = self.home.keys()
+        keys = self.home.read_keys()
         if "wallet" not in keys:
             made = LocalWallet.create()
             keys = self.home.add_keys(wallet=made.key, address=made.address)
         return LocalWallet(keys["wallet"], keys.get("address"))
 
-    def call(self, name: str, /, **arguments: Any) -> Flow[JsonObject]:
+    def call(self, name: str, /, not_repeated: tuple[str, ...] = (), **arguments: Any) -> Flow[JsonObject]:
         """Call an operation by its name.
 
-        All attempts of a writing call carry one Idempotency-Key, so that it takes effect once.
+        All attempts of a writing call carry one Idempotency-Key, so that it takes effect once. Errors with a code of
+        `not_repeated` are raised at once.
         """
         operation = OPERATIONS[name]
         if operation.repeatable and arguments.get("idempotency_key") is None:
@@ -91,7 +95,9 @@ class Account:
         headers = placed.headers
         if self._key is not None and operation.login != "none":
             headers["X-API-Key"] = self._key
-        return attempts(Call(operation.method, self.url + placed.path, placed.json, placed.query, headers))
+        return attempts(
+            Call(operation.method, self.url + placed.path, placed.json, placed.query, headers, not_repeated)
+        )
 
     def operate(self, name: str, arguments: JsonObject) -> Flow[JsonObject]:
         """Call an operation for a program; join the market first if the operation needs a key."""
@@ -120,7 +126,7 @@ class Account:
         self._bound = True
 
     def _registered(self) -> Flow[str]:
-        keys = self.home.keys()
+        keys = self.home.read_keys()
         if "api_key" not in keys:
             repeat = self.home.journal.once("register")
             made = yield from self.call("register_agent", name=self.name, idempotency_key=repeat)

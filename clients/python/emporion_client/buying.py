@@ -16,6 +16,7 @@ from emporion_client.transport import Flow, Pause
 HIRE_SECONDS = 20  # always the same, because a repeated call must be the same call
 KEY_SECONDS = 23 * 3600  # the market remembers an Idempotency-Key for 24 hours
 LONGEST_WAIT = 50
+LONGEST_BUSY_PAUSE = 15.0
 ENDED = ("declined", "cancelled", "expired", "resolved")
 BUSY = ("seller_busy", "job_limit")
 
@@ -169,14 +170,16 @@ def _ordered(account: Account, purchase: Purchase, order: Order) -> Flow[tuple[J
 def _hired(account: Account, purchase: Purchase, order: Order) -> Flow[JsonObject]:
     """Place the order; wait while the seller is busy."""
     asked = {"listing_id": order.listing, "input": order.input, "wait_seconds": HIRE_SECONDS, **order.more}
+    pause = 0.5
     while True:
         try:
-            return (yield from account.call("hire", idempotency_key=purchase.order_key, **asked))
+            return (yield from account.call("hire", BUSY, idempotency_key=purchase.order_key, **asked))
         except MarketError as refused:
             if refused.code not in BUSY or time.time() > order.until:
                 purchase.end()
                 raise
-        yield Pause(3)
+        yield Pause(pause)  # shorter than the market says, because another purchase of this buyer may end soon
+        pause = min(LONGEST_BUSY_PAUSE, pause * 1.5)
 
 
 def _withdrawn(account: Account, purchase: Purchase) -> Flow[None]:

@@ -32,7 +32,7 @@ class Home:
         self.owner, self._alive = self._claim()
         self.at_work: set[str] = set()  # purchases on which this process works now
 
-    def keys(self) -> dict[str, str]:
+    def read_keys(self) -> dict[str, str]:
         """Return the keys; an empty dict before the first."""
         if not self.file.exists():
             return {}
@@ -49,7 +49,7 @@ class Home:
     def add_keys(self, **keys: str) -> dict[str, str]:
         """Add keys that are not there yet; return all. On disk before this returns."""
         with self.lock("keys", wait=True):
-            known = self.keys()
+            known = self.read_keys()
             if new := {name: value for name, value in keys.items() if name not in known}:
                 known |= new
                 _write_private(self.file, json.dumps(known, indent=1))

@@ -84,7 +84,7 @@ class Offers:
             known = name or work.__name__
             if known in self.services:
                 raise ValueError(f"two functions for sale have the name {known!r}; give name=")
-            text = description or inspect.getdoc(work) or title
+            text = description or inspect.getdoc(work) or f"{title}: see the schemas of input and output."
             given = {
                 "title": title,
                 "description": text,

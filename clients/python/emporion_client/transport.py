@@ -33,6 +33,7 @@ class Call:
     json: Any = None
     query: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict, repr=False)
+    not_repeated: tuple[str, ...] = ()  # codes of errors that the caller waits out itself
 
 
 @dataclass
@@ -71,7 +72,7 @@ def attempts(call: Call) -> Flow[JsonObject]:
         else:
             refused = _refusal(answer, call)
             after = _seconds(answer, refused)
-            last = tried == TRIES - 1 and answer.status < 500
+            last = (tried == TRIES - 1 and answer.status < 500) or refused.code in call.not_repeated
             if last or not _may_repeat(answer, refused) or (after or 0) > LONGEST_RETRY_AFTER:
                 raise refused
             reason = str(refused)

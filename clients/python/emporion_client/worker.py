@@ -53,7 +53,7 @@ class Worker:
         self._places = threading.Semaphore(at_once)
         self._turn = threading.Lock()
         self._under_way: set[str] = set()
-        self._stopping, self._now = threading.Event(), threading.Event()
+        self._stopping, self._now, self._ended = threading.Event(), threading.Event(), threading.Event()
         self._failed: BaseException | None = None
         self._listings: dict[str, Service] = {}
 
@@ -90,6 +90,7 @@ class Worker:
             while not self._stopping.wait(3600):
                 pass
             self._end()
+            self._ended.set()
         if self._failed is not None:
             raise self._failed
 
@@ -103,6 +104,8 @@ class Worker:
         except BaseException as error:  # noqa: BLE001 - run() raises it in the thread that waits
             self._failed = error
             self._stopping.set()
+        self._ended.wait()
+        self._http.close()  # here, because this thread may have been in a call
 
     def _work_on(self) -> None:
         wanted: tuple[str, ...] = EVERYTHING
@@ -206,8 +209,12 @@ def _loop(given: asyncio.AbstractEventLoop | None) -> Iterator[asyncio.AbstractE
         yield given
         return
     made = asyncio.new_event_loop()
-    threading.Thread(target=made.run_forever, name="emporion-async", daemon=True).start()
+    running = threading.Thread(target=made.run_forever, name="emporion-async", daemon=True)
+    running.start()
     try:
         yield made
     finally:
         made.call_soon_threadsafe(made.stop)
+        running.join(5)
+        if not running.is_alive():  # a function that blocks the loop is left behind
+            made.close()

@@ -1,0 +1,68 @@
+"""Fixtures for the client's tests: a served sandbox market, homes, and children that can be killed."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from client_forks import Forks
+from client_market import Clerk, served
+
+from emporion_client import Market, worker
+
+worker.WAIT_SECONDS = 1  # a worker that ends waits for its last call
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one worker run all of these tests, because they share one served market."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.xdist_group("client"))
+
+
+@pytest.fixture(scope="session")
+def market_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a market that `emporion serve --sandbox` serves."""
+    with served(tmp_path_factory.mktemp("market")) as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the settings of the client out of the environment."""
+    for name in [one for one in os.environ if one.startswith("EMPORION_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def new_market(market_url: str, tmp_path: Path) -> Iterator[Callable[..., Market]]:
+    """A function that makes agents, each with a home of its own."""
+    made: list[Market] = []
+
+    def make(name: str = "Buyer", **given: Any) -> Market:
+        made.append(Market(market_url, name=name, **{"home": tmp_path / f"{name}-{len(made)}"} | given))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def buyer(new_market: Callable[..., Market]) -> Market:
+    return new_market("Buyer")
+
+
+@pytest.fixture(scope="session")
+def clerk(market_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clerk]:
+    """A seller that works in this process during all tests."""
+    with Clerk(market_url, tmp_path_factory.mktemp("clerk")) as clerk:
+        yield clerk
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """A process that starts programs quickly, so that they can be killed often."""
+    with Forks() as forks:
+        yield forks

@@ -1,0 +1,175 @@
+"""Kill -9 at each step of a purchase and of a sale: after another start, one job, one delivery and one payment."""
+
+import random
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from client_forks import Forks
+from client_market import Clerk, eventually, jobs_of, money_of
+from client_programs import KEY
+
+from emporion_client import Market
+
+Maker = Callable[..., Market]
+FEW, ALL = 4, 1
+MORE_POINTS = pytest.param(ALL, marks=pytest.mark.verify, id="every step")
+STRIDES = pytest.mark.parametrize("stride", [pytest.param(FEW, id="some steps"), MORE_POINTS])
+
+
+def points(stride: int) -> Iterator[int]:
+    """Yield the steps to kill at; another part of them at each stride."""
+    return count(1 + stride // 2, stride)
+
+
+@STRIDES
+@pytest.mark.parametrize("gasless", [True, False], ids=["without gas", "with gas"])
+def test_a_buyer_killed_at_a_step_orders_once_and_pays_once(
+    forks: Forks, market_url: str, clerk: Clerk, tmp_path: Path, new_market: Maker, gasless: bool, stride: int
+) -> None:
+    killed = 0
+    for point in points(stride):
+        home = tmp_path / f"at-{point}"
+        given = {"url": market_url, "home": str(home), "listing": clerk.listing("count"), "gasless": gasless}
+        if forks.run("buyer", crash=point, **given) == 0:
+            break  # there are no more steps
+        killed += 1
+        assert forks.run("buyer", **given) == 0, f"step {point}"
+        market = new_market(home=home)
+        jobs = jobs_of(market, "buyer")
+        paid = [(job["status"], job["payment"]["status"]) for job in jobs]
+        assert paid == [("delivered", "paid")], f"step {point}"
+        assert money_of(market) == 5_000_000 - 10_000, f"step {point}"
+        assert sum(job_id == jobs[0]["id"] for job_id, _ in clerk.calls) == 1
+    assert killed > 40 // stride
+
+
+@STRIDES
+def test_a_seller_killed_at_a_step_lists_once_and_delivers_once(
+    forks: Forks, market_url: str, tmp_path: Path, buyer: Market, stride: int
+) -> None:
+    killed = 0
+    for point in points(stride):
+        home, title, log = tmp_path / f"at-{point}", f"Upper case {tmp_path.name} {point:03}", tmp_path / f"{point}.log"
+        given = {"url": market_url, "home": str(home), "title": title, "log": str(log)}
+        bought: list[Any] = []
+        thread = threading.Thread(target=lambda title=title, bought=bought: bought.append(purchase(buyer, title)))
+        thread.start()
+        pid = forks.start("seller", crash=point, **given)
+        if ends_itself(forks, pid, bought):
+            killed += 1
+            pid = forks.start("seller", **given)
+        thread.join(60)
+        assert forks.kill(pid, signal.SIGTERM) == 0
+        listed = [
+            one["id"] for one in buyer.search_listings(q=title, env="test", limit=100)["data"] if one["title"] == title
+        ]
+        assert len(listed) == 1, f"step {point}"
+        assert len(bought[0].job["deliveries"]) == 1, f"step {point}"
+        assert bought[0].output["text"] == "ABC"
+        if killed and pid and bought[0] and not stepped(forks, killed, point, stride):
+            break
+    assert killed > 30 // stride
+
+
+def stepped(forks: Forks, killed: int, point: int, stride: int) -> bool:
+    """Tell whether the program was killed at this point too."""
+    return killed == 1 + (point - 1 - stride // 2) // stride
+
+
+def ends_itself(forks: Forks, pid: int, bought: list[Any]) -> bool:
+    """Wait until the seller is killed or the purchase is made; tell whether it was killed."""
+    eventually(lambda: bought or not alive(pid), 60)
+    if alive(pid):
+        return False
+    assert forks.wait(pid) == -signal.SIGKILL
+    return True
+
+
+def alive(pid: int) -> bool:
+    state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return state != "Z"
+
+
+def purchase(buyer: Market, title: str) -> Any:
+    """Buy from the listing with this title once it is there."""
+
+    def found() -> str:
+        page = buyer.search_listings(q=title, env="test")["data"]
+        return next((one["id"] for one in page if one["title"] == title), "")
+
+    return buyer.buy(eventually(found, 60), {"text": "abc"}, "0.01", timeout=60)
+
+
+@pytest.mark.parametrize(("kills", "orders"), [(4, 8), pytest.param(20, 50, marks=pytest.mark.verify)])
+def test_a_seller_killed_at_random_delivers_each_order_once(
+    forks: Forks, market_url: str, tmp_path: Path, buyer: Market, kills: int, orders: int
+) -> None:
+    title, log, chance = f"Upper case at random {tmp_path.name}", tmp_path / "runs.log", random.Random(orders)
+    given = {"url": market_url, "home": str(tmp_path / "seller"), "title": title, "log": str(log)}
+    pid = forks.start("seller", **given)
+    purchase(buyer, title)
+    listing = buyer.search_listings(q=title, env="test")["data"][0]["id"]
+    bought: list[Any] = []
+
+    def purchases(numbers: range) -> None:
+        for number in numbers:
+            bought.append(buyer.buy(listing, {"text": f"text {number}"}, "0.01", key=f"order-{number}"))
+
+    threads = [threading.Thread(target=purchases, args=(range(part, orders, 3),)) for part in range(3)]
+    for one in threads:
+        one.start()
+    for _ in range(kills):
+        threading.Event().wait(chance.uniform(0.1, 0.6))
+        forks.kill(pid)
+        pid = forks.start("seller", **given)
+    for one in threads:
+        one.join(120)
+    forks.kill(pid, signal.SIGTERM)
+    assert sorted(one.output["text"] for one in bought) == sorted(f"TEXT {number}" for number in range(orders))
+    assert {len(one.job["deliveries"]) for one in bought} == {1}
+    assert money_of(buyer) == 5_000_000 - 10_000 * (orders + 1)
+
+
+@pytest.mark.parametrize(("kills", "orders"), [(5, 6), pytest.param(20, 30, marks=pytest.mark.verify)])
+def test_a_buyer_killed_at_random_pays_for_each_purchase_once(
+    forks: Forks, market_url: str, clerk: Clerk, tmp_path: Path, new_market: Maker, kills: int, orders: int
+) -> None:
+    chance, home = random.Random(orders), tmp_path / "hasty"
+    given = {"url": market_url, "home": str(home), "listing": clerk.listing("count"), "gasless": True, "count": orders}
+    for _ in range(kills):
+        pid = forks.start("buyer", **given)
+        threading.Event().wait(chance.uniform(0.05, 0.5))
+        forks.kill(pid)
+    assert forks.run("buyer", **given) == 0
+    market = new_market(home=home)
+    jobs = jobs_of(market, "buyer")
+    assert {job["input"]["text"] for job in jobs} == {f"one two {number}" for number in range(orders)}
+    assert (len(jobs), money_of(market)) == (orders, 5_000_000 - 10_000 * orders)
+
+
+def test_payments_of_a_killed_program_are_finished_without_its_orders(
+    forks: Forks, market_url: str, clerk: Clerk, tmp_path: Path, new_market: Maker
+) -> None:
+    finished = 0
+    for point in count(30, 2):
+        home = tmp_path / f"at-{point}"
+        given = {"url": market_url, "home": str(home), "listing": clerk.listing("count"), "gasless": True}
+        if forks.run("buyer", crash=point, **given) == 0:
+            break
+        market = new_market(home=home)
+        signed = market.account.home.journal.rows("select job_id from purchases where stage in ('signed','sent')")
+        assert market.finish_payments() == [row[0] for row in signed]
+        assert market.finish_payments() == []
+        if signed:
+            finished += 1
+            assert market.get_job(job_id=signed[0][0])["payment"]["status"] == "paid"
+            assert market.buy(clerk.listing("count"), {"text": "one two 0"}, "0.01", key=f"{KEY} 0").output == {
+                "words": 3
+            }
+            assert money_of(market) == 4_990_000
+    assert finished > 2
