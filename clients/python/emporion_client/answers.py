@@ -1,11 +1,41 @@
 """Reading of answers that nobody vouches for: a missing or wrong field is an error with its name."""
 
+import json
+import re
 from typing import Any, TypeVar
 
 from emporion_client.errors import UnexpectedAnswer
 
 T = TypeVar("T")
 JsonObject = dict[str, Any]
+MAX_DEPTH = 200
+STRUCTURE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+
+
+def parsed(body: bytes) -> Any:
+    """Return the JSON value of a body, or None if it is none or nested too deeply."""
+    try:
+        return None if _is_deep(body) else json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_deep(body: bytes) -> bool:
+    """Tell whether a body is nested so deeply that the parser could exhaust the stack of the process.
+
+    Libraries that raise Python's recursion limit take its protection away.
+    """
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return False
+    depth = 0
+    for found in STRUCTURE.finditer(body):
+        if found[0] in (b"[", b"{"):
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+        elif found[0] in (b"]", b"}"):
+            depth -= 1
+    return False
 
 
 def part(record: Any, *path: str) -> Any:

@@ -5,11 +5,10 @@ from collections.abc import AsyncIterator, Iterator
 import httpx
 
 from emporion_client.account import Account
-from emporion_client.answers import JsonObject
+from emporion_client.answers import JsonObject, parsed
 from emporion_client.errors import BY_STATUS, MarketDown, MarketError, UnexpectedAnswer
 from emporion_client.operation import place
 from emporion_client.table import OPERATIONS
-from emporion_client.transport import parsed
 
 MAX_CHARACTERS = 4_000_000
 
@@ -32,7 +31,9 @@ class Lines:
             return None
         event = parsed("\n".join(self._data).encode())
         self._data, self._size = [], 0
-        return event if isinstance(event, dict) else None
+        if not isinstance(event, dict) or event.get("object") != "event":
+            return None  # the market's word that the stream is ready
+        return event
 
 
 def _request(account: Account, http: httpx.Client | httpx.AsyncClient, arguments: JsonObject) -> httpx.Request:

@@ -4,7 +4,6 @@ A flow is a generator that does no I/O: it yields a Call or a Pause and is sent 
 """
 
 import asyncio
-import json
 import random
 import time
 from collections.abc import Generator
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from emporion_client.answers import JsonObject
+from emporion_client.answers import JsonObject, parsed
 from emporion_client.errors import BY_STATUS, MarketDown, MarketError, UnexpectedAnswer
 
 T = TypeVar("T")
@@ -91,14 +90,6 @@ def _object(answer: Answer, call: Call) -> JsonObject:
     if not isinstance(body, dict):
         raise UnexpectedAnswer(f"{call.url} answered {answer.status} without a JSON object")
     return body
-
-
-def parsed(body: bytes) -> Any:
-    """Return the JSON value of a body, or None if it is none."""
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _refusal(answer: Answer, call: Call) -> MarketError:

@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from emporion_client.answers import parsed
 from emporion_client.errors import WrongSignature
-from emporion_client.transport import parsed
 
 
 def verified(body: bytes, headers: Mapping[str, str], secret: str, tolerance: int = 300) -> dict[str, Any]:
