@@ -215,21 +215,22 @@ def _proven(account: Account, purchase: Purchase) -> Flow[JsonObject | None]:
         if refused.code == "job_not_payable":  # proven before, by the call whose answer was lost
             job = yield from account.call("get_job", job_id=purchase.job_id)
             if text(job, "payment", "status") == "paid":
-                return _mined(account, paying, job)
+                return _mined(account, purchase, job)
         if paying["way"] == "transfer":
             yield from _transfer_again(account, purchase, refused)
         else:
             yield from _authorization_again(account, purchase, refused)
         return None
-    return _mined(account, paying, job)
+    return _mined(account, purchase, job)
 
 
-def _mined(account: Account, paying: JsonObject, job: JsonObject) -> JsonObject:
-    """Remember which transaction used an account nonce, because it proves that no other can."""
+def _mined(account: Account, purchase: Purchase, job: JsonObject) -> JsonObject:
+    """Remember which job an account nonce paid, because it proves that it can pay no other."""
+    paying = _paying(purchase)
     if paying["way"] == "transfer":
         address, nonce, journal = account.wallet.address.lower(), paying["nonce"], account.home.journal
         with journal.transaction():
-            journal.put(f"mined:{address}:{nonce}", paying["hash"])
+            journal.put(f"mined:{address}:{nonce}", purchase.job_id)
             journal.put(f"next_nonce:{address}", max(journal.get(f"next_nonce:{address}") or 0, nonce + 1))
     return job
 
@@ -237,20 +238,22 @@ def _mined(account: Account, paying: JsonObject, job: JsonObject) -> JsonObject:
 def _transfer_again(account: Account, purchase: Purchase, refused: MarketError) -> Flow[None]:
     """Send the transaction again, or give it up if it can never count."""
     paying = _paying(purchase)
+    settled = account.home.journal.get(f"mined:{account.wallet.address.lower()}:{paying['nonce']}")
+    if settled not in (None, purchase.job_id):  # the account nonce is used; even an equal transaction paid that job
+        _given_up(purchase)
+        return
     mined = yield from receipt(account, paying["hash"])
-    if mined is not None:
-        if mined.get("status") == "0x0":  # it failed, for example without enough USDC, and moved nothing
-            purchase.paying = None
-            purchase.note("ordered")
-        elif refused.code not in NOT_YET:
-            raise PaymentStuck(f"{paying['hash']} was sent for {purchase.job_id}, and the market answers: {refused}")
-        return
-    other = account.home.journal.get(f"mined:{account.wallet.address.lower()}:{paying['nonce']}")
-    if other is not None and other != paying["hash"]:
-        purchase.paying = None
-        purchase.note("ordered")
-        return
-    paying["said"] = yield from broadcast(account, paying["raw"])
+    if mined is None:
+        paying["said"] = yield from broadcast(account, paying["raw"])
+    elif mined.get("status") == "0x0":  # it failed, for example without enough USDC, and moved nothing
+        _given_up(purchase)
+    elif refused.code not in NOT_YET:
+        raise PaymentStuck(f"{paying['hash']} was sent for {purchase.job_id}, and the market answers: {refused}")
+
+
+def _given_up(purchase: Purchase) -> None:
+    purchase.paying = None
+    purchase.note("ordered")
 
 
 def _authorization_again(account: Account, purchase: Purchase, refused: MarketError) -> Flow[None]:
