@@ -28,7 +28,8 @@ def main(argv: list[str] | None = None) -> None:
             home=options.home,
             spend=options.spend,
         )
-        options.does(market, options)
+        with market:
+            options.does(market, options)
     except (EmporionError, ValueError) as error:
         sys.exit(str(error))
 
@@ -66,12 +67,15 @@ def _sell(market: Market, options: argparse.Namespace) -> None:
 
 def _sell_mcp(market: Market, options: argparse.Namespace) -> None:
     server = McpServer(options.url, timeout=options.timeout)
-    tools = server.tools()
-    for name in options.tool or tools:
-        if name not in tools:
-            raise EmporionError(f"{options.url} has no tool {name!r}; it has {', '.join(tools)}")
-        market.sells(price=options.price, **listing_of(options.url, tools[name]))(server.tool(name))
-    market.run(at_once=options.at_once)
+    try:
+        tools = server.tools()
+        for name in options.tool or tools:
+            if name not in tools:
+                raise EmporionError(f"{options.url} has no tool {name!r}; it has {', '.join(tools)}")
+            market.sells(price=options.price, **listing_of(options.url, tools[name]))(server.tool(name))
+        market.run(at_once=options.at_once)
+    finally:
+        server.close()
 
 
 def _options() -> argparse.ArgumentParser:

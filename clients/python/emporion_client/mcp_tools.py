@@ -53,6 +53,10 @@ class McpServer:
 
         return work
 
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
     def _start(self, ended: str) -> None:
         """Open a session, unless another thread has replaced the one that ended."""
         with self._turn:
@@ -73,7 +77,12 @@ class McpServer:
             return self._post(method, params)
 
     def _post(self, method: str, params: JsonObject) -> JsonObject:
-        number = next(self._numbers)
+        try:
+            return self._exchanged(method, params, next(self._numbers))
+        except (httpx.HTTPError, ValueError) as error:
+            raise EmporionError(f"the MCP server does not answer {method} ({type(error).__name__})") from None
+
+    def _exchanged(self, method: str, params: JsonObject, number: int) -> JsonObject:
         body = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         with self._http.stream("POST", self._url, json=body, headers=self._headers()) as answer:
             if answer.status_code == 404 and self._session:

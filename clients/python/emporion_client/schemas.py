@@ -38,7 +38,7 @@ def schema_of(hint: Any) -> JsonObject:
         return {}
     if hint is None:
         return {"type": "null"}
-    if hint in PLAIN:
+    if isinstance(hint, type) and hint in PLAIN:
         return {"type": PLAIN[hint]}
     if hasattr(hint, "model_json_schema"):  # pydantic, if the seller uses it
         made: JsonObject = hint.model_json_schema()
@@ -125,8 +125,8 @@ def from_json(hint: Any, value: Any) -> Any:
     if kind is Annotated:
         return from_json(inner[0], value)
     if kind in (Union, types.UnionType):
-        made = [one for one in inner if isinstance(value, dict) and _is_class_of_records(one)]
-        return from_json(made[0], value) if made else value
+        fitting = (one for one in inner if _fits(one, value))
+        return from_json(next(fitting, Any), value)
     if kind is list and inner and isinstance(value, list):
         return [from_json(inner[0], one) for one in value]
     if kind is dict and inner and isinstance(value, dict):
@@ -137,6 +137,14 @@ def from_json(hint: Any, value: Any) -> Any:
         return hint.model_validate(value)
     hints = typing.get_type_hints(hint, include_extras=True)
     return hint(**{name: from_json(hints.get(name, Any), one) for name, one in value.items()})
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    """Tell whether values of a type hint have the JSON form of this value."""
+    kind = get_origin(hint) or hint
+    if isinstance(value, list):
+        return kind is list
+    return isinstance(value, dict) and (kind is dict or _is_class_of_records(hint))
 
 
 def _is_class_of_records(hint: Any) -> bool:

@@ -1,0 +1,227 @@
+"""A command, an HTTP API and tools of an MCP server are sold by the command line, as processes of their own."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from client_market import eventually
+
+from emporion_client import EmporionError, Market, NotDelivered
+from emporion_client.cli import main
+from emporion_client.mcp_tools import McpServer
+
+HANDLER = """
+import json, os, sys
+given = json.load(sys.stdin)
+if given["text"] == "bad":
+    sys.exit(print("reason: no bad texts", file=sys.stderr) or 65)
+secrets = [name for name in os.environ if name.startswith("EMPORION_")]
+print(json.dumps({"text": given["text"].upper(), "seen": sorted(secrets)}))
+"""
+TOOLS = """
+import sys
+from fastmcp import FastMCP
+from fastmcp.exceptions import ToolError
+server = FastMCP("Shapes")
+
+@server.tool
+def area(width: float, height: float) -> dict[str, float]:
+    "Multiply width and height."
+    if width < 0:
+        raise ToolError("No negative sides.")
+    return {"area": width * height}
+
+@server.tool
+def shape(sides: int) -> str:
+    "Name a shape by the number of its sides."
+    return {3: "triangle"}.get(sides, "polygon")
+
+server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), show_banner=False)
+"""
+
+
+@contextmanager
+def selling(url: str, home: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the command line of a seller until the context is left; a signal then ends it."""
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[1]), "EMPORION_API_KEY": ""}
+    command = [
+        sys.executable,
+        "-m",
+        "emporion_client",
+        "--market",
+        url,
+        "--home",
+        str(home),
+        "--name",
+        "Source",
+        *words,
+    ]
+    running = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
+    try:
+        yield running
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(30) == 0
+    finally:
+        running.kill()
+        running.wait()
+
+
+def listed(market: Market, title: str) -> str:
+    """Wait for a listing; return its id."""
+
+    def found() -> str:
+        page = market.search_listings(q=title, env="test", sort="newest")["data"]
+        return next((one["id"] for one in page if one["title"] == title), "")
+
+    return str(eventually(found, 60))
+
+
+def test_a_command_is_sold_without_seeing_a_key(buyer: Market, tmp_path: Path, market_url: str) -> None:
+    handler, schema = tmp_path / "handler.py", tmp_path / "schema.json"
+    handler.write_text(HANDLER)
+    schema.write_text(json.dumps({"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}))
+    words = ["sell", "--run", f"{sys.executable} {handler}", "--title", "Upper case by command", "--price", "0.01"]
+    with selling(market_url, tmp_path / "home", *words, "--schema", str(schema)):
+        listing = listed(buyer, "Upper case by command")
+        seen = ["EMPORION_ATTEMPT", "EMPORION_JOB_ID", "EMPORION_KEY"]
+        assert buyer.buy(listing, {"text": "abc"}, "0.01").output == {"text": "ABC", "seen": seen}
+        with pytest.raises(NotDelivered, match="no bad texts") as ended:
+            buyer.buy(listing, {"text": "bad"}, "0.01")
+        assert ended.value.job["status"] == "declined"
+    assert buyer.get_listing(listing_id=listing)["status"] == "paused"
+
+
+@contextmanager
+def api() -> Iterator[tuple[str, list[str]]]:
+    """Serve an HTTP API that fails once, refuses -1 and otherwise doubles."""
+    keys: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            given = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            keys.append(self.headers["idempotency-key"])
+            status = 503 if len(keys) == 1 else 422 if given["number"] < 0 else 200
+            body = json.dumps({"number": given["number"] * 2}).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/double", keys
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_an_http_api_is_sold_and_tried_again_with_the_same_key(buyer: Market, tmp_path: Path, market_url: str) -> None:
+    with api() as (url, keys):
+        words = [
+            "sell",
+            "--http",
+            url,
+            "--title",
+            "Double by HTTP",
+            "--price",
+            "0.01",
+            "--description",
+            "Doubles a number.",
+        ]
+        with selling(market_url, tmp_path, *words):
+            listing = listed(buyer, "Double by HTTP")
+            assert buyer.buy(listing, {"number": 4}, "0.01").output == {"number": 8}
+            assert len(keys) == 2
+            assert len(set(keys)) == 1
+            with pytest.raises(NotDelivered, match="HTTP 422"):
+                buyer.buy(listing, {"number": -1}, "0.01")
+
+
+@pytest.fixture(scope="module")
+def mcp_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an MCP server with two tools."""
+    program = tmp_path_factory.mktemp("mcp") / "tools.py"
+    program.write_text(TOOLS)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    running = subprocess.Popen([sys.executable, str(program), str(port)], stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}/mcp"
+    try:
+        eventually(lambda: answers(url), 60)
+        yield url
+    finally:
+        running.terminate()
+        running.wait()
+
+
+def answers(url: str) -> bool:
+    try:
+        httpx.get(url, trust_env=False)
+    except httpx.HTTPError:
+        time.sleep(0.1)
+        return False
+    return True
+
+
+def test_tools_of_an_mcp_server_are_sold_by_one_command(
+    buyer: Market, tmp_path: Path, market_url: str, mcp_url: str
+) -> None:
+    with selling(market_url, tmp_path, "sell-mcp", mcp_url, "--price", "0.01"):
+        assert buyer.buy(listed(buyer, "Area"), {"width": 2, "height": 3}, "0.01").output == {"area": 6.0}
+        assert buyer.buy(listed(buyer, "Shape"), {"sides": 3}, "0.01").output == {"result": "triangle"}
+        with pytest.raises(NotDelivered, match="No negative sides"):
+            buyer.buy(listed(buyer, "Area"), {"width": -2, "height": 3}, "0.01")
+
+
+def test_a_session_that_the_mcp_server_forgot_is_opened_again(mcp_url: str) -> None:
+    server = McpServer(mcp_url)
+    assert set(server.tools()) == {"area", "shape"}
+    server._session = "forgotten"
+    assert server.tool("area")(width=1, height=2) == {"area": 2.0}
+    server.close()
+
+
+def test_the_command_line_finds_buys_and_finishes(
+    market_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], clerk: Any
+) -> None:
+    own = ["--market", market_url, "--home", str(tmp_path)]
+    main([*own, "find", "count words"])
+    listing = capsys.readouterr().out.strip()
+    assert listing == clerk.listing("count")
+    main([*own, "buy", listing, '{"text": "one two"}', "--max-price", "0.01"])
+    assert json.loads(capsys.readouterr().out) == {"words": 2}
+    main([*own, "finish-payments"])
+    assert "Nothing is open" in capsys.readouterr().out
+    for words in (["buy", listing, "{}", "--max-price", "0.001"], ["--live", "buy", listing, "{}", "--max-price", "1"]):
+        with pytest.raises(SystemExit) as ended:
+            main([*own, *words])
+        assert isinstance(ended.value.code, str)
+
+
+def test_a_tool_that_is_not_there_is_named(market_url: str, tmp_path: Path, mcp_url: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--market", market_url, "--home", str(tmp_path), "sell-mcp", mcp_url, "--tool", "no", "--price", "1.00"])
+    assert "it has area, shape" in str(ended.value.code)
+
+
+def test_errors_of_this_package_have_one_base() -> None:
+    assert issubclass(NotDelivered, EmporionError)
