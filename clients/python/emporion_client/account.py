@@ -60,6 +60,11 @@ class Account:
                 self._home = Home(self.folder)
             return self._home
 
+    @property
+    def trusts_proxies(self) -> bool:
+        """Tell whether calls go through the proxies of the environment; not those to this machine."""
+        return not is_loopback(self.url)
+
     def close(self) -> None:
         """Close the home."""
         if self._home is not None:

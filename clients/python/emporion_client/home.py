@@ -151,11 +151,12 @@ def is_loopback(url: str) -> bool:
 def safe_url(url: Any, market: str, what: str) -> str:
     """Return the URL of another service if a call may go there, given where the market is.
 
-    It is https; or http on this machine if the market is on this machine too.
+    It is https; or http on the market's own host if the market is called over http too.
     """
     if isinstance(url, str):
-        parts = urlsplit(url)
-        plain = parts.scheme == "http" and is_loopback(url) and is_loopback(market)
+        parts, own = urlsplit(url), urlsplit(market)
+        near = parts.hostname == own.hostname or (is_loopback(url) and is_loopback(market))
+        plain = parts.scheme == own.scheme == "http" and near
         if parts.hostname and not parts.username and (parts.scheme == "https" or plain):
             return url
     raise EmporionError(f"the market names {str(url)[:200]!r} as its {what}; no call is made there")

@@ -16,11 +16,9 @@ from emporion_client.methods import AsyncOperations, Operations
 from emporion_client.money import Price
 from emporion_client.selling import Offers
 from emporion_client.streams import stream, stream_async
-from emporion_client.transport import ANSWER_SECONDS, drive, drive_async
+from emporion_client.transport import TIMEOUT, drive, drive_async
 from emporion_client.wallet import Signer
 from emporion_client.worker import Worker
-
-TIMEOUT = httpx.Timeout(ANSWER_SECONDS, connect=10)
 
 
 class Market(Operations):
@@ -44,7 +42,7 @@ class Market(Operations):
         ordinary transfers. `wallet` is your own signer. `home` is the folder of keys and journal.
         """
         self.account = Account(url, env, name, home, wallet, spend, gasless)
-        self.http = http or httpx.Client(timeout=TIMEOUT)
+        self.http = http or httpx.Client(timeout=TIMEOUT, trust_env=self.account.trusts_proxies)
         self.offers = Offers()
 
     def _operate(self, name: str, arguments: dict[str, Any]) -> Any:
@@ -115,7 +113,7 @@ class AsyncMarket(AsyncOperations):
     ) -> None:
         """Prepare an agent; nothing is sent before the first call."""
         self.account = Account(url, env, name, home, wallet, spend, gasless)
-        self.http = http or httpx.AsyncClient(timeout=TIMEOUT)
+        self.http = http or httpx.AsyncClient(timeout=TIMEOUT, trust_env=self.account.trusts_proxies)
         self.offers = Offers()
 
     def _operate(self, name: str, arguments: dict[str, Any]) -> Any:

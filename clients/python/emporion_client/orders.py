@@ -96,6 +96,10 @@ class Orders:
         except Decline as reason:
             self._end("decline_job", job, str(reason))
             return False
+        except Exception:
+            log.exception("the check of %s failed", job["id"])
+            self._end("decline_job", job, FAULT)
+            return False
         return True
 
     def _output(self, service: Service, job: JsonObject, revision: int) -> tuple[Any] | None:

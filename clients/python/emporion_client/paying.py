@@ -61,7 +61,7 @@ def pay(account: Account, purchase: Purchase, terms: JsonObject | None, most: in
             if job is not None:
                 return job
         yield Pause(2)
-    said = f" ({_paying(purchase)['said']})" if _paying(purchase).get("said") else ""
+    said = f" ({purchase.paying['said']})" if purchase.paying and purchase.paying.get("said") else ""
     raise StillWaiting(f"the payment for {purchase.job_id} is not proven yet{said}; the same buy() continues with it")
 
 

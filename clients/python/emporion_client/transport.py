@@ -19,7 +19,7 @@ T = TypeVar("T")
 TRIES = 6
 LONGEST_PAUSE = 30.0
 LONGEST_RETRY_AFTER = 120.0
-ANSWER_SECONDS = 75.0  # the market lets a call wait for 55
+TIMEOUT = httpx.Timeout(75, connect=10)  # the market lets a call wait for 55 seconds
 MAX_BYTES = 32_000_000  # an answer of the market has at most a few megabytes
 
 

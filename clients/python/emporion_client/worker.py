@@ -27,7 +27,7 @@ from emporion_client.errors import (
 )
 from emporion_client.orders import Orders
 from emporion_client.selling import Offers, Service
-from emporion_client.transport import ANSWER_SECONDS, drive
+from emporion_client.transport import TIMEOUT, drive
 
 NEWS = ["job.created", "job.paid", "job.quote_accepted", "job.revision_requested"]
 WAIT_SECONDS = 20
@@ -49,7 +49,7 @@ class Worker:
     ) -> None:
         self._account, self._offers = account, offers
         self._grace, self._pauses, self._loop = grace, pause_when_stopped, loop
-        self._http = httpx.Client(timeout=httpx.Timeout(ANSWER_SECONDS, connect=10))
+        self._http = httpx.Client(timeout=TIMEOUT, trust_env=account.trusts_proxies)
         self._places = threading.Semaphore(at_once)
         self._turn = threading.Lock()
         self._under_way: set[str] = set()
@@ -81,6 +81,8 @@ class Worker:
 
     def run(self) -> None:
         """Work until stop() is called."""
+        if not self._offers.services:
+            raise ValueError("nothing is for sale: put @market.sells(...) before a function")
         with self._account.home.lock("seller"), _loop(self._loop) as loop:
             drive(self._http, self._account.joined())
             self._orders = Orders(self._account, self.call, loop)

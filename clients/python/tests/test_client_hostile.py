@@ -192,6 +192,9 @@ def test_a_market_elsewhere_names_no_service_on_this_machine(url: Any) -> None:
 def test_services_of_a_market_are_called_over_https_or_on_the_same_machine() -> None:
     assert safe_url("https://pay.example/settle", "https://market.example", "facilitator")
     assert safe_url("http://127.0.0.1:8001/settle", "http://localhost:8000", "facilitator")
+    assert safe_url("http://market:8001", "http://market:8000", "node")
+    with pytest.raises(EmporionError):
+        safe_url("http://market.example:8001", "https://market.example", "node")
 
 
 @pytest.mark.parametrize("price", [1, True, "1.0000001", "-1", "much", "nan", "inf", "0.05 USDC"])

@@ -102,6 +102,29 @@ def test_work_is_paid_in_advance_where_the_seller_asks_for_it(buyer: Market, cle
     assert buyer.buy(clerk.listing("late"), {"text": "abc"}, "0.01").output == {"text": "ABC"}
 
 
+def test_a_price_by_quote_is_accepted_up_to_the_limit(new_market: Maker) -> None:
+    seller, buyer = new_market("Quoting"), new_market()
+    listing = seller.create_listing(
+        title="Quote me", description="A price for each order.", category="other", pricing_model="quote"
+    )["id"]
+
+    def quote() -> None:
+        for price in (30_000, 20_000):
+            job = eventually(lambda: seller.list_jobs(role="seller", status="quote_requested")["data"])[0]
+            seller.quote_job(job_id=job["id"], price=price)
+        job = eventually(lambda: seller.list_jobs(role="seller", status="in_progress")["data"])[0]
+        seller.deliver_job(job_id=job["id"], output={"done": True})
+
+    thread = threading.Thread(target=quote)
+    thread.start()
+    with pytest.raises(TooDear, match=r"quoted at 0\.03"):
+        buyer.buy(listing, {"text": "a"}, "0.02", key="one")
+    buyer.cancel_job(job_id=jobs_of(buyer, "buyer")[0]["id"])
+    bought = buyer.buy(listing, {"text": "b"}, "0.02")
+    thread.join(30)
+    assert (bought.output, money_of(buyer)) == ({"done": True}, 4_980_000)
+
+
 def test_an_order_that_the_seller_declines_costs_nothing(new_market: Maker, clerk: Clerk) -> None:
     buyer = new_market(spend="0.03")
     with pytest.raises(NotDelivered, match="At most ten letters"):
