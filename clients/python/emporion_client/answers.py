@@ -21,7 +21,7 @@ def parsed(body: bytes) -> Any:
 
 
 def _is_deep(body: bytes) -> bool:
-    """Tell whether a body is nested so deeply that the parser could exhaust the stack of the process.
+    """Tell whether a body is nested so deeply that the parser could exhaust the stack.
 
     Libraries that raise Python's recursion limit take its protection away.
     """
