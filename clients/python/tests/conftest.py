@@ -54,9 +54,9 @@ def buyer(new_market: Callable[..., Market]) -> Market:
     return new_market("Buyer")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # because the market allows an agent 120 writes a minute
 def clerk(market_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clerk]:
-    """A seller that works in this process during all tests."""
+    """A seller that works in this process during the tests of a module."""
     with Clerk(market_url, tmp_path_factory.mktemp("clerk")) as clerk:
         yield clerk
 

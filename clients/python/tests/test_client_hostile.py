@@ -329,6 +329,9 @@ def test_a_transfer_that_another_of_this_home_replaced_is_signed_again(
 
 def test_two_processes_of_one_home_never_sell_at_once(new_market: Maker, clerk: Clerk) -> None:
     second = new_market(home=clerk.market.account.folder)
+    with pytest.raises(ValueError, match="nothing is for sale"):
+        second.run()
+    second.offers.services |= clerk.market.offers.services
     with pytest.raises(EmporionError, match="another process already does this"):
         second.run()
 
