@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # more than two cores, because many tests wait for servers and clocks
 WORKERS ?= 4
 
-.PHONY: install run test verify check demo bench conformance torture mutants lock clean
+.PHONY: install run test verify check demo bench conformance torture mutants client lock clean
 
 .venv/.installed: requirements.lock pyproject.toml
 	test -x $(PY) || $(PYTHON) -m venv .venv
@@ -53,6 +53,9 @@ torture: .venv/.installed-test
 mutants: .venv/.installed-test  ## change the rules on purpose: the tests must notice
 	$(PY) -m tests.mutants --clauses
 	$(PY) -m tests.mutants $(MUTANTS)
+
+client: .venv/.installed  ## write the table, signatures and records of the Python client again
+	.venv/bin/emporion openapi | $(PY) clients/python/generate.py
 
 lock: .venv/.installed-test  ## pin again what pyproject.toml allows
 	$(PIP) install uv

@@ -1,6 +1,6 @@
 """Write the table of operations, their signatures and the records of the market from its openapi.json.
 
-Usage: emporion openapi > openapi.json; python generate.py openapi.json emporion_client
+Usage: emporion openapi | python generate.py
 """
 
 import json
@@ -202,4 +202,4 @@ def generate(openapi: Schema, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    generate(json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2]))
+    generate(json.load(sys.stdin), Path(__file__).parent / "emporion_client")

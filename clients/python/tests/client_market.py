@@ -1,5 +1,6 @@
 """A served sandbox market for tests, and a seller that works in a thread."""
 
+import asyncio
 import os
 import socket
 import threading
@@ -86,6 +87,19 @@ class Clerk(Selling):
         @market.sells(title="Fail at everything", price="0.01", attempts=1)
         def fail(text: str) -> dict[str, str]:
             raise RuntimeError("no")
+
+        @market.sells(title="Wait for ever", price="0.01", attempts=1, timeout=0.2)
+        async def hang(text: str) -> dict[str, str]:
+            await asyncio.sleep(60)
+            return {"text": text}
+
+        @market.sells(title="Break the schema", price="0.01")
+        def wrong(text: str) -> dict[str, int]:
+            return {"text": text}  # type: ignore[dict-item]
+
+        @market.sells(title="Check and fail", price="0.01", check=lambda given: given["nothing"])
+        def unchecked(text: str) -> dict[str, str]:
+            return {"text": text}
 
         @market.sells(title="Work after payment", price="0.01", payment="upfront")
         def late(text: str) -> dict[str, str]:

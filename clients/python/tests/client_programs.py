@@ -58,14 +58,16 @@ def buyer(url: str, home: str, listing: str, gasless: bool, key: str | None = KE
         assert bought.output == {"words": 3}
 
 
-def seller(url: str, home: str, title: str, log: str) -> None:
-    """Sell until the end."""
+def seller(url: str, home: str, title: str, log: str, attempts: int = 30) -> None:
+    """Sell until the end; the text `poison` ends the process."""
     market = Market(url, name="Unlucky seller", home=Path(home))
     file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    @market.sells(title=title, price="0.01", attempts=30, max_open_jobs=100)
+    @market.sells(title=title, price="0.01", attempts=attempts, max_open_jobs=100)
     def upper(text: str) -> dict[str, str]:
         os.write(file, f"{text}\n".encode())
+        if text == "poison":
+            os._exit(1)
         return {"text": text.upper(), "run": f"{os.getpid()}"}  # another output at each run
 
     market.run(pause_when_stopped=False)

@@ -13,7 +13,7 @@ from client_forks import Forks
 from client_market import Clerk, eventually, jobs_of, money_of
 from client_programs import KEY
 
-from emporion_client import Market
+from emporion_client import Market, NotDelivered
 
 Maker = Callable[..., Market]
 FEW, ALL = 4, 1
@@ -89,14 +89,14 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
-def purchase(buyer: Market, title: str) -> Any:
+def purchase(buyer: Market, title: str, text: str = "abc") -> Any:
     """Buy from the listing with this title once it is there."""
 
     def found() -> str:
         page = buyer.search_listings(q=title, env="test")["data"]
         return next((one["id"] for one in page if one["title"] == title), "")
 
-    return buyer.buy(eventually(found, 60), {"text": "abc"}, "0.01", timeout=60)
+    return buyer.buy(eventually(found, 60), {"text": text}, "0.01", timeout=60)
 
 
 @pytest.mark.parametrize(("kills", "orders"), [(4, 8), pytest.param(20, 50, marks=pytest.mark.verify)])
@@ -128,6 +128,30 @@ def test_a_seller_killed_at_random_delivers_each_order_once(
     assert sorted(one.output["text"] for one in bought) == sorted(f"TEXT {number}" for number in range(orders))
     assert {len(one.job["deliveries"]) for one in bought} == {1}
     assert money_of(buyer) == 5_000_000 - 10_000 * (orders + 1)
+
+
+def test_an_input_that_kills_the_seller_is_given_up(
+    forks: Forks, market_url: str, tmp_path: Path, buyer: Market
+) -> None:
+    title, log = f"Upper case or die {tmp_path.name}", tmp_path / "runs.log"
+    given = {"url": market_url, "home": str(tmp_path / "seller"), "title": title, "log": str(log), "attempts": 2}
+    pid = forks.start("seller", **given)
+    ended: list[str] = []
+
+    def poison() -> None:
+        with pytest.raises(NotDelivered, match="failed at this order") as reason:
+            purchase(buyer, title, "poison")
+        ended.append(reason.value.job["status"])
+
+    thread = threading.Thread(target=poison)
+    thread.start()
+    for _ in range(2):
+        assert forks.wait(pid) == 1
+        pid = forks.start("seller", **given)
+    thread.join(60)
+    assert (ended, log.read_text().split()) == (["cancelled"], ["poison", "poison"])
+    assert purchase(buyer, title).output["text"] == "ABC"
+    forks.kill(pid, signal.SIGTERM)
 
 
 @pytest.mark.parametrize(("kills", "orders"), [(5, 6), pytest.param(20, 30, marks=pytest.mark.verify)])

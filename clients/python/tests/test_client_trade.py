@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from client_market import Clerk, Selling, eventually, jobs_of, money_of
 
 from emporion_client import (
     AsyncMarket,
+    EmporionError,
     InProgress,
     InvalidRequest,
     LimitReached,
@@ -77,6 +79,11 @@ async def test_the_async_market_buys_side_by_side(market_url: str, tmp_path: Pat
         assert (await market.get_me())["name"] == "Async"
         await market.put_memory(key="a/b:c", value=1)
         assert (await market.get_memory(key="a/b:c"))["value"] == 1
+        await market.create_schedule(in_seconds=1)
+        async with aclosing(market.stream_events(types=["schedule.*"], since="evt_" + "0" * 26)) as events:
+            async for event in events:
+                assert event["type"] == "schedule.fired"
+                break
 
 
 async def test_the_async_market_sells_on_its_own_loop(market_url: str, tmp_path: Path, new_market: Maker) -> None:
@@ -130,8 +137,48 @@ def test_an_order_that_the_seller_declines_costs_nothing(new_market: Maker, cler
     with pytest.raises(NotDelivered, match="At most ten letters"):
         buyer.buy(clerk.listing("turn"), {"text": "much too long"}, "0.02")
     assert buyer.buy(clerk.listing("turn"), {"text": "abc"}, "0.02").output == {"text": "cba"}
-    with pytest.raises(NotDelivered, match="failed at this order"):
-        buyer.buy(clerk.listing("fail"), {"text": "abc"}, "0.02")
+
+
+@pytest.mark.parametrize(
+    ("service", "status", "reason"),
+    [
+        ("fail", "cancelled", "failed at this order"),
+        ("hang", "cancelled", "failed at this order"),
+        ("wrong", "cancelled", "output_schema_mismatch"),
+        ("unchecked", "declined", "failed at this order"),
+    ],
+)
+def test_a_function_that_fails_ends_its_order_with_a_reason(
+    buyer: Market, clerk: Clerk, service: str, status: str, reason: str
+) -> None:
+    with pytest.raises(NotDelivered, match=reason) as ended:
+        buyer.buy(clerk.listing(service), {"text": "abc"}, "0.02")
+    assert ended.value.job["status"] == status
+    assert buyer.buy(clerk.listing("count"), {"text": "one"}, "0.01").output == {"words": 1}
+
+
+def test_live_has_a_key_and_a_home_of_its_own(market_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMPORION_HOME", str(tmp_path))
+    with Market(market_url, name="Live") as test, Market(market_url, env="live", spend="1.00", name="Live") as live:
+        assert test.get_me()["id"] != live.get_me()["id"]
+        assert live.account.home.read_keys()["api_key"].startswith("as_live_")
+        assert {path.name.rsplit("-", 1)[1] for path in tmp_path.iterdir()} == {"test", "live"}
+
+
+def test_a_key_and_a_wallet_of_the_environment_are_used(
+    buyer: Market, tmp_path: Path, market_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me, keys = buyer.get_me(), buyer.account.home.read_keys()
+    monkeypatch.setenv("EMPORION_API_KEY", keys["api_key"])
+    with (
+        Market(market_url, home=tmp_path / "other") as other,
+        pytest.raises(EmporionError, match="has bound the wallet"),
+    ):
+        other.get_me()
+    monkeypatch.setenv("EMPORION_WALLET_KEY", keys["wallet"])
+    with Market(market_url, home=tmp_path / "new") as same:
+        assert same.get_me()["id"] == me["id"]
+        assert same.account.home.read_keys() == {}
 
 
 def test_a_price_above_the_limit_of_the_call_or_the_day_is_not_ordered(new_market: Maker, clerk: Clerk) -> None:
