@@ -46,6 +46,7 @@ class Account:
         self.folder = home or default_folder(self.url, env)
         self._turn = threading.Lock()
         self._home: Home | None = None
+        self._inherited: list[Home] = []
         self._wallet = wallet
         self._key = os.environ.get("EMPORION_API_KEY") or None
         _check_key(self._key, env)
@@ -56,6 +57,9 @@ class Account:
     def home(self) -> Home:
         """The home folder, made at its first use."""
         with self._turn:
+            if self._home is not None and self._home.pid != os.getpid():
+                self._inherited.append(self._home)  # a fork has it; only the parent may use or close it
+                self._home = None
             if self._home is None:
                 self._home = Home(self.folder)
             return self._home

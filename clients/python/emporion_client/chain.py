@@ -40,7 +40,10 @@ def rpc(account: Account, method: str, *params: Any) -> Flow[Any]:
     """Call a node."""
     url = yield from node_url(account)
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    answer = yield from attempts(Call("POST", url, json=body))
+    try:
+        answer = yield from attempts(Call("POST", url, json=body))
+    except MarketError as refused:  # some nodes answer an error with a status of its own
+        raise NodeError(method, refused.body.get("error") or f"HTTP {refused.status}") from None
     if answer.get("error") is not None:
         raise NodeError(method, answer["error"])
     return answer.get("result")

@@ -27,7 +27,7 @@ class Home:
 
     def __init__(self, folder: Path) -> None:
         _make_private(folder)
-        self.folder, self.file = folder, folder / "agent.json"
+        self.folder, self.file, self.pid = folder, folder / "agent.json", os.getpid()
         self.journal = Journal(folder / "journal.db")
         self.owner, self._alive = self._claim()
         self.at_work: set[str] = set()  # purchases on which this process works now

@@ -1,6 +1,7 @@
 """The market for a program: Market blocks, AsyncMarket awaits; both run the same flows."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -42,8 +43,18 @@ class Market(Operations):
         ordinary transfers. `wallet` is your own signer. `home` is the folder of keys and journal.
         """
         self.account = Account(url, env, name, home, wallet, spend, gasless)
-        self.http = http or httpx.Client(timeout=TIMEOUT, trust_env=self.account.trusts_proxies)
+        self._given_http, self._http, self._pid = http, http or self._new_client(), os.getpid()
         self.offers = Offers()
+
+    def _new_client(self) -> httpx.Client:
+        return httpx.Client(timeout=TIMEOUT, trust_env=self.account.trusts_proxies)
+
+    @property
+    def http(self) -> httpx.Client:
+        """The HTTP client; a fork gets its own, because two processes would mix up answers."""
+        if self._given_http is None and self._pid != os.getpid():
+            self._http, self._pid = self._new_client(), os.getpid()
+        return self._http
 
     def _operate(self, name: str, arguments: dict[str, Any]) -> Any:
         if name == "stream_events":

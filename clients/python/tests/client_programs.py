@@ -13,7 +13,7 @@ import eth_account.messages  # noqa: F401
 
 import emporion_client.home
 import emporion_client.transport
-from emporion_client import Market
+from emporion_client import InProgress, Market
 from emporion_client.journal import Journal
 
 KEY = "the only one"
@@ -34,7 +34,7 @@ def run(program: str, crash: int, given: dict[str, Any]) -> None:
     ):
         setattr(owner, name, _cut(getattr(owner, name), step))
     try:
-        {"buyer": buyer, "seller": seller}[program](**given)
+        {"buyer": buyer, "seller": seller, "forking": forking}[program](**given)
     except Exception:
         traceback.print_exc()
         raise
@@ -56,6 +56,21 @@ def buyer(url: str, home: str, listing: str, gasless: bool, key: str | None = KE
     for number in range(count):
         bought = market.buy(listing, {"text": f"one two {number}"}, "0.01", key=key and f"{key} {number}")
         assert bought.output == {"words": 3}
+
+
+def forking(url: str, home: str, listing: str, gasless: bool) -> None:
+    """Buy in two processes of which one is a fork of the other."""
+    market = Market(url, name="Forking buyer", home=Path(home), gasless=gasless)
+    market.buy(listing, {"text": "one"}, "0.01")
+    pid = os.fork()
+    for number in range(3):
+        try:
+            market.buy(listing, {"text": f"one two {number}"}, "0.01", key=f"row {number}")
+        except InProgress:
+            continue
+    if pid == 0:
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
 
 
 def seller(url: str, home: str, title: str, log: str, attempts: int = 30) -> None:

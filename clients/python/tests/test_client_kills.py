@@ -130,6 +130,18 @@ def test_a_seller_killed_at_random_delivers_each_order_once(
     assert money_of(buyer) == 5_000_000 - 10_000 * (orders + 1)
 
 
+@pytest.mark.parametrize("gasless", [True, False], ids=["without gas", "with gas"])
+def test_a_fork_does_not_repeat_the_purchases_of_its_parent(
+    forks: Forks, market_url: str, clerk: Clerk, tmp_path: Path, new_market: Maker, gasless: bool
+) -> None:
+    given = {"url": market_url, "home": str(tmp_path), "listing": clerk.listing("count"), "gasless": gasless}
+    assert forks.run("forking", **given) == 0
+    market = new_market(home=tmp_path)
+    for number in range(3):
+        market.buy(clerk.listing("count"), {"text": f"one two {number}"}, "0.01", key=f"row {number}")
+    assert (len(jobs_of(market, "buyer")), money_of(market)) == (4, 5_000_000 - 40_000)
+
+
 def test_an_input_that_kills_the_seller_is_given_up(
     forks: Forks, market_url: str, tmp_path: Path, buyer: Market
 ) -> None:
