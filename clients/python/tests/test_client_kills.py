@@ -21,6 +21,13 @@ MORE_POINTS = pytest.param(ALL, marks=pytest.mark.verify, id="every step")
 STRIDES = pytest.mark.parametrize("stride", [pytest.param(FEW, id="some steps"), MORE_POINTS])
 
 
+@pytest.fixture
+def clerk(market_url: str, tmp_path: Path) -> Iterator[Clerk]:
+    """A seller for each test, because the market allows an agent 120 writes a minute."""
+    with Clerk(market_url, tmp_path / "clerk") as clerk:
+        yield clerk
+
+
 def points(stride: int) -> Iterator[int]:
     """Yield the steps to kill at; another part of them at each stride."""
     return count(1 + stride // 2, stride)
