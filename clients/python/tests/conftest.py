@@ -14,8 +14,12 @@ from emporion_client import Market, worker
 worker.WAIT_SECONDS = 1  # a worker that ends waits for its last call
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one worker run all of these tests, because they share one served market."""
+    """Let one worker run all of these tests, because they share one served market.
+
+    pytest-xdist reads the groups in the same hook, so this one comes first.
+    """
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.xdist_group("client"))

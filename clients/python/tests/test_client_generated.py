@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -103,7 +104,7 @@ def test_a_program_with_types_is_checked(tmp_path: Path) -> None:
         "async def main(market: AsyncMarket) -> None:\n"
         "    reveal_type((await market.hire(listing_id='l', input={}))['terms'])\n"
     )
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--config-file", "", str(program)]
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "--config-file", "", str(program)]
     done = subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, text=True, check=False)
     assert 'Literal["quote_requested"]' in done.stdout.replace("'", '"')
     assert "PaymentTerms" in done.stdout
