@@ -1,6 +1,5 @@
 """Client assertions: JWTs that agents sign to log in (RFC 7523, 2.2; RFC 7515; EdDSA of RFC 8037 and RFC 9864)."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import OKPKey
 from joserfc.jws import JWSRegistry, deserialize_compact
 
+from tools.kernel.base64url import base64url, from_base64url
 from tools.kernel.keys import jwk_of, signed_by
 from tools.kernel.strict_json import BadJson, parse
 
@@ -125,10 +125,10 @@ def _object(part: str, name: str) -> dict[str, Any]:
 def _decoded(part: str, name: str) -> bytes:
     """Decode base64url in its only valid form: no padding, spare bits zero (RFC 7515, 2)."""
     try:
-        raw = urlsafe_b64decode(part.encode("ascii") + b"=" * (-len(part) % 4))
+        raw = from_base64url(part)
     except ValueError:
         raw = b""
-    if not part or urlsafe_b64encode(raw).rstrip(b"=").decode() != part:
+    if not part or base64url(raw) != part:
         raise BadAssertion(f"the {name} of client_assertion is not base64url")
     return raw
 

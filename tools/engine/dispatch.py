@@ -13,7 +13,7 @@ from storage.store import Store
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
 from tools.engine.arguments import Arguments, read_arguments
-from tools.engine.authentication import authorise, former_caller, identify
+from tools.engine.authentication import authorise, holder_of_credential, identify
 from tools.engine.call_log import CallLog
 from tools.engine.caller import Caller, CallRequest
 from tools.engine.config import MarketConfig
@@ -305,8 +305,8 @@ class Market:
     ) -> Response:
         """Replay the stored response of a call that revoked its own key; otherwise return `refused`."""
         with suppress(MarketError, StorageError):
-            caller = await former_caller(request, self.services)
-            if caller is None:
+            caller = await holder_of_credential(request, self.services, former=True)
+            if caller.agent_id is None:
                 return refused
             call = self._validated(op, raw_arguments, caller)
             now = call.read_ctx.now

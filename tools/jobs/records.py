@@ -119,8 +119,6 @@ class JobEvent:
 class JobEventPage(PlainPage[JobEvent]):
     """One page of an audit trail, oldest first."""
 
-    data: list[JobEvent]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(Priced):
@@ -214,8 +212,6 @@ class Hired:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPage(PlainPage[Job]):
     """One page of jobs."""
-
-    data: list[Job]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,12 @@
 """Cursors of lists: opaque, signed, bound to the list, its filters and its environment; they never expire."""
 
 import hmac
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from functools import lru_cache
 from hashlib import sha256
 
 import orjson
 
+from tools.kernel.base64url import base64url, from_base64url
 from tools.kernel.errors import Json
 
 TAG_BYTES = 16
@@ -28,14 +28,14 @@ def write_cursor(key: bytes, scope: Json, place: Json) -> str:
     The scope is the operation, the caller, the environment and the filters.
     """
     body = orjson.dumps(place)
-    return urlsafe_b64encode(_tag(key, scope, body) + body).decode().rstrip("=")
+    return base64url(_tag(key, scope, body) + body)
 
 
 def read_cursor(key: bytes, scope: Json, cursor: str) -> Json:
     """Return the place in a cursor that this key wrote for this scope; raises BadCursor."""
     try:
-        raw = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
-    except (ValueError, UnicodeEncodeError):
+        raw = from_base64url(cursor)
+    except ValueError:
         raise BadCursor("not a cursor") from None
     tag, body = raw[:TAG_BYTES], raw[TAG_BYTES:]
     if not hmac.compare_digest(tag, _tag(key, scope, body)) or write_cursor(key, scope, orjson.loads(body)) != cursor:

@@ -97,14 +97,14 @@ def read_claim(request: HttpRequest) -> Claim:
         raise BadSignature("malformed", 'Signature-Input must be <label>=("@method" …);created=…;keyid="…"')
     covered, given = _covered(made[0]), made[1]
     _check_parameters(given)
-    nonce, expires = _text(given, "nonce"), _whole(given, "expires")
+    nonce, expires = _optional(given, "nonce", str), _optional(given, "expires", int)
     if nonce is not None and not 0 < len(nonce) <= MAX_NONCE_LENGTH:
         raise BadSignature("malformed", f"nonce has 1-{MAX_NONCE_LENGTH} characters")
     return Claim(
         covered=covered,
         parameters=http_sf.ser([made]),
-        keyid=_needed(_text(given, "keyid"), "keyid"),
-        created=_needed(_whole(given, "created"), "created"),
+        keyid=_needed(given, "keyid", str),
+        created=_needed(given, "created", int),
         expires=expires,
         nonce=nonce,
         signature=value,
@@ -221,9 +221,9 @@ def _check_parameters(parameters: Mapping[str, object]) -> None:
     unknown = sorted(parameters.keys() - PARAMETERS)
     if unknown:
         raise BadSignature("malformed", f"unknown signature parameter {unknown[0][:64]}")
-    if _text(parameters, "alg") not in (None, "ed25519"):
+    if _optional(parameters, "alg", str) not in (None, "ed25519"):
         raise BadSignature("algorithm", "alg must be ed25519, or be left out")
-    _text(parameters, "tag")
+    _optional(parameters, "tag", str)
 
 
 def _base(claim: Claim, request: HttpRequest, url: str, mark: bytes, *, hide: bool) -> bytes:
@@ -246,21 +246,16 @@ def _base(claim: Claim, request: HttpRequest, url: str, mark: bytes, *, hide: bo
     return b"\n".join([*lines, b'"@signature-params": ' + claim.parameters.encode()])
 
 
-def _text(parameters: Mapping[str, object], name: str) -> str | None:
+def _optional(parameters: Mapping[str, object], name: str, kind: type[T]) -> T | None:
     value = parameters.get(name)
-    if value is None or isinstance(value, str):
+    if value is None or (isinstance(value, kind) and not isinstance(value, bool)):
         return value
-    raise BadSignature("malformed", f"{name} is a quoted string")
+    wanted = "a quoted string" if kind is str else "a whole number of seconds since 1970"
+    raise BadSignature("malformed", f"{name} is {wanted}")
 
 
-def _whole(parameters: Mapping[str, object], name: str) -> int | None:
-    value = parameters.get(name)
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise BadSignature("malformed", f"{name} is a whole number of seconds since 1970")
-
-
-def _needed(value: T | None, name: str) -> T:
+def _needed(parameters: Mapping[str, object], name: str, kind: type[T]) -> T:
+    value = _optional(parameters, name, kind)
     if value is None:
         raise BadSignature("malformed", f"the signature has no {name}")
     return value

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 ENTROPY_BYTES = 10
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_VALUE_OF = {letter: value for value, letter in enumerate(_ALPHABET)}
+_AS_PYTHON_READS = str.maketrans(_ALPHABET, "0123456789abcdefghijklmnopqrstuv")  # digits of int(text, 32)
 _LENGTH = 26
 _PAIRS = tuple(one + two for one in _ALPHABET for two in _ALPHABET)
 _BODY = re.compile(f"[0-7][{_ALPHABET}]{{{_LENGTH - 1}}}")  # 128 bits: the first character holds three
@@ -73,9 +73,7 @@ def event_number(text: str) -> int:
     """Return the number in an event id; raises BadId for any other text."""
     if not is_id(Prefix.EVENT, text):
         raise BadId("An event id is evt_ and 26 characters of Crockford base32.")
-    number = 0
-    for letter in text[len(Prefix.EVENT) :]:
-        number = number << 5 | _VALUE_OF[letter]
+    number = int(text.removeprefix(Prefix.EVENT).translate(_AS_PYTHON_READS), 32)
     if number >= 2**63:
         raise BadId("No event has this id.")
     return number

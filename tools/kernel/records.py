@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache, lru_cache
-from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_type_hints
+from types import GenericAlias
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_args, get_type_hints
 
 import orjson
 from pydantic import Field, TypeAdapter
@@ -70,8 +71,19 @@ class Ready:
     body: bytes
 
 
+class _DataOfItsType:
+    """Gives `class JobPage(PlainPage[Job])` the annotation `data: list[Job]`, from which schemas are made."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            cls.__annotations__["data"] = GenericAlias(list, get_args(base))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlainPage(Generic[T]):
+class PlainPage(_DataOfItsType, Generic[T]):
     """One page of a list that needs no hint."""
 
     object: Literal["list"] = "list"

@@ -60,8 +60,6 @@ class WebhookDeleted:
 class WebhookPage(PlainPage[Webhook]):
     """Your webhooks, newest first."""
 
-    data: list[Webhook]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookDelivery:
@@ -92,8 +90,6 @@ class WebhookDelivery:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookDeliveryPage(PlainPage[WebhookDelivery]):
     """Deliveries, newest event first."""
-
-    data: list[WebhookDelivery]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
