@@ -72,7 +72,7 @@ class OAuth:
         request = self.request_of(scope, Surface.REST)
         try:
             body = await Request(scope, receive).body()
-            given = await grant(self.market, login_of(scope["headers"], body), request)
+            given, quota = await grant(self.market, login_of(scope["headers"], body), request)
         except ClientDisconnect:
             return
         except OAuthRefusal as refusal:
@@ -87,15 +87,8 @@ class OAuth:
             await _wait(send, error)
         else:
             log.info("login", agent_id=given.agent_id, scope=given.scope, request_id=request.request_id)
-            quota = of_quota(given.quota) if given.quota else []
-            answer = {
-                "access_token": given.token,
-                "token_type": "Bearer",
-                "expires_in": given.seconds,
-                "scope": given.scope,
-                "agent_id": given.agent_id,
-            }
-            await reply(send, 200, orjson.dumps(answer), [*UNSEEN, *quota], JSON)
+            headers = [*UNSEEN, *(of_quota(quota) if quota else [])]
+            await reply(send, 200, orjson.dumps(given), headers, JSON)
 
 
 def login_of(headers: Headers, body: bytes) -> TokenRequest:

@@ -12,7 +12,7 @@ from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
 from tools.engine.access_tokens import facts_of, holder_of, is_token
 from tools.engine.caches import KeyFacts
-from tools.engine.caller import Caller, CallRequest, opens
+from tools.engine.caller import Caller, CallRequest, anonymous, opens
 from tools.engine.config import MarketConfig
 from tools.engine.errors import Forbidden, InvalidRequest, Unauthenticated
 from tools.engine.registry import Operation
@@ -56,7 +56,7 @@ async def holder_of_credential(request: CallRequest, services: Services, *, form
     if secret is None and not request.is_anonymous:
         return await signer_of(request, services, former=former)
     if secret is None:
-        return Caller(None, None, None, (), request)
+        return anonymous(request)
     if is_token(secret):
         return await holder_of(secret, request, services, former=former)
     facts = await key_facts(secret, services)

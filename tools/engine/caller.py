@@ -91,10 +91,19 @@ class Caller:
     epoch: int | None = None  # the agent's auth epoch at login, if the call has an access token
 
     @property
+    def signature_use(self) -> str | None:
+        """The id of a signature that may be used once; None if the request may be repeated."""
+        return None if self.proof is None else self.proof.use
+
+    @property
     def agent(self) -> str:
         """The agent's id; fails if the caller is anonymous."""
         assert self.agent_id is not None
         return self.agent_id
+
+
+def anonymous(request: CallRequest) -> Caller:
+    return Caller(None, None, None, (), request)
 
 
 def opens(own: Collection[str], needed: Collection[str]) -> bool:

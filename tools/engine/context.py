@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.store import Store
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.engine.caller import Caller
 from tools.engine.config import Deadlines, MarketConfig, Network
 from tools.engine.ports import World
-from tools.engine.services import Services
+from tools.engine.services import HasServices, Services
 from tools.kernel.ids import new_id
 
 
@@ -46,7 +45,7 @@ class TxContext:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadContext:
+class ReadContext(HasServices):
     """The services and the caller of a call, while no unit of work is open."""
 
     services: Services
@@ -54,18 +53,6 @@ class ReadContext:
     env: Env
     now: datetime
     operation: str = ""  # its name; empty outside of calls
-
-    @property
-    def store(self) -> Store:
-        return self.services.store
-
-    @property
-    def world(self) -> World:
-        return self.services.world
-
-    @property
-    def config(self) -> MarketConfig:
-        return self.services.config
 
     @property
     def network(self) -> Network:

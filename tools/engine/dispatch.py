@@ -37,7 +37,7 @@ from tools.engine.preconditions import collect_failures
 from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimitStatus, exceeded_error, raise_if_exceeded
 from tools.engine.registry import Operation, Run
 from tools.engine.request_signatures import consume, consume_alone, record_use, reject_replayed
-from tools.engine.services import Services
+from tools.engine.services import HasServices, Services
 from tools.engine.storage_quotas import refuse_on_low_disk, refuse_overfull
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.records import encode
@@ -71,7 +71,7 @@ class Call:
         return self.op.is_ready is not None and self.arguments.longest_wait > 0
 
 
-class Market:
+class Market(HasServices):
     """The market as its surfaces see it: one way to call the operations of the catalogue."""
 
     def __init__(
@@ -85,18 +85,6 @@ class Market:
     ) -> None:
         self.services, self.observers, self.checks_errors = Services(store, world, config), observers, checks_errors
         self.call_log = CallLog()
-
-    @property
-    def store(self) -> Store:
-        return self.services.store
-
-    @property
-    def world(self) -> World:
-        return self.services.world
-
-    @property
-    def config(self) -> MarketConfig:
-        return self.services.config
 
     async def call(
         self, op: Operation, raw_arguments: RawArguments, request: CallRequest, key: str | None = None

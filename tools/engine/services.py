@@ -64,3 +64,22 @@ class Services:
         self.rate_limits, self.notifier = RateLimitCounter(store, world.clock), Notifier(store)
         self.health, self.cpu_thread = HealthSnapshot(), CpuThread()
         self.last_seen, self.searches = LastSeenBuffer(), SearchLog()  # a worker writes them
+
+
+class HasServices:
+    """Shows the store, the world and the settings of its services as its own."""
+
+    __slots__ = ()
+    services: Services
+
+    @property
+    def store(self) -> Store:
+        return self.services.store
+
+    @property
+    def world(self) -> World:
+        return self.services.world
+
+    @property
+    def config(self) -> MarketConfig:
+        return self.services.config

@@ -11,13 +11,7 @@ from storage.vocabulary import AgentStatus, Env
 from tools.engine.access_tokens import LIFE_SECONDS, Token, token_key, write_token
 from tools.engine.authentication import key_facts
 from tools.engine.caller import EVERYTHING, Caller, CallRequest, Proof
-from tools.engine.client_assertions import (
-    MAX_ID_LENGTH,
-    BadAssertion,
-    asserted_by,
-    check_assertion,
-    read_assertion,
-)
+from tools.engine.client_assertions import MAX_ID_LENGTH, BadAssertion, asserted_by, read_assertion
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import busy
 from tools.engine.oauth import OAuthRefusal, audiences, check_resources, granted
@@ -40,17 +34,19 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True)
 class TokenResponse:
-    """An issued access token and its scope."""
+    """An issued access token, as RFC 6749, 5.1, has it."""
 
-    token: str = field(repr=False)
-    seconds: int
+    access_token: str = field(repr=False)
+    token_type: str = field(default="Bearer", init=False)
+    expires_in: int
     scope: str
     agent_id: str
-    quota: RateLimitStatus | None
 
 
-async def grant(market: Market, login: TokenRequest, request: CallRequest) -> TokenResponse:
-    """Issue an access token.
+async def grant(
+    market: Market, login: TokenRequest, request: CallRequest
+) -> tuple[TokenResponse, RateLimitStatus | None]:
+    """Issue an access token; return it with the state of the rate limit.
 
     Raises OAuthRefusal, TooBusy, and RateLimited over the rate limit.
     """
@@ -60,7 +56,9 @@ async def grant(market: Market, login: TokenRequest, request: CallRequest) -> To
         raise busy(error) from None
 
 
-async def _grant(market: Market, login: TokenRequest, request: CallRequest) -> TokenResponse:
+async def _grant(
+    market: Market, login: TokenRequest, request: CallRequest
+) -> tuple[TokenResponse, RateLimitStatus | None]:
     identify = _by_key if login.assertion is None else _by_assertion
     client, key_expires_at = await identify(market, login, request)
     env, scopes = granted(login.scope, client.env, client.scopes)
@@ -76,13 +74,9 @@ async def _grant(market: Market, login: TokenRequest, request: CallRequest) -> T
         ends = min(ends, int(key_expires_at.timestamp()))
     token = Token(client.agent, env, scopes, client.key_id, epoch, ends)
     await market.services.last_seen.note_call(market.store, replace(client, env=Env(env)), now)
-    return TokenResponse(
-        token=write_token(token_key(market.config.pepper), token),
-        seconds=ends - int(now.timestamp()),
-        scope=" ".join((f"env:{env}", *scopes)),
-        agent_id=client.agent,
-        quota=quota,
-    )
+    text = write_token(token_key(market.config.pepper), token)
+    scope = " ".join((f"env:{env}", *scopes))
+    return TokenResponse(text, ends - int(now.timestamp()), scope, client.agent), quota
 
 
 async def _by_key(market: Market, login: TokenRequest, request: CallRequest) -> tuple[Caller, datetime | None]:
@@ -102,8 +96,8 @@ async def _by_key(market: Market, login: TokenRequest, request: CallRequest) -> 
 async def _by_assertion(market: Market, login: TokenRequest, request: CallRequest) -> tuple[Caller, None]:
     """Return the agent whose key signed an assertion; the key is valid in both environments."""
     try:
-        assertion = read_assertion(login.assertion or "")
-        check_assertion(assertion, audiences(market.config.urls), market.world.clock.now().timestamp())
+        now_seconds = market.world.clock.now().timestamp()
+        assertion = read_assertion(login.assertion or "", audiences(market.config.urls), now_seconds)
     except BadAssertion as bad:
         raise OAuthRefusal("invalid_client", str(bad)) from None
     row = await market.store.read(partial(agent_named, keyid=assertion.client))

@@ -212,16 +212,14 @@ class Untitled(GenerateJsonSchema):
     They repeat the names and take a fifth of the bytes of tools/list.
     """
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
+    def generate(self, schema: Any, mode: Any = "validation") -> Any:
+        return _without_titles(super().generate(schema, mode))
 
 
 @cache
 def record_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a record as it is answered."""
-    made = TypeAdapter(kind).json_schema(mode="serialization", schema_generator=Untitled)
-    shaped: dict[str, Any] = _without_titles(made)
-    return shaped
+    return TypeAdapter(kind).json_schema(mode="serialization", schema_generator=Untitled)
 
 
 def _without_titles(schema: Any) -> Any:

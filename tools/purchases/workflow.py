@@ -81,14 +81,14 @@ async def run_until_done(read_ctx: ReadContext, purchase_id: str) -> PurchaseRow
         seen.row.agent_id, purchase_id, MAX_WAITING, read_ctx.config.limits.streams_per_agent
     ) as ear:
         while clock.monotonic() < ends:
-            ear.listen()
+            ear.clear()
             seen = await _look(read_ctx, purchase_id)
             match next_of(seen.standing(clock.now()), clock.now()):
                 case NextAction.TELL:
                     return seen.row
                 case NextAction.WAIT:
                     await _still_there(read_ctx, seen)
-                    await ear.wait(TICK_SECONDS)
+                    await ear.wait_for(TICK_SECONDS)
                 case NextAction.SETTLE:
                     stay(read_ctx, seen.row)
                     await _settle(read_ctx, seen)
