@@ -42,15 +42,11 @@ class CallRequest:
     argument_key: str | None = field(default=None, repr=False)  # from the api_key argument of a tool call
     admin_token: str | None = field(default=None, repr=False)  # X-Admin-Token, REST only
     dry_run: bool = False  # a writing call is run and rolled back
-    payment: str | None = field(
-        default=None, repr=False
-    )  # an undecoded x402 authorization: PAYMENT-SIGNATURE or X-PAYMENT
-    client_disconnected: Callable[[], bool] | None = field(
-        default=None, repr=False
-    )  # whether the client has disconnected
-    progress: "Callable[[float, float], Awaitable[None]] | None" = field(
-        default=None, repr=False
-    )  # called while waiting, with elapsed and total seconds
+    # An undecoded x402 authorization: PAYMENT-SIGNATURE or X-PAYMENT.
+    payment: str | None = field(default=None, repr=False)
+    client_disconnected: Callable[[], bool] | None = field(default=None, repr=False)
+    # Called while waiting, with elapsed and total seconds.
+    progress: Callable[[float, float], Awaitable[None]] | None = field(default=None, repr=False)
     http: HttpRequest | None = None  # the raw request, if it has a signature or a Content-Digest
     letter: A2aMessageRef | None = None  # for an order over A2A
     body_bytes: int = 0  # size of the request's body

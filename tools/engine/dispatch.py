@@ -21,7 +21,6 @@ from tools.engine.context import ReadContext
 from tools.engine.documents import StaleInput
 from tools.engine.dry_run import rolled_back, without_secrets
 from tools.engine.errors import (
-    COMMON,
     AsksPayment,
     InternalError,
     InvalidRequest,
@@ -80,10 +79,8 @@ class Market(HasServices):
         world: World,
         config: MarketConfig,
         observers: Sequence[Observer] = (),
-        *,
-        checks_errors: bool = False,
     ) -> None:
-        self.services, self.observers, self.checks_errors = Services(store, world, config), observers, checks_errors
+        self.services, self.observers = Services(store, world, config), observers
         self.call_log = CallLog()
 
     async def call(
@@ -114,7 +111,7 @@ class Market(HasServices):
             raise_if_exceeded(quota)
             response = await self._perform(self._validated(op, raw_arguments, caller), key)
         except MarketError as error:
-            response = self._refused(op, error, request) if caller else self.refuse_anonymous(error, request)
+            response = self.refuse(error, request) if caller else self.refuse_anonymous(error, request)
             await self._consume_signature_after_refusal(caller, error)
             if op.may_revoke_caller_key and key is not None and isinstance(response.refusal, Unauthenticated):
                 response = await self._replay_for_revoked_key(op, raw_arguments, request, key, response)
@@ -224,7 +221,7 @@ class Market(HasServices):
     def _respond(self, call: Call, record: Any) -> Response:
         """Return the response with a record; if it is an error, what was written is still committed."""
         if isinstance(record, MarketError):
-            return self._refused(call.op, record, call.caller.request)
+            return self.refuse(record, call.caller.request)
         record = without_secrets(record) if call.dry_run else record
         if not isinstance(record, AsksPayment):
             return Response(call.op.status, encode(record))
@@ -254,7 +251,7 @@ class Market(HasServices):
             records: AsyncGenerator[Any, None] = await op.run(call.read_ctx, call.arguments)
             return records
         except MarketError as error:
-            return self._refused(op, error, request) if caller else self.refuse_anonymous(error, request)
+            return self.refuse(error, request) if caller else self.refuse_anonymous(error, request)
         except StorageError as error:
             return self.refuse(busy(error), request)
 
@@ -276,11 +273,6 @@ class Market(HasServices):
             for observer in self.observers:
                 observer.refusal(request, refused)
         return refused
-
-    def _refused(self, op: Operation, error: MarketError, request: CallRequest) -> Response:
-        if self.checks_errors and not isinstance(error, (*op.errors, *COMMON)):
-            raise AssertionError(f"{op.name} does not declare {type(error).__name__}") from error
-        return self.refuse(error, request)
 
     async def _consume_signature_after_refusal(self, caller: Caller | None, error: MarketError) -> None:
         """Record the signature of a refused call as used, unless the same request may be sent again."""

@@ -51,32 +51,26 @@ async def grant(
     Raises OAuthRefusal, TooBusy, and RateLimited over the rate limit.
     """
     try:
-        return await _grant(market, login, request)
+        identify = _by_key if login.assertion is None else _by_assertion
+        client, key_expires_at = await identify(market, login, request)
+        env, scopes = granted(login.scope, client.env, client.scopes)
+        check_resources(login.resources, market.config.urls)
+        now = market.world.clock.now()
+        enter = partial(_enter, client=client, now=now, counted=market.config.limits.enforced)
+        quota, epoch = await market.store.write(enter, "log in")
+        raise_if_exceeded(quota)
+        if isinstance(epoch, OAuthRefusal):
+            raise epoch
+        ends = int(now.timestamp()) + LIFE_SECONDS
+        if key_expires_at is not None:
+            ends = min(ends, int(key_expires_at.timestamp()))
+        token = Token(client.agent, env, scopes, client.key_id, epoch, ends)
+        await market.services.last_seen.note_call(market.store, replace(client, env=Env(env)), now)
+        text = write_token(token_key(market.config.pepper), token)
+        scope = " ".join((f"env:{env}", *scopes))
+        return TokenResponse(text, ends - int(now.timestamp()), scope, client.agent), quota
     except StorageError as error:
         raise busy(error) from None
-
-
-async def _grant(
-    market: Market, login: TokenRequest, request: CallRequest
-) -> tuple[TokenResponse, RateLimitStatus | None]:
-    identify = _by_key if login.assertion is None else _by_assertion
-    client, key_expires_at = await identify(market, login, request)
-    env, scopes = granted(login.scope, client.env, client.scopes)
-    check_resources(login.resources, market.config.urls)
-    now = market.world.clock.now()
-    enter = partial(_enter, client=client, now=now, counted=market.config.limits.enforced)
-    quota, epoch = await market.store.write(enter, "log in")
-    raise_if_exceeded(quota)
-    if isinstance(epoch, OAuthRefusal):
-        raise epoch
-    ends = int(now.timestamp()) + LIFE_SECONDS
-    if key_expires_at is not None:
-        ends = min(ends, int(key_expires_at.timestamp()))
-    token = Token(client.agent, env, scopes, client.key_id, epoch, ends)
-    await market.services.last_seen.note_call(market.store, replace(client, env=Env(env)), now)
-    text = write_token(token_key(market.config.pepper), token)
-    scope = " ".join((f"env:{env}", *scopes))
-    return TokenResponse(text, ends - int(now.timestamp()), scope, client.agent), quota
 
 
 async def _by_key(market: Market, login: TokenRequest, request: CallRequest) -> tuple[Caller, datetime | None]:

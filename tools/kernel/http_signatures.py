@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256, sha512
 from typing import TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import http_sf
 
@@ -17,9 +17,8 @@ MAX_SHOWN_LENGTH = 8_000
 T = TypeVar("T")
 INPUT, SIGNATURE, DIGEST = b"signature-input", b"signature", b"content-digest"
 READ = frozenset({INPUT, SIGNATURE, DIGEST})  # a request with one of these headers is kept as received
-DERIVED = frozenset(
-    {"@method", "@target-uri", "@authority", "@scheme", "@path", "@query", "@request-target"}
-)  # RFC 9421, 2.2: those of a request, without parameters
+# RFC 9421, 2.2: those of a request, without parameters
+DERIVED = frozenset({"@method", "@target-uri", "@authority", "@scheme", "@path", "@query", "@request-target"})
 PARAMETERS = frozenset({"created", "expires", "nonce", "alg", "keyid", "tag"})
 FIELD_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]{1,64}")
 HASHES = {"sha-256": sha256, "sha-512": sha512}
@@ -226,14 +225,18 @@ def _check_parameters(parameters: Mapping[str, object]) -> None:
     _optional(parameters, "tag", str)
 
 
+def authority_of(parts: SplitResult) -> str:
+    """Return the host and port of a URL in their normalised form (RFC 9421, 2.2.3)."""
+    return parts.netloc.lower().removesuffix(DEFAULT_PORTS.get(parts.scheme, ""))
+
+
 def _base(claim: Claim, request: HttpRequest, url: str, mark: bytes, *, hide: bool) -> bytes:
     parts = urlsplit(url)
     path = parts.path.encode() + (request.path or b"/")
-    authority = parts.netloc.lower().removesuffix(DEFAULT_PORTS.get(parts.scheme, ""))
     derived = {
         "@method": request.method.encode("latin-1"),
         "@target-uri": url.encode() + (request.path or b"/") + mark,
-        "@authority": authority.encode(),
+        "@authority": authority_of(parts).encode(),
         "@scheme": parts.scheme.encode(),
         "@path": path,
         "@query": b"?" + request.query,

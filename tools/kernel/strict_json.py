@@ -328,7 +328,7 @@ def _too_deep(max_depth: int) -> str:
 def is_trivially_valid(arguments: dict[str, Json]) -> bool:
     """Check whether all arguments are ASCII texts and small integers, as in most reads.
 
-    check_tree has nothing to find in them.
+    `validate_tree` has nothing to find in them.
     """
     words = [*arguments]
     for value in arguments.values():
