@@ -175,7 +175,7 @@ def _of_another_kind(fault: Any) -> str:
 
 
 def _hint_for_unknown(model: type[Arguments], place: tuple[object, ...]) -> str:
-    """Return the likely spelling or place of an unknown field, such as "input: input.deliverable_schema"."""
+    """Return the likely spelling of an unknown field, or its place, such as "input: input.x"."""
     near = difflib.get_close_matches(str(place[-1])[:MAX_NAME], list(model.model_fields), n=1, cutoff=0.7)
     if near:
         return f"Did you mean {near[0]}?"

@@ -117,9 +117,10 @@ async def _agent_of(market: Market, client_id: str) -> str | None:
 def _enter(
     tx: Tx, client: Caller, now: datetime, *, counted: bool
 ) -> tuple[RateLimitStatus | None, int | OAuthRefusal]:
-    """Count the login and use up the assertion; return the count, and the agent's auth epoch or why it is refused.
+    """Count the login and use up the assertion.
 
-    It raises nothing, because the count must be committed even if the login is refused.
+    Returns the count, and the agent's auth epoch or why the login is refused. It raises nothing, because the count must
+    be committed even if the login is refused.
     """
     quota, refused = None, OAuthRefusal("invalid_client", INVALID_CLIENT)
     if counted:

@@ -72,7 +72,10 @@ class Ready:
 
 
 class _DataOfItsType:
-    """Gives `class JobPage(PlainPage[Job])` the annotation `data: list[Job]`, from which schemas are made."""
+    """Base that gives `class JobPage(PlainPage[Job])` the annotation `data: list[Job]`.
+
+    Schemas are made from annotations.
+    """
 
     __slots__ = ()
 
