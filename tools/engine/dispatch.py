@@ -112,7 +112,9 @@ class Market(HasServices):
             response = await self._perform(self._validated(op, raw_arguments, caller), key)
         except MarketError as error:
             response = self.refuse(error, request) if caller else self.refuse_anonymous(error, request)
-            await self._consume_signature_after_refusal(caller, error)
+            if caller is not None and not error.retryable:  # a retryable request may be sent again as it is
+                with suppress(MarketError, StorageError):  # the call is already refused
+                    await consume_alone(caller, self.services)
             if op.may_revoke_caller_key and key is not None and isinstance(response.refusal, Unauthenticated):
                 response = await self._replay_for_revoked_key(op, raw_arguments, request, key, response)
         except StorageError as error:
@@ -273,12 +275,6 @@ class Market(HasServices):
             for observer in self.observers:
                 observer.refusal(request, refused)
         return refused
-
-    async def _consume_signature_after_refusal(self, caller: Caller | None, error: MarketError) -> None:
-        """Record the signature of a refused call as used, unless the same request may be sent again."""
-        if caller is not None and not error.retryable:
-            with suppress(MarketError, StorageError):  # the call is already refused
-                await consume_alone(caller, self.services)
 
     async def _replay_for_revoked_key(
         self, op: Operation, raw_arguments: RawArguments, request: CallRequest, key: str, refused: Response

@@ -13,6 +13,7 @@ ENTROPY_BYTES = 10
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _AS_PYTHON_READS = str.maketrans(_ALPHABET, "0123456789abcdefghijklmnopqrstuv")  # digits of int(text, 32)
 _LENGTH = 26
+_SHIFTS = range(5 * (_LENGTH - 1), -1, -5)  # of a number's digits in base 32, the highest first
 _PAIRS = tuple(one + two for one in _ALPHABET for two in _ALPHABET)
 _BODY = re.compile(f"[0-7][{_ALPHABET}]{{{_LENGTH - 1}}}")  # 128 bits: the first character holds three
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -91,8 +92,4 @@ def _head_of_event(number: int) -> str:
 
 
 def _spell(number: int) -> str:
-    letters = []
-    while number:
-        letters.append(_ALPHABET[number & 31])
-        number >>= 5
-    return "".join(reversed(letters)).rjust(_LENGTH, "0")
+    return "".join([_ALPHABET[number >> shift & 31] for shift in _SHIFTS])

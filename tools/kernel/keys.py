@@ -106,12 +106,9 @@ def api_key(env: str, entropy: bytes) -> str:
         raise ValueError("An API key is for live or for test.")
     if len(entropy) != KEY_ENTROPY_BYTES:
         raise ValueError(f"An API key takes {KEY_ENTROPY_BYTES} bytes of entropy.")
-    number = int.from_bytes(entropy) % 62**_SECRET_LENGTH
-    letters = []
-    for _ in range(_SECRET_LENGTH):
-        number, value = divmod(number, 62)
-        letters.append(_BASE62[value])
-    return f"as_{env}_{''.join(reversed(letters))}"
+    number = int.from_bytes(entropy)
+    digits = [_BASE62[number // 62**place % 62] for place in reversed(range(_SECRET_LENGTH))]
+    return f"as_{env}_{''.join(digits)}"
 
 
 def key_hash(pepper: bytes, key: str) -> str:
