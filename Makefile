@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # more than two cores, because many tests wait for servers and clocks
 WORKERS ?= 4
 
-.PHONY: install run test verify check demo bench conformance torture mutants lock clean
+.PHONY: install run test verify check lint types imports compiled demo bench conformance torture mutants lock clean
 
 .venv/.installed: requirements.lock pyproject.toml
 	test -x $(PY) || $(PYTHON) -m venv .venv
@@ -28,13 +28,24 @@ run: install  ## serve on 127.0.0.1:8000 with SQLite and an embedded test chain
 demo: install  ## a paid trade over MCP, A2A and REST against a running `make run`
 	.venv/bin/emporion demo
 
-check: .venv/.installed-test  ## lint, types, import rules
+check: lint types imports  ## lint, types, import rules
+
+lint: .venv/.installed-test
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
+
+types: .venv/.installed-test
 	.venv/bin/mypy
+
+imports: .venv/.installed-test
 	.venv/bin/lint-imports
 
-test: check  ## check, then every test once: logic on SQLite, SQL and locks on PostgreSQL too
+# each worker would else compile all tests again; a test that cannot be read is shown when the tests run
+compiled: .venv/.installed-test
+	-@$(PY) -m pytest --collect-only -qq >/dev/null 2>&1
+
+test: .venv/.installed-test  ## check, then every test once: logic on SQLite, SQL and locks on PostgreSQL too
+	$(MAKE) --no-print-directory -j 2 types lint imports compiled
 	$(PY) -m pytest -n $(WORKERS) --dist loadgroup --suite test
 
 verify: .venv/.installed-test  ## what make test leaves out: PostgreSQL halves and long repetitions (MINUTES=15: a part)
