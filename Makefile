@@ -7,6 +7,8 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 # more than two cores, because many tests wait for servers and clocks
 WORKERS ?= 4
+# a file stays on one worker, so its servers and caches are made once; the long files of end_to_end begin first
+DIST := --dist loadfile --no-loadscope-reorder
 
 .PHONY: install run test verify check lint types imports compiled demo bench conformance torture mutants lock clean
 
@@ -46,10 +48,10 @@ compiled: .venv/.installed-test
 
 test: .venv/.installed-test  ## check, then every test once: logic on SQLite, SQL and locks on PostgreSQL too
 	$(MAKE) --no-print-directory -j 2 types lint imports compiled
-	$(PY) -m pytest -n $(WORKERS) --dist loadgroup --suite test
+	$(PY) -m pytest -n $(WORKERS) $(DIST) --suite test
 
 verify: .venv/.installed-test  ## what make test leaves out: PostgreSQL halves and long repetitions (MINUTES=15: a part)
-	$(PY) -m pytest -n $(WORKERS) --dist loadgroup --suite verify $(if $(MINUTES),--minutes $(MINUTES) --rotate $$(git rev-parse HEAD))
+	$(PY) -m pytest -n $(WORKERS) $(DIST) --suite verify $(if $(MINUTES),--minutes $(MINUTES) --rotate $$(git rev-parse HEAD))
 
 bench: .venv/.installed-test  ## measurements; BENCH="--against REV" compares with another commit
 	$(PY) -m benchmarks $(BENCH)
