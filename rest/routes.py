@@ -17,6 +17,7 @@ from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
 from tools.engine.idempotency import Response
+from tools.engine.json_schemas import input_schema
 from tools.engine.oauth import challenge
 from tools.engine.registry import CATALOGUE, Operation
 from tools.kernel.errors import Json, MarketError
@@ -204,7 +205,7 @@ def takes_slashes(op: Operation) -> bool:
     """Check whether the last parameter of the path may contain slashes."""
     if not op.path.endswith("}"):
         return False
-    schema = op.input.model_json_schema()["properties"][op.path_names[-1]]
+    schema = input_schema(op)["properties"][op.path_names[-1]]
     return "pattern" in schema and re.fullmatch(schema["pattern"], "a/b") is not None
 
 

@@ -1,6 +1,7 @@
 """The SDK's RequestHandler on the market's operations, without AgentExecutor, TaskStore or queue."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from functools import cached_property
 from typing import Any, TypeVar
 
 from a2a.server.context import ServerCallContext
@@ -45,9 +46,15 @@ class MarketRequestHandler(RequestHandler):
         self.pushes = Pushes(self.tasks)
         self.sending = MessageSender(self.tasks, MessageReplies(market, operations), self.pushes)
         self.card = _proto(public_card(market.config, operations))
-        extended = extended_card(market.config, operations)
-        self.extended = _proto(signed(extended, market.config.base_url, market.world.signer))
-        self.extended_old = _proto(_as_old(extended))
+        self.extended_card = extended_card(market.config, operations)
+
+    @cached_property
+    def extended(self) -> pb.AgentCard:
+        return _proto(signed(self.extended_card, self.market.config.base_url, self.market.world.signer))
+
+    @cached_property
+    def extended_old(self) -> pb.AgentCard:
+        return _proto(_as_old(self.extended_card))
 
     async def on_message_send(self, params: pb.SendMessageRequest, context: ServerCallContext) -> pb.Task | pb.Message:
         return await self._reply(params, context)
