@@ -193,9 +193,13 @@ class Settings(BaseSettings):
         return tuple(Path(place) for place in self.sanctions_lists if "://" not in place)
 
     @property
-    def url(self) -> str:
+    def listening_url(self) -> str:
         host = f"[{self.host}]" if ":" in self.host and not self.host.startswith("[") else self.host
-        return self.base_url or f"http://{host}:{self.port}"
+        return f"http://{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return self.base_url or self.listening_url
 
     @property
     def other_urls(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ import orjson
 
 from server.adapters.checker import DIED
 from server.adapters.fair_queue import FairQueue
+from server.child_processes import clean_environment
 from tools.engine.ports import CheckTooLong
 from tools.kernel.errors import Json
 from tools.kernel.json_schema import Violation
@@ -90,8 +91,7 @@ class Child:
     """
 
     def __init__(self) -> None:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
-        command = [sys.executable, "-m", "server.adapters.checker"]
+        command, clean = [sys.executable, "-m", "server.adapters.checker"], clean_environment()
         self.connection, theirs = Pipe()
         with theirs:
             place = theirs.fileno()

@@ -4,25 +4,32 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from server.desk.model import Question, Unusable
-from server.desk.service import Failed, JsonObject, Kit
+from server.desk.offers import JsonObject
+from server.desk.service import Failed, Kit
 from tools.kernel.records import Json
 
 ATTEMPTS = 2
 MARK_BYTES = 12
 
 
-def question(
-    kit: Kit, task: str, wanted: JsonObject, about: str, schema: JsonObject, *, strict: bool = True
-) -> Question:
-    """A question with a mark of its own around the text; what the buyer left open is not said."""
-    said = {name: value for name, value in wanted.items() if value is not None}
-    return Question(task, said, about, schema, kit.dice.random_bytes(MARK_BYTES).hex(), strict)
+async def answered(
+    kit: Kit,
+    task: str,
+    wanted: JsonObject,
+    about: str,
+    schema: JsonObject,
+    judged: Callable[[Any], Awaitable[Json]],
+    *,
+    strict: bool = True,
+) -> Json:
+    """Ask the model and return the output that `judged` makes of a usable answer.
 
-
-async def answered(kit: Kit, asking: Question, judged: Callable[[Any], Awaitable[Json]]) -> Json:
-    """The output a usable answer comes to; Failed, with why the last one was none."""
+    What the buyer left open (None in `wanted`) is not said. Raises Failed, with what was wrong with the last answer.
+    """
     if kit.model is None:
         raise Failed("No language model is connected to this desk.")
+    said = {name: value for name, value in wanted.items() if value is not None}
+    asking = Question(task, said, about, schema, kit.dice.random_bytes(MARK_BYTES).hex(), strict)
     why = ""
     for _ in range(ATTEMPTS):
         try:

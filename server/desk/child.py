@@ -6,9 +6,9 @@ import sys
 from typing import Final
 
 from server.adapters.clock import SystemDice
+from server.child_processes import end_process
 from server.settings import Settings
 
-STOP_SECONDS: Final = 5.0
 SECRET_BYTES: Final = 24
 
 
@@ -22,8 +22,7 @@ class Desk:
     """The desk of a sandbox. It ends with this process, however that ends."""
 
     def __init__(self, settings: Settings) -> None:
-        host = f"[{settings.host}]" if ":" in settings.host and not settings.host.startswith("[") else settings.host
-        words = ["-m", "server", "desk", "run", "--url", f"http://{host}:{settings.port}"]
+        words = ["-m", "server", "desk", "run", "--url", settings.listening_url]
         self.command = [sys.executable, *words, "--parent-pid", str(os.getpid())]
         self.given = {
             "EMPORION_OPERATOR_SECRET": str(settings.operator_secret),
@@ -41,13 +40,5 @@ class Desk:
 
     def stop(self) -> None:
         """End it and wait until it has ended."""
-        if self.process is None:
-            return
-        self.process.terminate()
-        try:
-            self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        if self.process.stdin is not None:
-            self.process.stdin.close()
+        if self.process is not None:
+            end_process(self.process)

@@ -33,8 +33,8 @@ def run(
 ) -> None:
     """Register the desk's agent, list the six services and work their orders until told to stop."""
     from server import logs
+    from server.child_processes import end_with_parent
     from server.desk.running import run as work
-    from server.sandbox.parent import end_with_parent
 
     if parent_pid is not None:
         end_with_parent(parent_pid)
@@ -88,7 +88,7 @@ def close(bounty_id: BountyId, url: Url = None, data_dir: DataDir = None) -> Non
 def _ask(url: str | None, data_dir: Path | None, ask: "Callable[[Market], Awaitable[Any]]") -> Any:
     """Ask a market as the desk's agent and print the answer, as JSON in ASCII: others' text in it cannot speak to a terminal."""
     from server import logs
-    from server.desk.asking import as_desk
+    from server.desk.opening import as_desk
 
     logs.set_up()
     with _sentences():

@@ -13,7 +13,7 @@ from server.adapters.http_fetch import PAGE_SECONDS, HttpFetcher
 from server.desk.keys import KeyFile
 from server.desk.market import Away, Market
 from server.desk.model import Model
-from server.desk.opening import Terms, open_desk
+from server.desk.opening import open_desk
 from server.desk.reader import Reader
 from server.desk.service import Kit, Service
 from server.desk.worker import AGAIN_SECONDS, Worker
@@ -50,11 +50,9 @@ def _on_sale(services: Mapping[str, Service], settings: Settings) -> str:
 
 
 async def _opened(market: Market, file: KeyFile, settings: Settings) -> dict[str, Service]:
-    has_model = settings.desk_llm_url is not None
-    terms = Terms(settings.desk_env, settings.service_name, has_model, settings.operator_secret)
     while True:
         try:
-            return await open_desk(market, file, terms)
+            return await open_desk(market, file, settings)
         except Away as away:
             log.warning("market_away", why=str(away))
             await asyncio.sleep(AGAIN_SECONDS)

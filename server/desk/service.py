@@ -6,6 +6,7 @@ from math import ceil
 from typing import Any
 
 from server.desk.model import Model
+from server.desk.offers import JsonObject
 from server.desk.reader import Reader
 from tools.engine.ports import Checks, Clock, RandomSource
 from tools.kernel.records import Json
@@ -13,7 +14,6 @@ from tools.kernel.records import Json
 BY = "desk"  # whom checks and look-ups are counted for
 MAX_REASON = 500  # characters, as decline_job and cancel_job take them
 Work = Callable[[], Awaitable[Json]]
-JsonObject = dict[str, Any]
 
 
 class Declined(Exception):
@@ -77,36 +77,3 @@ def need_units(order: Order, characters: int, per: int) -> None:
             f"This order needs units: {needed}, one for each {per} characters begun of {characters}; it was ordered with "
             f"{order.units}. Order again with units: {needed}."
         )
-
-
-def on_delivery(turnaround: int) -> JsonObject:
-    """What the offers have in common: paid on delivery, a quarter of an hour to accept, ten orders at once."""
-    times = {"turnaround_seconds": turnaround, "accept_timeout_seconds": 900}
-    return {"payment": "on_delivery", "max_open_jobs": 10, **times}
-
-
-def exact(properties: JsonObject, **more: Any) -> JsonObject:
-    """The schema of an object that has all of these properties and no other."""
-    return {
-        "type": "object", "properties": properties, "required": list(properties), "additionalProperties": False, **more
-    }  # fmt: skip
-
-
-def by_characters(price: int, per: int, most: int) -> JsonObject:
-    """What a listing says of a price for each `per` characters of the input's text, of which there are at most `most`."""
-    return {
-        "pricing_model": "per_unit",
-        "price": price,
-        "unit_name": f"{per} characters",
-        "unit_basis": {"rules": [{"field": "text", "measure": "characters", "per": per}], "max": most // per},
-        "unit_basis_note": f"ceil(characters of text / {per})",
-    }
-
-
-def given(properties: JsonObject, required: list[str], **more: Any) -> JsonObject:
-    """The schema of an input: these properties, some of them required, and no other."""
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **more}
-
-
-def text(most: int, least: int = 1, **more: Any) -> JsonObject:
-    return {"type": "string", "minLength": least, "maxLength": most, **more}

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+from server.child_processes import end_with_parent
 from server.sandbox.journal import JournalDamaged, JournalInUse
-from server.sandbox.parent import end_with_parent
 
 LOOPBACK: Final = "127.0.0.1"
 _MAX_PORT: Final = 65535

@@ -1,4 +1,4 @@
-"""Start, stop and reset the sandbox from the market's process, which never imports the chain itself."""
+"""Start and stop the sandbox from the market's process, which never imports the chain itself."""
 
 import http.client
 import json
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import IO, Final
 from urllib.parse import urlsplit
 
-from server.sandbox.journal import JournalInUse, delete_journal
+from server.child_processes import clean_environment, end_process
 
 _SILENCE_LIMIT_IN_SECONDS: Final = 60.0
 _STOP_LIMIT_IN_SECONDS: Final = 5.0
 
 
 class SandboxRefused(Exception):
-    """The sandbox does not start or cannot be reset; the message is for the terminal's user."""
+    """The sandbox does not start; the message is for the terminal's user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,7 @@ class Sandbox:
 
     def stop(self) -> None:
         """End the process and wait until it has ended. It may be called again."""
-        self.process.terminate()
-        try:
-            self.process.wait(_STOP_LIMIT_IN_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        if self.process.stdin is not None:
-            self.process.stdin.close()
+        end_process(self.process)
 
 
 def start_sandbox(data_dir: Path, port: int, *, chain_id: int = 84532) -> Sandbox:
@@ -68,29 +61,16 @@ def start_sandbox(data_dir: Path, port: int, *, chain_id: int = 84532) -> Sandbo
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=_environment(),
+        env=clean_environment(),
         # The market handles interrupts from the terminal: the chain must outlive its last requests.
         start_new_session=True,
     )
     try:
         url = _wait_until_ready(process)
     except BaseException:
-        Sandbox("", port, process).stop()
+        end_process(process)
         raise
     return Sandbox(url, urlsplit(url).port or port, process)
-
-
-def reset_sandbox(data_dir: Path) -> None:
-    """Delete the chain in `data_dir`. Raises SandboxRefused while a sandbox runs on it."""
-    try:
-        delete_journal(data_dir)
-    except JournalInUse as problem:
-        raise SandboxRefused(str(problem)) from problem
-
-
-def _environment() -> dict[str, str]:
-    # The chain does not need the market's secrets and settings.
-    return {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
 
 
 def _wait_until_ready(process: "subprocess.Popen[str]") -> str:

@@ -6,9 +6,10 @@ from typing import Any
 
 import orjson
 
-from server.desk.answering import answered, question
+from server.desk.answering import answered
 from server.desk.model import Unusable
-from server.desk.service import Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery, text
+from server.desk.offers import NULLABLE, JsonObject, exact, given, on_delivery, text
+from server.desk.service import Declined, Kit, Order, Service, Work
 from tools.kernel.records import Json
 
 PER, MAX_ITEMS, MAX_CHARS, MAX_TOTAL = 10, 100, 4000, 120_000
@@ -52,25 +53,21 @@ OFFER: JsonObject = {
         oneOf=[{"required": ["text"]}, {"required": ["items"]}],
     ),
     "output_schema": exact(
-        {
-            "results": {
-                "type": "array",
-                "minItems": 1,
-                "items": exact(
-                    {
-                        "index": {"type": "integer", "minimum": 0},
-                        "label": {"type": ["string", "null"]},
-                        "labels": {"type": "array", "items": {"type": "string"}},
-                        "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-                        "reason": {"type": "string"},
-                    }
-                ),
-            },
-            "labels": {"type": "array", "items": {"type": "string"}},
-            "multi_label": {"type": "boolean"},
-            "items": {"type": "integer"},
-            "model": {"type": "string"},
-        }
+        results={
+            "type": "array",
+            "minItems": 1,
+            "items": exact(
+                index={"type": "integer", "minimum": 0},
+                label=NULLABLE,
+                labels={"type": "array", "items": {"type": "string"}},
+                confidence={"type": "number", "minimum": 0, "maximum": 1},
+                reason={"type": "string"},
+            ),
+        },
+        labels={"type": "array", "items": {"type": "string"}},
+        multi_label={"type": "boolean"},
+        items={"type": "integer"},
+        model={"type": "string"},
     ),
     "example_input": {"labels": ["praise", "complaint"], "items": ["Works at once.", "It broke in a day."]},
     "example_output": {
@@ -102,9 +99,9 @@ async def look(kit: Kit, order: Order) -> Work:
 
 async def _work(kit: Kit, asked: Mapping[str, Any], items: list[str], names: list[str]) -> Json:
     multi = asked.get("multi_label", False)
-    wanted = {"labels": asked["labels"], "multi_label": multi, "items": len(items)}
+    wishes = asked.get("instructions")
+    wanted = {"labels": asked["labels"], "multi_label": multi, "items": len(items), "wishes": wishes}
     about = orjson.dumps([{"index": index, "item": item} for index, item in enumerate(items)]).decode()
-    asking = question(kit, TASK, wanted | {"wishes": asked.get("instructions")}, about, schema_of(names))
 
     async def judged(said: Any) -> Json:
         results = sorted(said["results"], key=lambda one: int(one["index"]))
@@ -118,7 +115,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any], items: list[str], names: lis
             "model": kit.model_name,
         }
 
-    return await answered(kit, asking, judged)
+    return await answered(kit, TASK, wanted, about, schema_of(names), judged)
 
 
 def items_of(asked: Mapping[str, Any]) -> list[str]:
@@ -131,13 +128,13 @@ def names_of(asked: Mapping[str, Any]) -> list[str]:
 
 def schema_of(names: list[str]) -> JsonObject:
     """The schema of the model's answer."""
-    one = {
-        "index": {"type": "integer"},
-        "labels": {"type": "array", "items": {"type": "string", "enum": names}},
-        "confidence": {"type": "number"},
-        "reason": {"type": "string"},
-    }
-    return exact({"results": {"type": "array", "items": exact(one)}})
+    one = exact(
+        index={"type": "integer"},
+        labels={"type": "array", "items": {"type": "string", "enum": names}},
+        confidence={"type": "number"},
+        reason={"type": "string"},
+    )
+    return exact(results={"type": "array", "items": one})
 
 
 def _result(said: Mapping[str, Any], names: list[str], multi: bool) -> JsonObject:

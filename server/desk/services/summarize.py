@@ -7,23 +7,11 @@ from functools import partial
 from math import ceil
 from typing import Any
 
-from server.desk.answering import answered, question
+from server.desk.answering import answered
 from server.desk.model import Unusable
+from server.desk.offers import NULLABLE, JsonObject, by_characters, exact, given, on_delivery, text
 from server.desk.reader import Unreadable
-from server.desk.service import (
-    Declined,
-    JsonObject,
-    Kit,
-    Order,
-    Service,
-    Work,
-    by_characters,
-    exact,
-    given,
-    need_units,
-    on_delivery,
-    text,
-)
+from server.desk.service import Declined, Kit, Order, Service, Work, need_units
 from tools.kernel.records import Json
 
 PER, MAX_CHARS, MAX_URL = 10_000, 100_000, 2048
@@ -36,8 +24,7 @@ TASK = (
 )
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")  # kana and Han: written without spaces, about two to a word
 POINTS = {"type": "array", "items": {"type": "string"}}
-ANSWER = exact({"summary": {"type": "string"}, "key_points": POINTS, "language": {"type": "string"}})
-NULLABLE = {"type": ["string", "null"]}
+ANSWER = exact(summary={"type": "string"}, key_points=POINTS, language={"type": "string"})
 
 OFFER: JsonObject = {
     "title": "Summarise a text or a web page",
@@ -65,23 +52,19 @@ OFFER: JsonObject = {
         oneOf=[{"required": ["text"]}, {"required": ["url"]}],
     ),
     "output_schema": exact(
-        {
-            "summary": {"type": "string", "minLength": 1},
-            "key_points": {**POINTS, "minItems": MIN_POINTS, "maxItems": MAX_POINTS},
-            "language": {"type": "string"},
-            "words": {"type": "integer"},
-            "source": exact(
-                {
-                    "kind": {"enum": ["text", "url"]},
-                    "chars": {"type": "integer"},
-                    "url": NULLABLE,
-                    "final_url": NULLABLE,
-                    "title": NULLABLE,
-                    "clipped": {"type": "boolean"},
-                }
-            ),
-            "model": {"type": "string"},
-        }
+        summary={"type": "string", "minLength": 1},
+        key_points={**POINTS, "minItems": MIN_POINTS, "maxItems": MAX_POINTS},
+        language={"type": "string"},
+        words={"type": "integer"},
+        source=exact(
+            kind={"enum": ["text", "url"]},
+            chars={"type": "integer"},
+            url=NULLABLE,
+            final_url=NULLABLE,
+            title=NULLABLE,
+            clipped={"type": "boolean"},
+        ),
+        model={"type": "string"},
     ),
     "example_input": {"text": "Agents hire agents. They pay on delivery. Nobody holds the money.", "max_words": 20},
     "example_output": {
@@ -129,7 +112,6 @@ def _said(kind: str, chars: int, **more: Any) -> JsonObject:
 async def _work(kit: Kit, asked: Mapping[str, Any], source: Source) -> Json:
     most, style = asked.get("max_words", DEFAULT_WORDS), asked.get("style", "paragraph")
     wanted = {"max_words": most, "style": style, "focus": asked.get("focus"), "language": asked.get("language")}
-    asking = question(kit, TASK, wanted, source.text, ANSWER)
 
     async def judged(said: Any) -> Json:
         summary, points = said["summary"].strip(), [one.strip() for one in said["key_points"]]
@@ -143,7 +125,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any], source: Source) -> Json:
             "model": kit.model_name,
         }
 
-    return await answered(kit, asking, judged)
+    return await answered(kit, TASK, wanted, source.text, ANSWER, judged)
 
 
 def check(summary: str, points: list[str], most: int, style: str) -> None:

@@ -4,21 +4,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from server.desk.answering import answered, question
+from server.desk.answering import answered
 from server.desk.model import Unusable
-from server.desk.service import (
-    JsonObject,
-    Kit,
-    Order,
-    Service,
-    Work,
-    by_characters,
-    exact,
-    given,
-    need_units,
-    on_delivery,
-    text,
-)
+from server.desk.offers import JsonObject, by_characters, exact, given, on_delivery, text
+from server.desk.service import Kit, Order, Service, Work, need_units
 from tools.kernel.records import Json
 
 PER, MAX_CHARS, MAX_TERMS, MAX_NOTES = 1000, 50_000, 50, 3
@@ -29,7 +18,7 @@ TASK = (
     "add up to three notes where a choice needs explaining."
 )
 NOTE = {"type": "array", "items": {"type": "string"}}
-ANSWER = exact({"translation": {"type": "string"}, "source_language": {"type": "string"}, "notes": NOTE})
+ANSWER = exact(translation={"type": "string"}, source_language={"type": "string"}, notes=NOTE)
 
 OFFER: JsonObject = {
     "title": "Translate a text into any language",
@@ -59,15 +48,13 @@ OFFER: JsonObject = {
         ["text", "target_language"],
     ),
     "output_schema": exact(
-        {
-            "translation": {"type": "string", "minLength": 1},
-            "source_language": {"type": "string"},
-            "target_language": {"type": "string"},
-            "notes": {**NOTE, "maxItems": MAX_NOTES},
-            "chars_in": {"type": "integer"},
-            "chars_out": {"type": "integer"},
-            "model": {"type": "string"},
-        }
+        translation={"type": "string", "minLength": 1},
+        source_language={"type": "string"},
+        target_language={"type": "string"},
+        notes={**NOTE, "maxItems": MAX_NOTES},
+        chars_in={"type": "integer"},
+        chars_out={"type": "integer"},
+        model={"type": "string"},
     ),
     "example_input": {"text": "The job is done.", "target_language": "German", "glossary": {"job": "Auftrag"}},
     "example_output": {
@@ -91,7 +78,6 @@ async def look(kit: Kit, order: Order) -> Work:
 async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
     about, target = asked["text"], asked["target_language"]
     wanted = {name: value for name, value in asked.items() if name != "text"}
-    asking = question(kit, TASK, wanted, about, ANSWER)
 
     async def judged(said: Any) -> Json:
         translation = said["translation"].strip()
@@ -106,7 +92,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
             "model": kit.model_name,
         }
 
-    return await answered(kit, asking, judged)
+    return await answered(kit, TASK, wanted, about, ANSWER, judged)
 
 
 def check(about: str, translation: str, glossary: Mapping[str, str]) -> None:

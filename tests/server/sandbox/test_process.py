@@ -18,7 +18,7 @@ import pytest
 from server.sandbox import __main__ as entry
 from server.sandbox import journal as journals
 from server.sandbox.evm import open_chain
-from server.sandbox.process import Sandbox, SandboxRefused, reset_sandbox, start_sandbox
+from server.sandbox.process import Sandbox, SandboxRefused, start_sandbox
 
 SOMEBODY = "0x" + "11" * 20
 Start = Callable[..., Sandbox]
@@ -159,7 +159,7 @@ def test_it_ends_with_its_parent_kill_9_included_and_leaves_port_and_journal(
 def test_the_end_of_the_pipe_alone_ends_it() -> None:
     program = (
         "import os, threading\n"
-        "from server.sandbox.parent import end_with_parent\n"
+        "from server.child_processes import end_with_parent\n"
         "end_with_parent(os.getppid())\n"
         "threading.Event().wait()\n"
     )
@@ -177,7 +177,7 @@ def test_a_damaged_journal_stops_the_start_until_it_is_reset(start: Start, tmp_p
         f"{book.path}: line 2 is not block 1; "
         "`emporion sandbox reset` discards the sandbox's chain together with its database"
     )
-    reset_sandbox(tmp_path)
+    journals.delete_journal(tmp_path)
     fresh = start()
     assert rpc(fresh.url, "eth_blockNumber") == "0x0"
     assert int(rpc(fresh.url, "eth_getBlockByNumber", "0x0", False)["timestamp"], 16) > 1_700_000_000
@@ -190,8 +190,8 @@ def test_a_running_sandbox_is_not_reset_and_not_doubled(
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     _, book = open_chain(tmp_path, 84532, lambda: 1_700_000_000)
     sentence = f"another sandbox is running on {tmp_path}; stop it, or use another DATA_DIR"
-    with pytest.raises(SandboxRefused) as refused:
-        reset_sandbox(tmp_path)
+    with pytest.raises(journals.JournalInUse) as refused:
+        journals.delete_journal(tmp_path)
     code = entry.main(["--port", "0", "--data-dir", str(tmp_path)])
     book.close()
     assert str(refused.value) == sentence
