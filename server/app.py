@@ -1,7 +1,7 @@
 """The composition root: build the store, the world, the market and the surfaces from the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ from server.http_identity import request_reader
 from server.keys import finish_rotation, until_replaced
 from server.metrics import Metrics, Now, metrics_page
 from server.middleware import Edge, hosts_of
-from server.pages import Page, Pages, Probe, Probes
+from server.pages import Page, Pages, Probe, send_probe
 from server.readiness import Readiness, is_low
 from server.rechecks import DailyRechecks
 from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
@@ -68,7 +68,7 @@ class Served:
     a2a: A2aSurface
     oauth: OAuth
     pages: Pages
-    probes: Probes
+    probes: Mapping[str, Probe]
     request_of: Callable[[Scope, Surface], CallRequest]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +86,7 @@ class Served:
             else:
                 await send_refusal(send, refused)
         elif path in self.probes:
-            await self.probes(scope, send)
+            await send_probe(self.probes[path], scope, send)
         else:
             await self.rest(scope, receive, send)
 
@@ -226,13 +226,13 @@ def assemble(
 
 def make_probes(
     market: Market, settings: Settings, request_of: Callable[[Scope, Surface], CallRequest], metrics: Metrics | None
-) -> Probes:
+) -> dict[str, Probe]:
     """Return the pages for the operator's monitoring: /ready and, if METRICS is set, /metrics."""
     file = settings.database_file
     probes: dict[str, Probe] = {"/ready": Readiness(market, file and file.parent, settings.min_free_disk_mb)}
     if metrics is not None:
         probes["/metrics"] = metrics_page(market, metrics, request_of)
-    return Probes(probes)
+    return probes
 
 
 def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:

@@ -9,6 +9,7 @@ import orjson
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from protocol.http import send_json
 from server.http_identity import request_id
 from server.http_limits import MAX_HEAD, TOO_LARGE
 from tools.engine.errors import (
@@ -167,13 +168,12 @@ class _Reply:
         if self.started:
             return  # the response has already begun, so only closing the connection is left
         body = orjson.dumps({"error": error.record(self.rid.decode(), docs_url)})
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        headers: Headers = []
         if error.retryable:
             headers.append((b"retry-after", b"2"))
         if "allowed" in error.details:
             headers.append((b"allow", ", ".join(error.details["allowed"]).encode()))
-        await self({"type": "http.response.start", "status": error.status, "headers": headers})
-        await self({"type": "http.response.body", "body": body})
+        await send_json(self, error.status, body, *headers)
 
 
 def _all_origins_loopback(headers: Headers) -> bool:

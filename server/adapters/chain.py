@@ -59,20 +59,10 @@ class JsonRpcChain:
         self._numbers = itertools.count(1)
         self._identified = False
         self._identifying = asyncio.Lock()
-        self._highest: tuple[int, float] | None = None
+        self.last_head: tuple[int, float] | None = None  # the highest known number, and the monotonic time it was seen
+        self.last_block_time: tuple[int, float] | None = None  # the newest block's timestamp, and when it was read
+        self._timed_block = 0  # the number of that block
         self._absent: dict[str, float] = {}  # hashes the node did not know, and until when to believe that
-        self._read: tuple[int, float] | None = None
-        self._read_number = 0
-
-    @property
-    def last_head(self) -> tuple[int, float] | None:
-        """The highest known block number and the monotonic time it was seen; None before `head`."""
-        return self._highest
-
-    @property
-    def last_block_time(self) -> tuple[int, float] | None:
-        """The newest block's timestamp and the monotonic time it was read; None before `block`."""
-        return self._read
 
     async def receipt(self, transaction: str) -> object:
         """Return eth_getTransactionReceipt unchanged; None if no such transaction was mined.
@@ -126,19 +116,19 @@ class JsonRpcChain:
 
     def _remember(self, number: int) -> int:
         now = self._monotonic()
-        known = self._highest
+        known = self.last_head
         if known is None or number >= known[0] or now - known[1] > HEAD_MEMORY_IN_SECONDS:
-            self._highest = known = (number, now)
+            self.last_head = known = (number, now)
         return known[0]
 
     def _remember_time(self, number: int, answer: object) -> None:
         """Keep the newest block's time for HEAD_MEMORY_IN_SECONDS, as is done with its number."""
-        now = self._monotonic()
-        if self._read is not None and number < self._read_number and now - self._read[1] <= HEAD_MEMORY_IN_SECONDS:
+        now, known = self._monotonic(), self.last_block_time
+        if known is not None and number < self._timed_block and now - known[1] <= HEAD_MEMORY_IN_SECONDS:
             return
         found = block_time_in(answer)
         if found is not None:
-            self._read, self._read_number = (found, now), number
+            self.last_block_time, self._timed_block = (found, now), number
 
     async def _ask(self, method: str, *params: object, most: int = MAX_ANSWER_BYTES) -> object:
         try:

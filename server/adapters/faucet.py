@@ -1,18 +1,12 @@
 """A client of a faucet for test money, a service with the methods dev_faucet and dev_gas. Answers are not trusted."""
 
-import re
-from contextlib import suppress
-from typing import Any
-
 import orjson
 
-from server.adapters.http import ServiceClient
+from server.adapters.http import HASH, ServiceClient
 from tools.engine.ports import FaucetLost, FaucetRefused
 
 TIMEOUT_IN_SECONDS = 20.0
 MAX_ANSWER_BYTES = 16 * 1024
-
-_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 
 
 class RpcFaucet:
@@ -39,14 +33,10 @@ class RpcFaucet:
 
     async def _ask(self, method: str, *params: object) -> str:
         body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-        said: Any = None
-        with suppress(orjson.JSONDecodeError):
-            said = orjson.loads((await self._http.request("POST", self.url, body))[1])
-        if not isinstance(said, dict):
-            raise FaucetLost(f"{method}: no JSON object")
+        _, said = await self._http.request("POST", self.url, body)
         if said.get("error") is not None:
             raise FaucetRefused(f"{method}: an error")
         result = said.get("result")
-        if not isinstance(result, str) or not _HASH.fullmatch(result):
+        if not isinstance(result, str) or not HASH.fullmatch(result):
             raise FaucetLost(f"{method}: no hash")
         return result.lower()

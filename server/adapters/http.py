@@ -1,14 +1,18 @@
 """HTTP requests to services that the operator chose: no proxies of the environment, no cookies, bounded answers."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ssl import SSLContext, create_default_context
 from typing import Any
 
 import httpx
+import orjson
 
+HASH = re.compile(r"0x[0-9a-fA-F]{64}")  # of a transaction, in an answer
 JSON_HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
 
 
@@ -49,8 +53,8 @@ class ServiceClient:
         # No keep-alive: on a stale connection it is unclear if a request arrived.
         self._http = http_client(limits=httpx.Limits(max_connections=None, max_keepalive_connections=0))
 
-    async def request(self, method: str, url: str, body: bytes | None = None) -> tuple[int, bytes]:
-        """Return the status and the body of the answer; redirects are not followed."""
+    async def request(self, method: str, url: str, body: bytes | None = None) -> tuple[int, dict[str, Any]]:
+        """Return the status and the JSON object of the answer; redirects are not followed."""
         try:
             async with (
                 asyncio.timeout(self.timeout_in_seconds),
@@ -63,7 +67,12 @@ class ServiceClient:
             raise self.unknown(type(error).__name__) from None
         if said is None:
             raise self.unknown("the answer is too large")
-        return answer.status_code, said
+        found: Any = None
+        with suppress(orjson.JSONDecodeError):
+            found = orjson.loads(said)
+        if not isinstance(found, dict):
+            raise self.unknown(f"HTTP {answer.status_code} without a JSON object")
+        return answer.status_code, found
 
     async def close(self) -> None:
         """Close the connections."""

@@ -237,4 +237,4 @@ def test_the_market_never_imports_the_chain() -> None:
         "sorted(name for name in sys.modules if name.startswith('server.')))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert found.stdout == "[] ['server.sandbox', 'server.sandbox.journal', 'server.sandbox.process']\n"
+    assert found.stdout == "[] ['server.child_processes', 'server.sandbox', 'server.sandbox.process']\n"
