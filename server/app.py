@@ -18,13 +18,12 @@ from protocol.mcp.server import McpSurface
 from rest.oauth import OAuth
 from rest.openapi import openapi_json
 from rest.routes import Rest
-from server.adapters.chain import JsonRpcChain
+from server.adapters.chain import JsonRpcChain, watched_chains
 from server.adapters.checks import CheckPool
 from server.adapters.clock import SeedSigner, SystemClock, SystemDice
 from server.adapters.dns import NameServers
 from server.adapters.facilitator import HttpFacilitator
 from server.adapters.faucet import RpcFaucet
-from server.adapters.observed import watched_chains
 from server.adapters.sanctions import SanctionsLists
 from server.adapters.web import GuardedWeb
 from server.atomic_files import make_data_dir
@@ -35,11 +34,10 @@ from server.metrics import Metrics, Now, metrics_page
 from server.middleware import Edge, hosts_of
 from server.pages import Page, Pages, Probe, send_probe
 from server.readiness import Readiness, is_low
-from server.rechecks import DailyRechecks
 from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, config_of
 from server.webhook_sender import Sender
-from server.workers import Workers
+from server.workers import DailyRechecks, Workers
 from storage.open import open_store
 from storage.store import Store
 from storage.vocabulary import Env

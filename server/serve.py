@@ -1,6 +1,8 @@
 """`emporion serve`: run uvicorn with the market, and beside it the sandbox and the desk if asked to."""
 
 import gc
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
@@ -11,9 +13,10 @@ from types import FrameType
 import uvicorn
 
 from server import logs
+from server.adapters.clock import SystemDice
 from server.app import Service
 from server.atomic_files import make_data_dir
-from server.desk.child import Desk, with_operator_secret
+from server.child_processes import end_process
 from server.http_limits import bounded_http
 from server.sandbox.process import Sandbox, SandboxRefused, start_sandbox
 from server.settings import BadSettings, Settings, check_named
@@ -23,6 +26,7 @@ IDLE_SECONDS = 75  # of a connection; clients and proxies keep one for 60 s, and
 GRACE_SECONDS = 10
 UNREAD_SECONDS = 20  # then the kernel drops a connection whose peer acknowledges nothing
 COLLECT_AFTER = (50_000, 20, 10)  # collector thresholds of the three generations
+SECRET_BYTES = 24  # of an operator secret that is made for one run
 TCP_USER_TIMEOUT = 18  # linux/tcp.h; RFC 5482
 
 
@@ -65,6 +69,38 @@ class Server(uvicorn.Server):
         if self.service.served is not None:
             self.service.served.market.services.notifier.close()
         super().handle_exit(sig, frame)
+
+
+def with_operator_secret(settings: Settings) -> Settings:
+    """The settings, with a secret for this run where the operator gave none: the desk labels itself with it."""
+    secret = settings.operator_secret or SystemDice().random_bytes(SECRET_BYTES).hex()
+    return settings.model_copy(update={"operator_secret": secret})
+
+
+class Desk:
+    """The desk of a sandbox. It ends with this process, however that ends."""
+
+    def __init__(self, settings: Settings) -> None:
+        words = ["-m", "server", "desk", "run", "--url", settings.listening_url]
+        self.command = [sys.executable, *words, "--parent-pid", str(os.getpid())]
+        self.given = {
+            "EMPORION_OPERATOR_SECRET": str(settings.operator_secret),
+            "EMPORION_DATA_DIR": str(settings.data_dir),
+            "EMPORION_ALLOW_PRIVATE_NETWORKS": "true",
+            "EMPORION_DESK_ENV": "test",
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Once the market serves. An interrupt at the terminal is the market's to handle."""
+        self.process = subprocess.Popen(  # noqa: S603 - our own module, run by our own interpreter
+            self.command, stdin=subprocess.PIPE, env={**os.environ, **self.given}, start_new_session=True
+        )
+
+    def stop(self) -> None:
+        """End it and wait until it has ended."""
+        if self.process is not None:
+            end_process(self.process)
 
 
 def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False, change_brand: bool = False) -> None:

@@ -4,14 +4,18 @@ import asyncio
 import itertools
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol, TypeVar
 
 import httpx
 import orjson
 
 from server.adapters.http import JSON_HEADERS, http_client, read_bounded
+from storage.vocabulary import Env
 from tools.chain.transfer_verification import MAX_BLOCK_NUMBER, ChainDown, InvalidNodeAnswer, block_time_in, quantity
+from tools.engine.ports import Chain
 
+T = TypeVar("T")
 MAX_ANSWER_BYTES = 2 * 1024 * 1024
 MAX_BLOCK_BYTES = 16 * 1024 * 1024  # for a block with its transactions on a busy chain
 CALL_GAS = 1_000_000  # a passkey wallet's signature check takes about a third of it
@@ -182,6 +186,49 @@ class JsonRpcChain:
     async def _on_event(self, event: str, _: object) -> None:
         if event == "connection.connect_tcp.complete":
             self._identified = False
+
+
+class Watch(Protocol):
+    async def __call__(self, env: Env, method: str, asked: Awaitable[T]) -> T:
+        """Await the result and return it; `method` is the name of the port's method."""
+
+
+class WatchedChain:
+    """A chain port that passes each call of `inner` through `watch`."""
+
+    def __init__(self, inner: Chain, env: Env, watch: Watch) -> None:
+        self.inner, self.env, self.watch = inner, env, watch
+
+    @property
+    def chain_id(self) -> int:
+        return self.inner.chain_id
+
+    @property
+    def last_head(self) -> tuple[int, float] | None:
+        return self.inner.last_head
+
+    @property
+    def last_block_time(self) -> tuple[int, float] | None:
+        return self.inner.last_block_time
+
+    async def receipt(self, transaction: str) -> object:
+        return await self.watch(self.env, "receipt", self.inner.receipt(transaction))
+
+    async def head(self) -> int:
+        return await self.watch(self.env, "head", self.inner.head())
+
+    async def block(self, number: int) -> object:
+        return await self.watch(self.env, "block", self.inner.block(number))
+
+    async def whole_block(self, number: int) -> object:
+        return await self.watch(self.env, "whole_block", self.inner.whole_block(number))
+
+    async def call(self, to: str, data: str) -> str | None:
+        return await self.watch(self.env, "call", self.inner.call(to, data))
+
+
+def watched_chains(chains: Mapping[Env, Chain], watch: Watch) -> dict[Env, Chain]:
+    return {env: WatchedChain(chain, env, watch) for env, chain in chains.items()}
 
 
 def _result(method: str, number: int, raw: bytes) -> object:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from server.desk.model import Model
+from server.desk.model import Model, Question, Unusable
 from server.desk.offers import JsonObject
 from server.desk.reader import Reader
 from tools.engine.ports import Checks, Clock, RandomSource
@@ -13,6 +13,8 @@ from tools.kernel.records import Json
 
 BY = "desk"  # whom checks and look-ups are counted for
 MAX_REASON = 500  # characters, as decline_job and cancel_job take them
+ATTEMPTS = 2  # of the model
+MARK_BYTES = 12
 Work = Callable[[], Awaitable[Json]]
 
 
@@ -77,3 +79,30 @@ def need_units(order: Order, characters: int, per: int) -> None:
             f"This order needs units: {needed}, one for each {per} characters begun of {characters}; it was ordered with "
             f"{order.units}. Order again with units: {needed}."
         )
+
+
+async def answered(
+    kit: Kit,
+    task: str,
+    wanted: JsonObject,
+    about: str,
+    schema: JsonObject,
+    judged: Callable[[Any], Awaitable[Json]],
+    *,
+    strict: bool = True,
+) -> Json:
+    """Ask the model and return the output that `judged` makes of a usable answer.
+
+    What the buyer left open (None in `wanted`) is not said. Raises Failed, with what was wrong with the last answer.
+    """
+    if kit.model is None:
+        raise Failed("No language model is connected to this desk.")
+    said = {name: value for name, value in wanted.items() if value is not None}
+    asking = Question(task, said, about, schema, kit.dice.random_bytes(MARK_BYTES).hex(), strict)
+    why = ""
+    for _ in range(ATTEMPTS):
+        try:
+            return await judged(await kit.model.ask(asking))
+        except Unusable as unusable:
+            why = str(unusable)
+    raise Failed(f"Nothing could be delivered: {why}. You are not charged.")

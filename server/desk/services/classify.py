@@ -6,10 +6,9 @@ from typing import Any
 
 import orjson
 
-from server.desk.answering import answered
 from server.desk.model import Unusable
 from server.desk.offers import NULLABLE, JsonObject, exact, given, on_delivery, text
-from server.desk.service import Declined, Kit, Order, Service, Work
+from server.desk.service import Declined, Kit, Order, Service, Work, answered
 from tools.kernel.records import Json
 
 PER, MAX_ITEMS, MAX_CHARS, MAX_TOTAL = 10, 100, 4000, 120_000

@@ -6,10 +6,9 @@ from typing import Any
 
 import orjson
 
-from server.desk.answering import answered
 from server.desk.model import Unusable
 from server.desk.offers import JsonObject, by_characters, exact, given, on_delivery, text
-from server.desk.service import BY, Declined, Kit, Order, Service, Work, need_units
+from server.desk.service import BY, Declined, Kit, Order, Service, Work, answered, need_units
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.kernel.canonical_json import canonical
 from tools.kernel.json_schema import SchemaRefused, validate_schema

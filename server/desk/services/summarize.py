@@ -7,11 +7,10 @@ from functools import partial
 from math import ceil
 from typing import Any
 
-from server.desk.answering import answered
 from server.desk.model import Unusable
 from server.desk.offers import NULLABLE, JsonObject, by_characters, exact, given, on_delivery, text
 from server.desk.reader import Unreadable
-from server.desk.service import Declined, Kit, Order, Service, Work, need_units
+from server.desk.service import Declined, Kit, Order, Service, Work, answered, need_units
 from tools.kernel.records import Json
 
 PER, MAX_CHARS, MAX_URL = 10_000, 100_000, 2048

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from server.desk.answering import answered
 from server.desk.model import Unusable
 from server.desk.offers import JsonObject, by_characters, exact, given, on_delivery, text
-from server.desk.service import Kit, Order, Service, Work, need_units
+from server.desk.service import Kit, Order, Service, Work, answered, need_units
 from tools.kernel.records import Json
 
 PER, MAX_CHARS, MAX_TERMS, MAX_NOTES = 1000, 50_000, 50, 3
