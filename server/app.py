@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import orjson
 import structlog
 from starlette.types import Receive, Scope, Send
 
@@ -16,7 +15,6 @@ from protocol.docs.texts import Texts
 from protocol.http import send_refusal
 from protocol.mcp.server import McpSurface
 from rest.oauth import OAuth
-from rest.openapi import openapi_json
 from rest.routes import Rest
 from server.adapters.chain import JsonRpcChain, watched_chains
 from server.adapters.checks import CheckPool
@@ -27,12 +25,12 @@ from server.adapters.faucet import RpcFaucet
 from server.adapters.sanctions import SanctionsLists
 from server.adapters.web import GuardedWeb
 from server.atomic_files import make_data_dir
-from server.docs import JSON, MARKDOWN, book, html_pages, programs_pages
+from server.docs import make_pages
 from server.http_identity import request_reader
 from server.keys import finish_rotation, until_replaced
 from server.metrics import Metrics, Now, metrics_page
 from server.middleware import Edge, hosts_of
-from server.pages import Page, Pages, Probe, send_probe
+from server.pages import Pages, Probe, send_probe
 from server.readiness import Readiness, is_low
 from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, config_of
@@ -66,7 +64,7 @@ class Served:
     a2a: A2aSurface
     oauth: OAuth
     pages: Pages
-    probes: Mapping[str, Probe]
+    probes: Mapping[str, Probe]  # the pages for the operator's monitoring
     request_of: Callable[[Scope, Surface], CallRequest]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -210,48 +208,20 @@ def assemble(
     request_of = request_reader(frozenset(settings.trusted_proxies))
     texts = Texts(CATALOGUE.values(), market.config)
     card = card_json(market.config, CATALOGUE.values(), market.world.signer)
+    file = settings.database_file
+    probes: dict[str, Probe] = {"/ready": Readiness(market, file and file.parent, settings.min_free_disk_mb)}
+    if metrics is not None:
+        probes["/metrics"] = metrics_page(market, metrics, request_of)
     return Served(
         market=market,
         rest=Rest(market, request_of),
         mcp=McpSurface(market, request_of, texts, tuple(sorted(hosts)), extra),
         a2a=A2aSurface(market, request_of),
         oauth=OAuth(market, request_of),
-        pages=make_pages(market, texts, card),
-        probes=make_probes(market, settings, request_of, metrics),
+        pages=make_pages(texts, market.config, card, market.world.clock.now()),
+        probes=probes,
         request_of=request_of,
     )
-
-
-def make_probes(
-    market: Market, settings: Settings, request_of: Callable[[Scope, Surface], CallRequest], metrics: Metrics | None
-) -> dict[str, Probe]:
-    """Return the pages for the operator's monitoring: /ready and, if METRICS is set, /metrics."""
-    file = settings.database_file
-    probes: dict[str, Probe] = {"/ready": Readiness(market, file and file.parent, settings.min_free_disk_mb)}
-    if metrics is not None:
-        probes["/metrics"] = metrics_page(market, metrics, request_of)
-    return probes
-
-
-def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:
-    made_at = market.world.clock.now()
-
-    def page(body: str | bytes, kind: str) -> Page:
-        return Page(body if isinstance(body, bytes) else body.encode(), kind, made_at)
-
-    openapi = openapi_json(CATALOGUE.values(), market.config)
-    pages = {
-        "/": page(orjson.dumps(texts.index_json), JSON),
-        "/openapi.json": page(openapi, JSON),
-        "/server.json": page(orjson.dumps(texts.server_json), JSON),
-        "/llms.txt": page(texts.llms_txt, MARKDOWN),
-        "/llms-full.txt": page(texts.llms_full_txt, MARKDOWN),
-        "/skill.md": page(texts.skill_md, MARKDOWN),
-        **{path: page(body, kind) for path, (body, kind) in programs_pages(texts, openapi).items()},
-        "/.well-known/agent-card.json": page(card, JSON),
-    }
-    people = html_pages(book(texts, openapi, market.config), made_at)
-    return Pages(pages, {"/": page(texts.index_md, MARKDOWN)}, people)
 
 
 def make_world(settings: Settings, config: MarketConfig, secrets: Secrets) -> tuple[World, list[Closing]]:

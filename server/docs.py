@@ -1,4 +1,4 @@
-"""The documentation pages under /docs: their sources, and their forms for people and for programs."""
+"""The documents of a market: their sources, and their forms for people and for programs."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,23 +9,39 @@ import orjson
 from protocol.docs.html_pages import POLICY, Book, Doc
 from protocol.docs.reference import pointers, reference_text
 from protocol.docs.texts import Texts
-from server.pages import Page
+from rest.openapi import openapi_json
+from server.pages import Page, Pages
+from tools.catalogue import CATALOGUE
 from tools.engine.config import MarketConfig
 
 HTML, MARKDOWN, JSON = "text/html; charset=utf-8", "text/markdown; charset=utf-8", "application/json"
 
 
-def programs_pages(texts: Texts, openapi: bytes) -> dict[str, tuple[str | bytes, str]]:
-    """Return the pages under /docs for programs, by path; markdown also by `path.md`."""
+def make_pages(texts: Texts, config: MarketConfig, card: bytes, made_at: datetime) -> Pages:
+    """Return all documents outside the API by path; those under /docs also have HTML forms, made on demand."""
+    openapi = openapi_json(CATALOGUE.values(), config)
     own = {path: text for path, text in texts.documents.items() if path.startswith("/docs/")}
     own["/docs/changelog"] = texts.changelog_md
-    return {
-        "/docs": (texts.llms_txt, MARKDOWN),
-        "/docs/skill": (texts.skill_md, MARKDOWN),
-        "/docs/reference": (openapi, JSON),
-        **{path: (text, MARKDOWN) for path, text in own.items()},
-        **{f"{path}.md": (text, MARKDOWN) for path, text in own.items()},
+    markdown = {
+        "/llms.txt": texts.llms_txt,
+        "/llms-full.txt": texts.llms_full_txt,
+        "/skill.md": texts.skill_md,
+        "/docs": texts.llms_txt,
+        "/docs/skill": texts.skill_md,
+        **own,
+        **{f"{path}.md": text for path, text in own.items()},
     }
+    json = {
+        "/": orjson.dumps(texts.index_json),
+        "/openapi.json": openapi,
+        "/server.json": orjson.dumps(texts.server_json),
+        "/docs/reference": openapi,
+        "/.well-known/agent-card.json": card,
+    }
+    pages = {path: Page(text.encode(), MARKDOWN, made_at) for path, text in markdown.items()}
+    pages |= {path: Page(body, JSON, made_at) for path, body in json.items()}
+    index = Page(texts.index_md.encode(), MARKDOWN, made_at)
+    return Pages(pages, {"/": index}, html_pages(book(texts, openapi, config), made_at))
 
 
 def book(texts: Texts, openapi: bytes, config: MarketConfig) -> Book:

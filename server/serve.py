@@ -62,13 +62,15 @@ class Server(uvicorn.Server):
     def end_with_its_key(self) -> None:
         """Finish the open requests and end, because new signatures with this key would be invalid."""
         self.key_replaced = self.should_exit = True
-        if self.service.served is not None:
-            self.service.served.market.services.notifier.close()
+        self._end_streams()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._end_streams()
+        super().handle_exit(sig, frame)
+
+    def _end_streams(self) -> None:
         if self.service.served is not None:
             self.service.served.market.services.notifier.close()
-        super().handle_exit(sig, frame)
 
 
 def with_operator_secret(settings: Settings) -> Settings:
@@ -119,7 +121,7 @@ def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False, chang
                 settings = with_operator_secret(settings)
                 desk = Desk(settings)
                 started.callback(desk.stop)
-            chain_url, genesis = (chain.url, chain.genesis()) if chain else (None, "")
+            chain_url, genesis = (chain.url, chain.genesis) if chain else (None, "")
             service = Service(settings, chain_url, genesis, change_brand=change_brand)
             ready = partial(settle_and_say, greeting(service, chain), desk)
             server = Server(uvicorn_config(service, settings), service, ready)

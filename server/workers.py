@@ -198,7 +198,6 @@ class Workers(MarketLoop):
         market = self.market
         now = market.world.clock.now()
         due = await market.store.read(lambda tx: tx.all(due_purchases, now=now, limit=PURCHASES))
-        now = market.world.clock.now()
         looks = (follow_up(ReadContext(market.services, SYSTEM_CALLER, Env(row.env), now), row.id) for row in due)
         for fault in filter(None, await asyncio.gather(*looks, return_exceptions=True)):
             raise fault  # only after all other purchases were handled

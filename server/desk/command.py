@@ -34,7 +34,7 @@ def run(
     """Register the desk's agent, list the six services and work their orders until told to stop."""
     from server import logs
     from server.child_processes import end_with_parent
-    from server.desk.running import run as work
+    from server.desk.opening import run as work
 
     if parent_pid is not None:
         end_with_parent(parent_pid)
@@ -74,8 +74,8 @@ def award(
     data_dir: DataDir = None,
 ) -> None:
     """Take a proposal on a bounty of the desk's: a job begins, which the desk's agent is to pay as any buyer."""
-    read = {name: value for name, value in (("price", price), ("payment", payment)) if value is not None}
-    chosen = {"proposal_id": proposal_id, **read}
+    asked = {"proposal_id": proposal_id, "price": price, "payment": payment}
+    chosen = {name: value for name, value in asked.items() if value is not None}
     _ask(url, data_dir, lambda market: market.post(f"{_path(bounty_id)}/award", chosen))
 
 

@@ -1,4 +1,4 @@
-"""`python -m server.sandbox`: the sandbox's process. It prints `ready URL` or `refused SENTENCE` on standard output."""
+"""`python -m server.sandbox`: the sandbox's process. It prints `ready URL GENESIS` or `refused SENTENCE` on standard output."""
 
 import argparse
 import logging
@@ -64,6 +64,7 @@ def _serve(data_dir: Path, port: int, chain_id: int) -> None:
         from server.sandbox.evm import open_chain
         from server.sandbox.facilitator import Facilitator, facilitator_routes
         from server.sandbox.rpc import rpc_app
+        from server.sandbox.wire import data
 
         chain, journal = open_chain(data_dir, chain_id, _now, _tell)
         app = rpc_app(chain, (facilitator_routes(Facilitator(url, chain_id)),))
@@ -75,7 +76,7 @@ def _serve(data_dir: Path, port: int, chain_id: int) -> None:
             ws="none",
             timeout_graceful_shutdown=_SHUTDOWN_LIMIT_IN_SECONDS,
         )
-        _say(f"ready {url}")
+        _say(f"ready {url} {data(chain.genesis)}")
         try:
             uvicorn.Server(config).run(sockets=[listener])
         finally:

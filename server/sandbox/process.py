@@ -1,17 +1,13 @@
 """Start and stop the sandbox from the market's process, which never imports the chain itself."""
 
-import http.client
-import json
 import os
 import queue
 import subprocess
 import sys
 import threading
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
-from urllib.parse import urlsplit
 
 from server.child_processes import clean_environment, end_process
 
@@ -28,20 +24,13 @@ class Sandbox:
     """A running sandbox: JSON-RPC and `dev_faucet` at `url`, x402 at `facilitator_url`."""
 
     url: str
-    port: int
+    genesis: str  # the hash of block 0, which is different for each chain that was ever made
     process: "subprocess.Popen[str]"
 
     @property
     def facilitator_url(self) -> str:
         """The base URL of /supported, /verify and /settle."""
         return f"{self.url}/facilitator"
-
-    def genesis(self) -> str:
-        """Return the hash of block 0, which is different for each chain that was ever made."""
-        asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_STOP_LIMIT_IN_SECONDS)
-        with closing(asking):
-            asking.request("GET", "/")
-            return str(json.load(asking.getresponse())["genesis"])
 
     def stop(self) -> None:
         """End the process and wait until it has ended. It may be called again."""
@@ -66,14 +55,15 @@ def start_sandbox(data_dir: Path, port: int, *, chain_id: int = 84532) -> Sandbo
         start_new_session=True,
     )
     try:
-        url = _wait_until_ready(process)
+        url, genesis = _wait_until_ready(process)
     except BaseException:
         end_process(process)
         raise
-    return Sandbox(url, urlsplit(url).port or port, process)
+    return Sandbox(url, genesis, process)
 
 
-def _wait_until_ready(process: "subprocess.Popen[str]") -> str:
+def _wait_until_ready(process: "subprocess.Popen[str]") -> list[str]:
+    """Return the URL and the hash of block 0, which the sandbox says at last."""
     assert process.stdout is not None
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(process.stdout, lines), daemon=True, name="sandbox-output").start()
@@ -83,7 +73,7 @@ def _wait_until_ready(process: "subprocess.Popen[str]") -> str:
         except queue.Empty as problem:
             raise SandboxRefused(f"the sandbox said nothing for {_SILENCE_LIMIT_IN_SECONDS:.0f} seconds") from problem
         if word == "ready":
-            return rest
+            return rest.split()
         if word == "refused":
             raise SandboxRefused(rest)
         if not word:

@@ -50,15 +50,13 @@ async def read_body(request: Request) -> bytes | None:
 
 
 def _description(chain: DevChain) -> Callable[[Request], Awaitable[Response]]:
-    genesis = chain.header(0)
-
     async def describe(_: Request) -> Response:
         return JSONResponse(
             {
                 "object": "sandbox_chain",
                 "chain_id": chain.chain_id,
                 "network": f"eip155:{chain.chain_id}",
-                "genesis": data(genesis.hash) if genesis else None,
+                "genesis": data(chain.genesis),
                 "block_number": chain.number,
                 "asset": chain.usdc,
                 "facilitator": "/facilitator",

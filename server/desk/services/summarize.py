@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from typing import Any
@@ -78,37 +77,30 @@ OFFER: JsonObject = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What is summarised, and where it is from."""
-
-    text: str
-    said: JsonObject
-
-
 async def look(kit: Kit, order: Order) -> Work:
-    source = await _source(kit, order.input)
-    need_units(order, len(source.text), PER)
-    return partial(_work, kit, order.input, source)
+    read, source = await _source(kit, order.input)
+    need_units(order, len(read), PER)
+    return partial(_work, kit, order.input, read, source)
 
 
-async def _source(kit: Kit, asked: Mapping[str, Any]) -> Source:
+async def _source(kit: Kit, asked: Mapping[str, Any]) -> tuple[str, JsonObject]:
+    """Return the text to summarise, and where it is from."""
     if "text" in asked:
-        return Source(asked["text"], _said("text", len(asked["text"])))
+        return asked["text"], _said("text", len(asked["text"]))
     try:
         article = await kit.reader.read(asked["url"])
     except Unreadable as why:
         raise Declined(str(why)) from None
     read = article.text[:MAX_CHARS]
     place = {"url": asked["url"], "final_url": article.page.final_url, "title": article.title}
-    return Source(read, _said("url", len(read), **place, clipped=len(read) < len(article.text)))
+    return read, _said("url", len(read), **place, clipped=len(read) < len(article.text))
 
 
 def _said(kind: str, chars: int, **more: Any) -> JsonObject:
     return {"kind": kind, "chars": chars, "url": None, "final_url": None, "title": None, "clipped": False, **more}
 
 
-async def _work(kit: Kit, asked: Mapping[str, Any], source: Source) -> Json:
+async def _work(kit: Kit, asked: Mapping[str, Any], read: str, source: JsonObject) -> Json:
     most, style = asked.get("max_words", DEFAULT_WORDS), asked.get("style", "paragraph")
     wanted = {"max_words": most, "style": style, "focus": asked.get("focus"), "language": asked.get("language")}
 
@@ -120,11 +112,11 @@ async def _work(kit: Kit, asked: Mapping[str, Any], source: Source) -> Json:
             "key_points": [one[:1000] for one in points],
             "language": said["language"][:60],
             "words": words_in(summary),
-            "source": source.said,
+            "source": source,
             "model": kit.model_name,
         }
 
-    return await answered(kit, TASK, wanted, source.text, ANSWER, judged)
+    return await answered(kit, TASK, wanted, read, ANSWER, judged)
 
 
 def check(summary: str, points: list[str], most: int, style: str) -> None:

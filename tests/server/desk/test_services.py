@@ -17,8 +17,7 @@ import pytest
 from server.desk.catalogue import SERVICES
 from server.desk.keys import FILE, KeyFile
 from server.desk.market import Away, Market
-from server.desk.opening import NO_MODEL, open_desk
-from server.desk.running import _on_sale
+from server.desk.opening import NO_MODEL, _on_sale, open_desk
 from server.desk.service import Declined, Kit, Service
 from server.desk.worker import AT_ONCE, FAULT, UNSAID, Worker
 from server.settings import BadSettings, read_settings
