@@ -31,25 +31,8 @@ PREFIX, SQLITE = "EMPORION_", "sqlite:///"
 FAUCET = "/v1/sandbox/faucet"
 CLAIMS_PER_ADDRESS, MANY = 3, 1000  # all agents of a sandbox share one address
 PLAIN_WORDS = {"int_parsing": "must be a whole number", "bool_parsing": "must be true or false"}
-UNSHOWN = frozenset(  # secrets, and URLs that may contain a key
-    [
-        "signing_seed",
-        "key_pepper",
-        "next_signing_seed",
-        "operator_secret",
-        "desk_llm_key",
-        "database_url",
-        "sanctions_lists",
-        "live_rpc_url",
-        "test_rpc_url",
-        "live_facilitator_url",
-        "test_facilitator_url",
-        "desk_llm_url",
-        "otel_endpoint",
-        "base_url",
-        "extra_base_urls",
-    ]
-)
+# Secrets, and URLs that may contain a key, by how their names end. A new one is hidden too.
+HIDDEN = re.compile(r".*(seed|pepper|secret|key|url|urls|lists|endpoint|webhook)")
 EVERYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 - refused, not bound
 
 
@@ -265,7 +248,7 @@ def _sentence(fault: Mapping[str, Any]) -> str:
         return PREFIX + message
     name = str(fault["loc"][0])
     message = PLAIN_WORDS.get(str(fault["type"]), message)
-    shown = "" if name in UNSHOWN else f" (it is {str(fault['input'])[:80]!r})"
+    shown = "" if HIDDEN.fullmatch(name) else f" (it is {str(fault['input'])[:80]!r})"
     return f"{PREFIX}{name.upper()}: {message}{shown}"
 
 
