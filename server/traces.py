@@ -45,19 +45,19 @@ class Tracing(Observer):
         resource = Resource.create({**named, SERVICE_VERSION: config.version})
         self.provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self.provider.add_span_processor(processor_to(endpoint))
-        self.tracer = self.provider.get_tracer("emporion", config.version)
+        tracer = self.provider.get_tracer("emporion", config.version)
+        # The message of an exception may contain a user's text.
+        self.start = partial(tracer.start_as_current_span, record_exception=False, set_status_on_exception=False)
         self.reads = TraceContextTextMapPropagator()
 
     @contextmanager
     def span(self, name: str, **attributes: str | int) -> Iterator[Span]:
         """Trace a block as a part of the current span."""
-        with self.tracer.start_as_current_span(
-            name, attributes=attributes, record_exception=False, set_status_on_exception=False
-        ) as span:
+        with self.start(name, attributes=attributes) as span:
             try:
                 yield span
             except BaseException as error:
-                span.set_attribute("error.type", type(error).__name__)  # its message may contain a user's text
+                span.set_attribute("error.type", type(error).__name__)
                 span.set_status(Status(StatusCode.ERROR))
                 raise
 
@@ -87,14 +87,9 @@ class Tracing(Observer):
                 return
             sent = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in CARRIER}
             method = scope["method"] if scope["method"] in METHODS else "_OTHER"
-            with self.tracer.start_as_current_span(
-                f"{method} {surface_of(scope['path'])}",
-                self.reads.extract(sent),
-                SpanKind.SERVER,
-                {"http.request.method": method, "emporion.surface": surface_of(scope["path"])},
-                record_exception=False,
-                set_status_on_exception=False,
-            ) as span:
+            surface = surface_of(scope["path"])
+            named = {"http.request.method": method, "emporion.surface": surface}
+            with self.start(f"{method} {surface}", self.reads.extract(sent), SpanKind.SERVER, named) as span:
                 await application(scope, receive, _noting(send, span))
 
         return traced

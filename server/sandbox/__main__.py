@@ -32,16 +32,15 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="sandbox: %(message)s")
     try:
         _serve(options.data_dir, options.port, options.chain_id)
+        return 0
     except (_Refusal, JournalDamaged, JournalInUse) as refusal:
-        _say(f"refused {refusal}")
-        return 1
+        why = str(refusal)
     except ModuleNotFoundError as missing:
-        _say(f"refused the sandbox needs {missing.name}: pip install 'emporion[sandbox]'")
-        return 1
+        why = f"the sandbox needs {missing.name}: pip install 'emporion[sandbox]'"
     except OSError as problem:
-        _say(f"refused {options.data_dir} cannot be used: {problem.strerror}")
-        return 1
-    return 0
+        why = f"{options.data_dir} cannot be used: {problem.strerror}"
+    _say(f"refused {why}")
+    return 1
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -67,7 +66,9 @@ class Journal:
         self.path = directory / JOURNAL_NAME
         with ExitStack() as held:
             held.enter_context(_locked(directory / LOCK_NAME))
-            self._file = held.enter_context(_opened(self.path))
+            # Unbuffered: after a failed write, nothing may remain that a later flush would write after the repaired end.
+            opened = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+            self._file = held.enter_context(os.fdopen(opened, "r+b", buffering=0))
             self._size = self._file.read().rfind(b"\n") + 1
             self.header = self._checked(fresh) if self._size else fresh
             self._cut()
@@ -145,12 +146,6 @@ def delete_journal(directory: Path) -> None:
         return
     with _locked(directory / LOCK_NAME):
         (directory / JOURNAL_NAME).unlink(missing_ok=True)
-
-
-def _opened(path: Path) -> FileIO:
-    # Unbuffered: after a failed write, nothing may remain that a later flush would write after the repaired end.
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    return os.fdopen(descriptor, "r+b", buffering=0)
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -84,8 +84,8 @@ OFFER: JsonObject = {
 
 
 async def look(kit: Kit, order: Order) -> Work:
-    items = items_of(order.input)
-    names = names_of(order.input)
+    items = list(order.input["items"]) if "items" in order.input else [order.input["text"]]
+    names = [one if isinstance(one, str) else one["name"] for one in order.input["labels"]]
     needed = -(-len(items) // PER)
     if order.units != needed:
         raise Declined(f"This order needs units: {needed}, one for each {PER} items begun of {len(items)}.")
@@ -115,14 +115,6 @@ async def _work(kit: Kit, asked: Mapping[str, Any], items: list[str], names: lis
         }
 
     return await answered(kit, TASK, wanted, about, schema_of(names), judged)
-
-
-def items_of(asked: Mapping[str, Any]) -> list[str]:
-    return list(asked["items"]) if "items" in asked else [asked["text"]]
-
-
-def names_of(asked: Mapping[str, Any]) -> list[str]:
-    return [one if isinstance(one, str) else one["name"] for one in asked["labels"]]
 
 
 def schema_of(names: list[str]) -> JsonObject:
