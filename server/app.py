@@ -1,7 +1,7 @@
 """The composition root: build the store, the world, the market and the surfaces from the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,6 @@ from server.adapters.facilitator import HttpFacilitator
 from server.adapters.faucet import RpcFaucet
 from server.adapters.sanctions import SanctionsLists
 from server.adapters.web import GuardedWeb
-from server.atomic_files import make_data_dir
 from server.docs import make_pages
 from server.http_identity import request_reader
 from server.keys import finish_rotation, until_replaced
@@ -122,7 +121,7 @@ class Service:
     async def running(self) -> AsyncIterator[Served]:
         """Open the database, start the workers and the surfaces; close everything again."""
         if self.settings.database.startswith("sqlite:///"):
-            make_data_dir(self.settings)
+            self.settings.make_data_dir()
         async with AsyncExitStack() as stack:
             store = open_store(self.settings.database)
             stack.callback(store.close)
@@ -149,7 +148,12 @@ class Service:
             await stack.enter_async_context(self.served.mcp.running())
             workers = Workers(market, disk_watch(self.settings))
             await workers.check_health()
-            loops = make_loops(market, workers, metrics) | {"key": until_replaced(market, self.replaced)}
+            loops = {"workers": workers.run(), "looks": DailyRechecks(market).run()}
+            if metrics is None:
+                loops["sender"] = Sender(market).run()
+            else:
+                loops |= {"sender": Sender(market, metrics.attempted).run(), "lag": metrics.watch_loop()}
+            loops["key"] = until_replaced(market, self.replaced)
             for name, loop in loops.items():
                 stack.push_async_callback(_stop, asyncio.create_task(loop, name=name))
             yield self.served
@@ -191,14 +195,6 @@ def make_market(
     if metrics is not None:
         metrics.registry.register(Now(market))
     return market
-
-
-def make_loops(market: Market, workers: Workers, metrics: Metrics | None) -> dict[str, Coroutine[Any, Any, None]]:
-    """Return the background loops that run as long as the surfaces are served."""
-    loops = {"workers": workers.run(), "looks": DailyRechecks(market).run()}
-    if metrics is None:
-        return loops | {"sender": Sender(market).run()}
-    return loops | {"sender": Sender(market, metrics.attempted).run(), "lag": metrics.watch_loop()}
 
 
 def assemble(

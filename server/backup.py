@@ -9,11 +9,11 @@ from typing import Any
 
 import orjson
 
-from server.atomic_files import copy_file, make_empty, new_file, sum_of, sums, sync, write_file, write_manifest
+from server.atomic_files import copy_file, new_file, sum_of, sums, sync, write_file, write_manifest
 from server.desk.keys import FILE as DESK_KEYS
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import read_secrets
-from server.settings import BadSettings, Settings
+from server.settings import BadSettings, Settings, make_empty
 from storage.migrate import knows
 from storage.sqlite import copy_online, said_of
 from tools.kernel.records import stamp

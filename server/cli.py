@@ -133,12 +133,11 @@ def demo(
 @command(app)
 def migrate(data_dir: DataDir = None) -> None:
     """Upgrade the database to this version's tables. `serve` does this itself."""
-    from server.atomic_files import make_data_dir
     from storage.migrate import upgrade
     from storage.open import open_database
 
     found = settings(data_dir=data_dir)
-    make_data_dir(found)
+    found.make_data_dir()
     with closing(open_database(found.database)) as database:
         upgrade(database)
     print("The database is up to date.")

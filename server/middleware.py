@@ -40,11 +40,6 @@ ALWAYS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 ]
-PREFLIGHT = [
-    (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
-    (b"access-control-allow-headers", b"*, Authorization"),
-    (b"access-control-max-age", b"86400"),
-]
 
 
 class Refused(Exception):
@@ -73,7 +68,7 @@ class Edge:
         try:
             self._check(headers, told)
             if scope["method"] == "OPTIONS":
-                await reply.preflight(told.get(b"access-control-request-headers"))
+                await reply.preflight(told.get(b"access-control-request-headers", b"*, Authorization"))
                 return
             await self.app(scope, bounded(receive, told.get(b"content-length", b"0")), reply)
         except Refused as refused:
@@ -157,11 +152,14 @@ class _Reply:
             message = {**message, "headers": [*message.get("headers", []), (b"x-request-id", self.rid), *ALWAYS]}
         await self.send(message)
 
-    async def preflight(self, asked: bytes | None) -> None:
-        allow = (
-            PREFLIGHT if asked is None else [*PREFLIGHT[:1], (b"access-control-allow-headers", asked), *PREFLIGHT[2:]]
-        )
-        await self({"type": "http.response.start", "status": 204, "headers": allow})
+    async def preflight(self, allowed: bytes) -> None:
+        """Answer that browsers may send these headers, by any method."""
+        headers = [
+            (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+            (b"access-control-allow-headers", allowed),
+            (b"access-control-max-age", b"86400"),
+        ]
+        await self({"type": "http.response.start", "status": 204, "headers": headers})
         await self({"type": "http.response.body", "body": b""})
 
     async def error(self, error: MarketError, docs_url: str) -> None:

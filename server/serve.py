@@ -15,7 +15,6 @@ import uvicorn
 from server import logs
 from server.adapters.clock import SystemDice
 from server.app import Service
-from server.atomic_files import make_data_dir
 from server.child_processes import end_process
 from server.http_limits import bounded_http
 from server.sandbox.process import Sandbox, SandboxRefused, start_sandbox
@@ -168,7 +167,7 @@ def start_chain(settings: Settings) -> tuple[Sandbox, Settings]:
             raise BadSettings(
                 f"EMPORION_{name.upper()}: not together with --sandbox, which brings a test chain of its own"
             )
-    make_data_dir(settings)
+    settings.make_data_dir()
     chain = start_sandbox(settings.data_dir, settings.sandbox_port)
     given = {
         "test_rpc_url": chain.url,

@@ -221,7 +221,10 @@ def _result(method: str, number: int, raw: bytes) -> object:
         raise ChainDown(f"{method}: the answer to another question")
     error = answer.get("error")
     if error is not None:
-        raise _node_error(method, error)
+        code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
+        if type(code) is not int or not isinstance(message, str):
+            raise ChainDown(f"{method}: a malformed error")
+        raise NodeError(method, code, message)
     if "result" not in answer:
         raise ChainDown(f"{method}: no result")
     return answer["result"]
@@ -232,13 +235,6 @@ def _number(method: str, answer: object) -> int:
         return quantity(answer, "the result", MAX_BLOCK_NUMBER)
     except InvalidNodeAnswer as error:
         raise ChainDown(f"{method}: {error}") from None
-
-
-def _node_error(method: str, error: object) -> ChainDown:
-    code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
-    if type(code) is not int or not isinstance(message, str):
-        return ChainDown(f"{method}: a malformed error")
-    return NodeError(method, code, message)
 
 
 def _contract_failed(error: NodeError) -> bool:

@@ -13,6 +13,8 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 import orjson
 
+from server.atomic_files import sync
+
 JOURNAL_NAME: Final = "sandbox-chain.jsonl"
 LOCK_NAME: Final = "sandbox-chain.lock"
 FORMAT: Final = 1
@@ -123,7 +125,7 @@ class Journal:
 
     def _begin(self) -> None:
         self._write(orjson.dumps({"format": FORMAT, **self.header._asdict()}, option=orjson.OPT_APPEND_NEWLINE))
-        _sync_directory(self.path.parent)
+        sync(self.path.parent)
 
     def _checked(self, fresh: Header) -> Header:
         with self.path.open("rb") as lines:
@@ -166,14 +168,6 @@ def _sealed(line: bytes) -> Sealed | None:
         return None
     numbers = isinstance(number, int) and isinstance(timestamp, int)
     return Sealed(number, timestamp, transactions, block_hash) if numbers else None
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _locked(path: Path) -> BinaryIO:
