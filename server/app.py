@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -108,7 +109,7 @@ class Service:
         self.hosts = hosts_of(self.config.urls)
         self.edge = Edge(self._serve, self.hosts, self.config.docs_url, self.world.dice)
         self.tracing = make_tracing(settings, self.config)
-        self.application = self.edge if self.tracing is None else self.tracing.asked(self.edge)
+        self.application = self.edge if self.tracing is None else partial(self.tracing.trace_request, self.edge)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.application(scope, receive, send)
@@ -146,7 +147,7 @@ class Service:
             market = make_market(store, self.world, self.config, metrics, self.tracing)
             self.served = assemble(market, self.settings, self.hosts, self.extra, metrics)
             await stack.enter_async_context(self.served.mcp.running())
-            workers = Workers(market, disk_watch(self.settings))
+            workers = Workers(market, partial(disk_is_low, self.settings))
             await workers.check_health()
             loops = {"workers": workers.run(), "looks": DailyRechecks(market).run()}
             if metrics is None:
@@ -159,16 +160,12 @@ class Service:
             yield self.served
 
 
-def disk_watch(settings: Settings) -> Callable[[], bool]:
-    """Return a check for low disk space at the database file; it is always False without a file."""
+def disk_is_low(settings: Settings) -> bool:
+    """Return True if little space is left at the database file; always False without a file."""
     file = settings.database_file
-
-    def low() -> bool:
-        with suppress(OSError):
-            return file is not None and is_low(file.parent, settings.min_free_disk_mb)
-        return False
-
-    return low
+    with suppress(OSError):
+        return file is not None and is_low(file.parent, settings.min_free_disk_mb)
+    return False
 
 
 def make_tracing(settings: Settings, config: MarketConfig) -> "Tracing | None":
@@ -207,7 +204,7 @@ def assemble(
     file = settings.database_file
     probes: dict[str, Probe] = {"/ready": Readiness(market, file and file.parent, settings.min_free_disk_mb)}
     if metrics is not None:
-        probes["/metrics"] = metrics_page(market, metrics, request_of)
+        probes["/metrics"] = partial(metrics_page, market, metrics, request_of)
     return Served(
         market=market,
         rest=Rest(market, request_of),

@@ -67,11 +67,11 @@ def book(texts: Texts, openapi: bytes, config: MarketConfig) -> Book:
 
 def html_pages(made_of: Book, made_at: datetime) -> dict[str, Callable[[], Page]]:
     """Return a function for each path that renders its HTML page."""
+    return {path: partial(_html_page, made_of, path, made_at) for path in made_of.docs}
 
-    def made(path: str) -> Page:
-        doc = made_of.docs[path]
-        link = f'<{made_of.root}{doc.other}>; rel="alternate"; type="{doc.other_kind}"'
-        more = ((b"content-security-policy", POLICY.encode()), (b"link", link.encode()))
-        return Page(made_of.page(path).encode(), HTML, made_at, more)
 
-    return {path: partial(made, path) for path in made_of.docs}
+def _html_page(made_of: Book, path: str, made_at: datetime) -> Page:
+    doc = made_of.docs[path]
+    link = f'<{made_of.root}{doc.other}>; rel="alternate"; type="{doc.other_kind}"'
+    more = ((b"content-security-policy", POLICY.encode()), (b"link", link.encode()))
+    return Page(made_of.page(path).encode(), HTML, made_at, more)

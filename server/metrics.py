@@ -157,26 +157,24 @@ def outcome_of(attempt: Attempted | None) -> str:
     return "delivered" if 200 <= attempt.status < 300 else "refused"
 
 
-def metrics_page(
-    market: Market, metrics: Metrics, request_of: Callable[[MutableMapping[str, Any], Surface], CallRequest]
-) -> Callable[[MutableMapping[str, Any]], Any]:
-    """Return the handler of GET /metrics, which needs the operator's secret.
+async def metrics_page(
+    market: Market,
+    metrics: Metrics,
+    request_of: Callable[[MutableMapping[str, Any], Surface], CallRequest],
+    scope: MutableMapping[str, Any],
+) -> Found:
+    """Answer GET /metrics, which needs the operator's secret.
 
     A wrong secret counts against the client address, like any failed credential.
     """
-
-    async def answer(scope: MutableMapping[str, Any]) -> Found:
-        request = request_of(scope, Surface.REST)
-        try:
-            need_operator(request, market.config)
-        except MarketError as error:
-            refused = market.refuse_anonymous(error, request)
-            return Found(
-                refused.status, "application/json", refused.body, tuple(_said_of(refused, scope, market.config))
-            )
-        return Found(200, CONTENT_TYPE_LATEST, generate_latest(metrics.registry))
-
-    return answer
+    request = request_of(scope, Surface.REST)
+    try:
+        need_operator(request, market.config)
+    except MarketError as error:
+        refused = market.refuse_anonymous(error, request)
+        headers = tuple(_said_of(refused, scope, market.config))
+        return Found(refused.status, "application/json", refused.body, headers)
+    return Found(200, CONTENT_TYPE_LATEST, generate_latest(metrics.registry))
 
 
 def _said_of(refused: Response, scope: MutableMapping[str, Any], config: MarketConfig) -> Iterator[tuple[bytes, bytes]]:

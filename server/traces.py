@@ -78,21 +78,17 @@ class Tracing(Observer):
         with self.span(f"chain {method}", **{"emporion.env": env.value}):
             return await asked
 
-    def asked(self, application: App) -> App:
-        """Wrap the application in a span for each request, which continues the sender's trace."""
-
-        async def traced(scope: Message, receive: Receive, send: Send) -> None:
-            if scope["type"] != "http":
-                await application(scope, receive, send)
-                return
-            sent = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in CARRIER}
-            method = scope["method"] if scope["method"] in METHODS else "_OTHER"
-            surface = surface_of(scope["path"])
-            named = {"http.request.method": method, "emporion.surface": surface}
-            with self.start(f"{method} {surface}", self.reads.extract(sent), SpanKind.SERVER, named) as span:
-                await application(scope, receive, _noting(send, span))
-
-        return traced
+    async def trace_request(self, application: App, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer a request inside a span, which continues the sender's trace."""
+        if scope["type"] != "http":
+            await application(scope, receive, send)
+            return
+        sent = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in CARRIER}
+        method = scope["method"] if scope["method"] in METHODS else "_OTHER"
+        surface = surface_of(scope["path"])
+        named = {"http.request.method": method, "emporion.surface": surface}
+        with self.start(f"{method} {surface}", self.reads.extract(sent), SpanKind.SERVER, named) as span:
+            await application(scope, receive, _noting(send, span))
 
 
 def processor_to(endpoint: str) -> SpanProcessor:
