@@ -18,7 +18,10 @@ HTML, MARKDOWN, JSON = "text/html; charset=utf-8", "text/markdown; charset=utf-8
 
 
 def make_pages(texts: Texts, config: MarketConfig, card: bytes, made_at: datetime) -> Pages:
-    """Return all documents outside the API by path; those under /docs also have HTML forms, made on demand."""
+    """Return all documents of a market by path.
+
+    Those for people also have HTML forms, which are made on demand.
+    """
     openapi = openapi_json(CATALOGUE.values(), config)
     own = {path: text for path, text in texts.documents.items() if path.startswith("/docs/")}
     own["/docs/changelog"] = texts.changelog_md

@@ -73,42 +73,35 @@ class Server(uvicorn.Server):
 
 
 def with_operator_secret(settings: Settings) -> Settings:
-    """The settings, with a secret for this run where the operator gave none: the desk labels itself with it."""
+    """Return settings that have an operator's secret, which is new if there was none.
+
+    The desk labels itself with it.
+    """
     secret = settings.operator_secret or SystemDice().random_bytes(SECRET_BYTES).hex()
     return settings.model_copy(update={"operator_secret": secret})
 
 
-class Desk:
-    """The desk of a sandbox. It ends with this process, however that ends."""
+def start_desk(settings: Settings) -> "subprocess.Popen[bytes]":
+    """Start the desk of a sandbox as its own process, which ends with this one.
 
-    def __init__(self, settings: Settings) -> None:
-        words = ["-m", "server", "desk", "run", "--url", settings.listening_url]
-        self.command = [sys.executable, *words, "--parent-pid", str(os.getpid())]
-        self.given = {
-            "EMPORION_OPERATOR_SECRET": str(settings.operator_secret),
-            "EMPORION_DATA_DIR": str(settings.data_dir),
-            "EMPORION_ALLOW_PRIVATE_NETWORKS": "true",
-            "EMPORION_DESK_ENV": "test",
-        }
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Once the market serves. An interrupt at the terminal is the market's to handle."""
-        self.process = subprocess.Popen(  # noqa: S603 - our own module, run by our own interpreter
-            self.command, stdin=subprocess.PIPE, env={**os.environ, **self.given}, start_new_session=True
-        )
-
-    def stop(self) -> None:
-        """End it and wait until it has ended."""
-        if self.process is not None:
-            end_process(self.process)
+    It has a session of its own, because an interrupt at the terminal is the market's to handle.
+    """
+    words = ["-m", "server", "desk", "run", "--url", settings.listening_url, "--parent-pid", str(os.getpid())]
+    given = {
+        "EMPORION_OPERATOR_SECRET": str(settings.operator_secret),
+        "EMPORION_DATA_DIR": str(settings.data_dir),
+        "EMPORION_ALLOW_PRIVATE_NETWORKS": "true",
+        "EMPORION_DESK_ENV": "test",
+    }
+    return subprocess.Popen(  # noqa: S603 - our own module, run by our own interpreter
+        [sys.executable, *words], stdin=subprocess.PIPE, env={**os.environ, **given}, start_new_session=True
+    )
 
 
 def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False, change_brand: bool = False) -> None:
     """Serve until stopped; exit 2 with a message if the service cannot start."""
     logs.set_up()
     chain: Sandbox | None = None
-    desk: Desk | None = None
     with ExitStack() as started:
         try:
             if warning := check_named(settings):
@@ -118,11 +111,9 @@ def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False, chang
                 started.callback(chain.stop)
             if with_desk:
                 settings = with_operator_secret(settings)
-                desk = Desk(settings)
-                started.callback(desk.stop)
             chain_url, genesis = (chain.url, chain.genesis) if chain else (None, "")
             service = Service(settings, chain_url, genesis, change_brand=change_brand)
-            ready = partial(settle_and_say, greeting(service, chain), desk)
+            ready = partial(settle_and_say, greeting(service, chain), settings if with_desk else None, started)
             server = Server(uvicorn_config(service, settings), service, ready)
             server.run()
             if server.key_replaced:
@@ -138,11 +129,12 @@ def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False, chang
             raise SystemExit(2) from None
 
 
-def settle_and_say(greeting: str, desk: Desk | None) -> None:
+def settle_and_say(greeting: str, desk: Settings | None, started: ExitStack) -> None:
+    """Greet the operator once the market serves, and start a desk that has these settings."""
     tune_garbage_collection()
     print(greeting, flush=True)
     if desk is not None:
-        desk.start()
+        started.callback(end_process, start_desk(desk))
 
 
 def tune_garbage_collection() -> None:

@@ -259,7 +259,7 @@ class Workers(MarketLoop):
 
 
 class DailyRechecks(MarketLoop):
-    """Daily checks of every proven domain and every linked identity token, shared by all processes.
+    """Daily checks of all proven domains and linked identity tokens, shared by all processes.
 
     They have a loop of their own, because slow servers outside must not delay deadlines.
     """

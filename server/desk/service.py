@@ -44,10 +44,6 @@ class Kit:
     dice: RandomSource
     model: Model | None = None
 
-    @property
-    def model_name(self) -> str:
-        return self.model.name if self.model else ""
-
 
 @dataclass(frozen=True, slots=True)
 class Service:
@@ -87,11 +83,11 @@ async def answered(
     wanted: JsonObject,
     about: str,
     schema: JsonObject,
-    judged: Callable[[Any], Awaitable[Json]],
+    judged: Callable[[Any], Awaitable[JsonObject]],
     *,
     strict: bool = True,
 ) -> Json:
-    """Ask the model and return the output that `judged` makes of a usable answer.
+    """Ask the model and return the output that `judged` makes of a usable answer, with the model's name.
 
     What the buyer left open (None in `wanted`) is not said. Raises Failed, with what was wrong with the last answer.
     """
@@ -102,7 +98,8 @@ async def answered(
     why = ""
     for _ in range(ATTEMPTS):
         try:
-            return await judged(await kit.model.ask(asking))
+            output = await judged(await kit.model.ask(asking))
+            return {**output, "model": kit.model.name}
         except Unusable as unusable:
             why = str(unusable)
     raise Failed(f"Nothing could be delivered: {why}. You are not charged.")

@@ -102,7 +102,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any], items: list[str], names: lis
     wanted = {"labels": asked["labels"], "multi_label": multi, "items": len(items), "wishes": wishes}
     about = orjson.dumps([{"index": index, "item": item} for index, item in enumerate(items)]).decode()
 
-    async def judged(said: Any) -> Json:
+    async def judged(said: Any) -> JsonObject:
         results = sorted(said["results"], key=lambda one: int(one["index"]))
         if [one["index"] for one in results] != list(range(len(items))):
             raise Unusable("the model did not answer once for each item")
@@ -111,7 +111,6 @@ async def _work(kit: Kit, asked: Mapping[str, Any], items: list[str], names: lis
             "labels": list(names),
             "multi_label": multi,
             "items": len(items),
-            "model": kit.model_name,
         }
 
     return await answered(kit, TASK, wanted, about, schema_of(names), judged)

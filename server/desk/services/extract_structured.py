@@ -66,7 +66,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
     wanted = {"wishes": asked.get("instructions"), "schema": schema}
     held_to = canonical(schema).decode()
 
-    async def judged(said: Any) -> Json:
+    async def judged(said: Any) -> JsonObject:
         if not isinstance(said, dict):
             raise Unusable("the model did not answer with an object")
         try:
@@ -75,7 +75,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
             raise Unusable("what was extracted could not be checked in its time") from None
         if found:
             raise Unusable("what was extracted does not satisfy your schema")
-        return {"data": said, "schema_valid": True, "chars": len(asked["text"]), "model": kit.model_name}
+        return {"data": said, "schema_valid": True, "chars": len(asked["text"])}
 
     return await answered(kit, TASK, wanted, asked["text"], schema, judged, strict=False)
 

@@ -104,7 +104,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any], read: str, source: JsonObjec
     most, style = asked.get("max_words", DEFAULT_WORDS), asked.get("style", "paragraph")
     wanted = {"max_words": most, "style": style, "focus": asked.get("focus"), "language": asked.get("language")}
 
-    async def judged(said: Any) -> Json:
+    async def judged(said: Any) -> JsonObject:
         summary, points = said["summary"].strip(), [one.strip() for one in said["key_points"]]
         check(summary, points, most, style)
         return {
@@ -113,7 +113,6 @@ async def _work(kit: Kit, asked: Mapping[str, Any], read: str, source: JsonObjec
             "language": said["language"][:60],
             "words": words_in(summary),
             "source": source,
-            "model": kit.model_name,
         }
 
     return await answered(kit, TASK, wanted, read, ANSWER, judged)

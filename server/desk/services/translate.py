@@ -78,7 +78,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
     about, target = asked["text"], asked["target_language"]
     wanted = {name: value for name, value in asked.items() if name != "text"}
 
-    async def judged(said: Any) -> Json:
+    async def judged(said: Any) -> JsonObject:
         translation = said["translation"].strip()
         check(about, translation, asked.get("glossary", {}))
         return {
@@ -88,7 +88,6 @@ async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
             "notes": [note[:500] for note in said["notes"][:MAX_NOTES]],
             "chars_in": len(about),
             "chars_out": len(translation),
-            "model": kit.model_name,
         }
 
     return await answered(kit, TASK, wanted, about, ANSWER, judged)
