@@ -10,7 +10,6 @@ import structlog
 from protocol.a2a.push_notifications import PushBodies
 from server.workers import MarketLoop, attempt, context_of
 from storage.events import fanned_out, newest_of_all, soonest_webhook
-from storage.transaction import Tx
 from tools.catalogue import CATALOGUE
 from tools.engine.dispatch import Market
 from tools.events.webhooks.deliveries import BATCH, Claimed, Posting, claim, finish, post, wait_to_push
@@ -65,7 +64,7 @@ class Sender(MarketLoop):
 
     async def fan_out(self) -> None:
         """Write the deliveries of all new events."""
-        if await self.market.store.read(_is_behind):
+        if await self.market.store.read(lambda tx: (tx.one(newest_of_all) or 0) > (tx.one(fanned_out) or 0)):
             while await self._write("fan_out", fan_out) == FANNED:
                 pass
 
@@ -124,8 +123,3 @@ class Sender(MarketLoop):
             _, late = await asyncio.wait(self.in_flight, timeout=GRACE_SECONDS)
             for flight in late:
                 flight.cancel()
-
-
-def _is_behind(tx: Tx) -> bool:
-    """Return True if there are events that were not turned into deliveries yet."""
-    return (tx.one(newest_of_all) or 0) > (tx.one(fanned_out) or 0)

@@ -21,32 +21,27 @@ UNNAMED = "invalid_payload"
 _REASON = re.compile(r"[a-z0-9_]{1,100}")  # the form of x402's reason codes
 
 
-class HttpFacilitator:
-    """The facilitator port over HTTP. Use it in one event loop and `close` it.
+class HttpFacilitator(ServiceClient):
+    """The facilitator port over HTTP."""
 
-    Error messages never contain the URL, because it may contain a key.
-    """
+    not_sent, unknown, max_bytes = SettleNotSent, SettleUnknown, MAX_ANSWER_BYTES
 
     def __init__(self, url: str, *, timeout_in_seconds: float = TIMEOUT_IN_SECONDS) -> None:
-        self.url = url.rstrip("/")
-        self._http = ServiceClient(
-            SettleNotSent, SettleUnknown, timeout_in_seconds=timeout_in_seconds, max_bytes=MAX_ANSWER_BYTES
-        )
-        self.close = self._http.close
+        super().__init__(url, timeout_in_seconds)
 
     async def settle(self, body: Mapping[str, Any]) -> SettleResult:
         """Submit a payment and return the facilitator's report.
 
         Raises SettleNotSent if the facilitator certainly did not receive it, and SettleUnknown if that is unknown.
         """
-        return _read(*await self._http.request("POST", f"{self.url}/settle", orjson.dumps(body)))
+        return _read(*await self.request("POST", "/settle", orjson.dumps(body)))
 
     async def verify(self, body: Mapping[str, Any]) -> str | None:
         """Ask if a payment would be accepted; return x402's reason if not, otherwise None.
 
         Raises SettleUnknown if the answer does not say.
         """
-        status, found = await self._http.request("POST", f"{self.url}/verify", orjson.dumps(body))
+        status, found = await self.request("POST", "/verify", orjson.dumps(body))
         if found.get("isValid") is True:
             return None
         if found.get("isValid") is not False:
@@ -56,7 +51,7 @@ class HttpFacilitator:
 
     async def networks(self) -> set[str]:
         """Return the networks (CAIP-2) on which it settles the scheme `exact`. Raises like `settle`."""
-        _, supported = await self._http.request("GET", f"{self.url}/supported")
+        _, supported = await self.request("GET", "/supported")
         kinds = supported.get("kinds")
         found = [one for one in kinds if isinstance(one, dict)] if isinstance(kinds, list) else []
         return {str(one.get("network")) for one in found if one.get("scheme") == SCHEME}
