@@ -5,8 +5,7 @@ import itertools
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar
 
 import httpx
 import orjson
@@ -200,17 +199,36 @@ class WatchedChain:
     def __init__(self, inner: Chain, env: Env, watch: Watch) -> None:
         self.inner, self.env, self.watch = inner, env, watch
 
-    def __getattr__(self, name: str) -> Any:
-        """Return a value of the inner chain as it is, and a method so that its calls are watched."""
-        found = getattr(self.inner, name)
-        return partial(self._watched, name, found) if callable(found) else found
+    @property
+    def chain_id(self) -> int:
+        return self.inner.chain_id
 
-    async def _watched(self, name: str, method: Callable[..., Awaitable[T]], *given: object) -> T:
-        return await self.watch(self.env, name, method(*given))
+    @property
+    def last_head(self) -> tuple[int, float] | None:
+        return self.inner.last_head
+
+    @property
+    def last_block_time(self) -> tuple[int, float] | None:
+        return self.inner.last_block_time
+
+    async def receipt(self, transaction: str) -> object:
+        return await self.watch(self.env, "receipt", self.inner.receipt(transaction))
+
+    async def head(self) -> int:
+        return await self.watch(self.env, "head", self.inner.head())
+
+    async def block(self, number: int) -> object:
+        return await self.watch(self.env, "block", self.inner.block(number))
+
+    async def whole_block(self, number: int) -> object:
+        return await self.watch(self.env, "whole_block", self.inner.whole_block(number))
+
+    async def call(self, to: str, data: str) -> str | None:
+        return await self.watch(self.env, "call", self.inner.call(to, data))
 
 
 def watched_chains(chains: Mapping[Env, Chain], watch: Watch) -> dict[Env, Chain]:
-    return {env: cast(Chain, WatchedChain(chain, env, watch)) for env, chain in chains.items()}
+    return {env: WatchedChain(chain, env, watch) for env, chain in chains.items()}
 
 
 def _result(method: str, number: int, raw: bytes) -> object:

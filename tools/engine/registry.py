@@ -58,10 +58,9 @@ class Deprecated:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Options:
-    """The options that a declaration and its operation share."""
+class Policy:
+    """The callers that an operation admits, its rate limits and its errors."""
 
-    # The callers that it admits, its rate limits and its errors.
     auth: Auth = "key"
     scopes_beside: tuple[str, ...] = ()  # a key needs all of these, beside one of `scope`
     paid_rate: Rate | None = None  # rate limit of calls with an x402 payment; None: takes no payment
@@ -72,25 +71,42 @@ class Options:
     shows_secrets: bool = False  # the answer contains one-time secrets
     may_revoke_caller_key: bool = False  # may revoke the caller's key; a retry still gets the stored answer
 
-    # Its form over HTTP, beside its method and path.
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Http:
+    """The form of an operation over HTTP, beside its method and path."""
+
     status: int = 200
     body_argument: str | None = None  # the argument that is the entire REST body; the others are query parameters
     cache_seconds: int = 0  # how long a cache may keep the answer
     streams: bool = False
     document: type | None = None  # the record type streamed as JSON in pieces; None: server-sent events
 
-    # The steps of a call before its unit of work (gather) and after it (wait).
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Waiting:
+    """The steps of a call before its unit of work (gather) and after it (wait)."""
+
     gather: Callable[[ReadContext, Any], Awaitable[Any]] | None = None
     is_ready: Callable[[Any, Any], bool] | None = None  # for calls that may wait: whether the record is worth an answer
     poll: Run | None = None  # for write-then-wait operations: builds the later answer from the first one
 
-    # Its properties for documents and clients.
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Description:
+    """Properties of an operation for documents and clients."""
+
     action: str | None = None  # its name in available_actions
     toolset: str = "market"
     destructive: bool = False
     open_world: bool = False  # reads a chain or another outside system
     deprecated: Deprecated | None = None  # None: not deprecated
     examples: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Options(Policy, Http, Waiting, Description):
+    """The options that a declaration and its operation share."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
