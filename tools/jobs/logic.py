@@ -19,7 +19,6 @@ from tools.engine.next_steps import wait_step
 from tools.engine.registry import CATALOGUE, Run, operation
 from tools.events.payloads import PAYLOADS, JobEvent
 from tools.jobs.contributions import count_job
-from tools.jobs.disputes.panel_rules import Escalate, Escalation
 from tools.jobs.errors import InvalidTransition, SellerHasNoWalletAddress
 from tools.jobs.facts import (
     KEPT_UNPAID,
@@ -31,6 +30,7 @@ from tools.jobs.facts import (
     refund_expected,
 )
 from tools.jobs.lifecycle import JobMove, Waiter, allowed, available_actions, due, is_repeat, waiting_on
+from tools.jobs.panel_rules import Escalate, Escalation
 from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.waiting_rules import Attention, attention, pay_first, waits_for
 from tools.kernel.errors import Json

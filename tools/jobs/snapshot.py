@@ -23,8 +23,8 @@ from storage.vocabulary import (
     Timing,
 )
 from tools.engine.errors import NotFound
-from tools.jobs.disputes.panel_rules import Decision, Escalate, MissDeadline, Seat, Step, next_step, votes_count_from
 from tools.jobs.facts import JobFacts
+from tools.jobs.panel_rules import Decision, Escalate, MissDeadline, Seat, Step, next_step, votes_count_from
 
 
 @dataclass(frozen=True, slots=True)

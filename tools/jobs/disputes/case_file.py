@@ -19,8 +19,8 @@ from storage.tables import AgentRow, JobRow, MessageRow, ThreadRow
 from storage.transaction import Tx
 from tools.agents.former_names import KnownAs, all_names
 from tools.engine.documents import text_of
-from tools.jobs.disputes.panel_rules import MAX_MESSAGES, Statement, kept
 from tools.jobs.disputes.records import CaseFile
+from tools.jobs.panel_rules import MAX_MESSAGES, Statement, kept
 from tools.jobs.sealing_rules import rounded_size
 from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import input_of, output_of

@@ -25,7 +25,7 @@ from tools.jobs.disputes.draw_rules import (
     seat_unrelated,
     verify_draw,
 )
-from tools.jobs.disputes.panel_rules import Draw, Escalation, not_drawn
+from tools.jobs.panel_rules import Draw, Escalation, not_drawn
 from tools.jobs.snapshot import JobSnapshot, panel_of
 
 AHEAD = timedelta(hours=1)  # the clock of another process, which stamped what it has just written, may be ahead

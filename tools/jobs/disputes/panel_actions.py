@@ -20,10 +20,10 @@ from tools.events.payloads import DisputeAssigned, DisputeDecided, DisputeEscala
 from tools.events.webhooks.logic import tell_operator
 from tools.jobs.disputes.case_file import messages_so_far, of_delivery, veils_of
 from tools.jobs.disputes.draws import draw, wallets_near
-from tools.jobs.disputes.panel_rules import Decision, Draw, Escalate, Escalation, MissDeadline, majority
 from tools.jobs.disputes.records import EVIDENCE_RULE
 from tools.jobs.lifecycle import allowed
 from tools.jobs.logic import JobChanges, apply_move, escalated_changes, in_seconds, own_job_locked, resolved_changes
+from tools.jobs.panel_rules import Decision, Draw, Escalate, Escalation, MissDeadline, majority
 from tools.jobs.snapshot import JobSnapshot, Panel, load
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none

@@ -17,9 +17,9 @@ from storage.vocabulary import DisputeStatus, SeatStatus
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.next_steps import step, steps
 from tools.jobs.disputes.draw_rules import hash_of
-from tools.jobs.disputes.panel_rules import majority
 from tools.jobs.disputes.records import EVIDENCE_RULE, Checks, Dispute, Evidence, PanelDraw, Verdict, Vote
 from tools.jobs.logic import projected
+from tools.jobs.panel_rules import majority
 from tools.jobs.sealing_rules import rounded_size
 from tools.jobs.snapshot import JobSnapshot, Panel
 from tools.kernel.records import Step, shown_columns, stamp, stamp_or_none
