@@ -4,7 +4,7 @@ Every change of a case holds the lock on its job's row. So votes, sweeps, withdr
 one after the other, in any number of processes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -83,11 +83,14 @@ def load_and_resolve(ctx: TxContext, job_id: str) -> JobSnapshot | None:
     return None if row is None else resolve_due(replace(ctx, env=Env(row.env)), load(ctx.tx, row))
 
 
-def vote(ctx: TxContext, seen: JobSnapshot, seat: SeatRow, words: Mapping[str, Any]) -> JobSnapshot:
+def vote(
+    ctx: TxContext, seen: JobSnapshot, seat: SeatRow, outcome: str, rationale: str, warned: list[str]
+) -> JobSnapshot:
     """Write a vote and the steps that it makes due; the first vote ends the evidence."""
     panel = seen.needed_panel
     if panel.case.evidence_ends is None:
         panel = replace(panel, case=ctx.tx.change(panel.case, evidence_ends=messages_so_far(ctx.tx, seen.row)))
+    words = {"outcome": outcome, "rationale": rationale, "content_warnings": warned}
     voted = ctx.tx.change(seat, **words, status=SeatStatus.VOTED, voted_at=ctx.now)
     return resolve_due(ctx, replace(seen, panel=_with_seat(panel, voted)))
 
@@ -202,8 +205,7 @@ def _escalate(ctx: TxContext, seen: JobSnapshot, reason: Escalation) -> JobSnaps
         "reason": reason.value,
         "status_url": _status_url(ctx, case),
     }
-    for party in (case.buyer_id, case.seller_id):
-        _say(ctx, party, case, "dispute.escalated", told)
+    _say(ctx, (case.buyer_id, case.seller_id), case, "dispute.escalated", told)
     tell_operator(ctx, Env(case.env), "dispute.escalated", told)
     return replace(seen, panel=replace(panel, case=case))
 
@@ -247,8 +249,7 @@ def _tell_drawn(ctx: TxContext, seen: JobSnapshot, seats: tuple[SeatRow, ...]) -
         "how": HOW,
         "note": NOTE,
     }
-    for seat in seats:
-        _say(ctx, seat.agent_id, case, "dispute.assigned", assigned)
+    _say(ctx, [seat.agent_id for seat in seats], case, "dispute.assigned", assigned)
     told: DisputePanel = {
         "dispute_id": case.id,
         "job_id": case.job_id,
@@ -260,8 +261,7 @@ def _tell_drawn(ctx: TxContext, seen: JobSnapshot, seats: tuple[SeatRow, ...]) -
         "evidence": EVIDENCE_RULE,
         "status_url": _status_url(ctx, case),
     }
-    for party in (case.buyer_id, case.seller_id):
-        _say(ctx, party, case, "dispute.panel", told)
+    _say(ctx, (case.buyer_id, case.seller_id), case, "dispute.panel", told)
 
 
 def _tell_decided(ctx: TxContext, panel: Panel) -> None:
@@ -278,7 +278,7 @@ def _tell_decided(ctx: TxContext, panel: Panel) -> None:
             agreed=None if vote is None or case.outcome is None else vote == case.outcome,
             note=_decided_note(case, any(votes.values())),
         )
-        _say(ctx, agent_id, case, "dispute.decided", told)
+        _say(ctx, [agent_id], case, "dispute.decided", told)
 
 
 def _decided_note(case: DisputeRow, voted: bool) -> str:
@@ -289,8 +289,9 @@ def _decided_note(case: DisputeRow, voted: bool) -> str:
     return "Nobody voted: the operator decided, and get_dispute shows its words."
 
 
-def _say(ctx: TxContext, to: str, case: DisputeRow, kind: str, data: Mapping[str, Any]) -> None:
-    ctx.tx.emit(to, case.env, kind, orjson.dumps(data).decode(), ctx.now)
+def _say(ctx: TxContext, to: Iterable[str], case: DisputeRow, kind: str, data: Mapping[str, Any]) -> None:
+    for agent_id in to:
+        ctx.tx.emit(agent_id, case.env, kind, orjson.dumps(data).decode(), ctx.now)
 
 
 def _status_url(ctx: TxContext, case: DisputeRow) -> str:
