@@ -31,7 +31,7 @@ from tools.jobs.facts import (
 )
 from tools.jobs.lifecycle import JobMove, Waiter, allowed, available_actions, due, is_repeat, waiting_on
 from tools.jobs.panel_rules import Escalate, Escalation
-from tools.jobs.snapshot import JobSnapshot, find_mine
+from tools.jobs.snapshot import JobSnapshot, find_mine, load
 from tools.jobs.waiting_rules import Attention, attention, pay_first, waits_for
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
@@ -47,12 +47,9 @@ class JobRef(Arguments):
     job_id: str = Field(max_length=64, description="job_…")
 
 
-JOB_PATH = "/v1/jobs/{job_id}"
-
-
 def job_action(action: str, *, idempotent: bool = True, **options: Any) -> Callable[[Run], Run]:
     """Register a function as the operation of an action that a party takes on its job."""
-    return operation(f"POST {JOB_PATH}/{action}", action=action, idempotent=idempotent, **options)
+    return operation(f"POST /v1/jobs/{{job_id}}/{action}", action=action, idempotent=idempotent, **options)
 
 
 class JobChanges(TypedDict, total=False):
@@ -63,7 +60,6 @@ class JobChanges(TypedDict, total=False):
     cancel_reason: str | None
     completed_at: datetime | None
     content_warnings: list[str]
-    counted: bool
     deliver_by: datetime
     delivered_at: datetime
     dispute_id: str
@@ -103,6 +99,11 @@ def run_clock(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     if move is None:
         return seen
     return apply_move(ctx, seen, move, None, data={"by": "clock"}, **clock_changes(seen.row, move))
+
+
+def move_if_due(ctx: TxContext, row: JobRow) -> bool:
+    """Make the clock's move of a job if one is due; return whether it was made."""
+    return run_clock(ctx, load(ctx.tx, row)).row is not row
 
 
 def clock_changes(row: JobRow, move: JobMove) -> JobChanges:
@@ -232,7 +233,7 @@ def record_event(ctx: TxContext, seen: JobSnapshot, event: str, actor_id: str | 
     common = common_data(seen, ctx.now)
     _index_refund(ctx.tx, row, event, due=common["refund_due"])
     text = orjson.dumps({**common, **data}).decode()
-    for party in dict.fromkeys((row.buyer_id, row.seller_id)):
+    for party in dict.fromkeys(seen.parties):
         ctx.tx.emit(party, row.env, event, text, ctx.now)
 
 

@@ -123,6 +123,11 @@ class JobSnapshot:
         return self.panel
 
     @property
+    def parties(self) -> tuple[str, str]:
+        """The ids of the buyer and the seller."""
+        return self.row.buyer_id, self.row.seller_id
+
+    @property
     def payments(self) -> list[SettlementRow]:
         return [one for one in self.settlements if one.kind is SettlementKind.PAYMENT]
 

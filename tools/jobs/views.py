@@ -59,14 +59,14 @@ def _record(kind: type[J], ctx: TxContext, seen: JobSnapshot, named: Mapping[str
     row = seen.row.with_(**clock_changes(seen.row, move)) if move else seen.row
     role = seen.role_of(ctx.agent)
     actions = list(available_actions(facts, role, ctx.now))
-    payment = _payment(ctx, seen, facts)
+    payment, waiting = _payment(ctx, seen, facts), waiting_on(facts, ctx.now)
     return record_from(
         kind,
         row,
         status=facts.status.value,
         role=role.value,
         available_actions=actions,
-        waiting_on=_waiting(facts, ctx),
+        waiting_on=waiting and record_from(WaitingOn, waiting),
         buyer=Party(id=row.buyer_id, handle=named[row.buyer_id]),
         seller=Party(id=row.seller_id, handle=named[row.seller_id]),
         input=spliced(input_of(ctx.tx, row)),
@@ -127,11 +127,6 @@ def _latest(ctx: TxContext, seen: JobSnapshot, kind: SettlementKind) -> Settleme
     rows = (one for one in seen.settlements if one.kind is kind)
     best = max(rows, key=lambda one: (one.status is SettlementStatus.SETTLED, one.id), default=None)
     return None if best is None else settlement_record(best, ctx.network, ctx.agent)
-
-
-def _waiting(facts: JobFacts, ctx: TxContext) -> WaitingOn | None:
-    found = waiting_on(facts, ctx.now)
-    return None if found is None else record_from(WaitingOn, found)
 
 
 def _resolution(row: JobRow) -> dict[str, Json] | None:

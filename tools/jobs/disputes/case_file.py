@@ -69,7 +69,7 @@ class Redactors:
 
 
 def veils_of(tx: Tx, seen: JobSnapshot) -> Redactors:
-    return Redactors(_party(tx, seen, seen.row.buyer_id), _party(tx, seen, seen.row.seller_id))
+    return Redactors(*(_party(tx, seen, agent_id) for agent_id in seen.parties))
 
 
 def of_delivery(seen: JobSnapshot) -> datetime:
@@ -242,9 +242,7 @@ def _listing(writer: _Writer, found: Evidence) -> dict[str, Json] | None:
     if promised is None:
         return None
     return {
-        "title": writer.text("listing", promised.title),
-        "description": writer.text("listing", promised.description),
-        "category": writer.text("listing", promised.category),
+        **{name: writer.text("listing", getattr(promised, name)) for name in ("title", "description", "category")},
         "tags": [writer.text("listing", tag) for tag in orjson.loads(promised.tags)],
         "pricing_model": row.pricing_model,
         "unit_name": writer.text("listing", promised.unit_name),

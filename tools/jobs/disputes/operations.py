@@ -132,10 +132,10 @@ def withdraw_dispute(ctx: TxContext, ref: DisputeRef) -> Dispute | MarketError:
     The job completes as it was delivered, and nothing is owed back.
     """
     seen = _held(ctx, ref.dispute_id)
-    case, row = seen.needed_panel.case, seen.row
-    if ctx.agent not in (row.buyer_id, row.seller_id):
+    case = seen.needed_panel.case
+    if ctx.agent not in seen.parties:
         raise NotFound("you have no such dispute to withdraw", param="dispute_id")
-    if ctx.agent == row.seller_id:
+    if ctx.agent == seen.row.seller_id:
         raise refusal(ctx, seen, "withdraw_dispute")
     if case.resolved_by == "buyer":
         return _record(ctx, seen)
