@@ -30,7 +30,6 @@ from storage.tables import (
     SettlementRow,
 )
 
-dispute_of_job = Query(select(DisputeRow).where(*matching(DisputeRow.job_id)))
 disputes_of_jobs = rows_among(DisputeRow, DisputeRow.job_id, "job_ids")
 _SEATS = select(SeatRow).order_by(SeatRow.round, SeatRow.agent_id)
 seats_of_dispute = Query(_SEATS.where(*matching(SeatRow.dispute_id)))

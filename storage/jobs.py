@@ -24,7 +24,6 @@ from storage.tables import AgentRow, JobDeliveryRow, JobEventRow, JobRow, OpenRe
 
 reviews_of_job = Query(select(ReviewRow).where(*matching(ReviewRow.job_id)))
 reviews_of_jobs = rows_among(ReviewRow, ReviewRow.job_id, "job_ids")
-settlements_of_job = Query(select(SettlementRow).where(*matching(SettlementRow.job_id)).order_by(SettlementRow.id))
 settlements_of_jobs = Query(
     select(SettlementRow).where(in_json_list(SettlementRow.job_id, "job_ids")).order_by(SettlementRow.id)
 )

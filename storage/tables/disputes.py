@@ -80,7 +80,7 @@ class SeatRow(Row, name="dispute_seats", parts=SEAT_PARTS):
     status: Mapped[SeatStatus] = mapped_column(default=SeatStatus.PENDING)
     outcome: Mapped[str | None] = mapped_column(default=None)
     rationale: Mapped[str | None] = mapped_column(default=None)
-    content_warnings: Mapped[str] = mapped_column(default="[]")
+    content_warnings: Mapped[list[str]] = mapped_column(JsonText, default=[])
     deadline_at: Mapped[datetime]
     drawn_at: Mapped[datetime]
     voted_at: Mapped[datetime | None] = mapped_column(default=None)

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row, partial_index
+from storage.rows import JsonText, Row, partial_index
 
 JOB_INDEXES = [
     Index(None, "buyer_id", "env", "id"),
@@ -65,7 +65,7 @@ class JobRow(Row, name="jobs", parts=JOB_INDEXES):
     output_salt: Mapped[str | None] = mapped_column(default=None)  # hex
     output_commitment: Mapped[str | None] = mapped_column(default=None)
     output_preview: Mapped[str | None] = mapped_column(default=None)
-    content_warnings: Mapped[str] = mapped_column(default="[]")
+    content_warnings: Mapped[list[str]] = mapped_column(JsonText, default=[])
     panel_seed: Mapped[bytes]
     head_at_order: Mapped[int | None]
     block_time_at_order: Mapped[datetime | None] = mapped_column(default=None)  # the chain's time at the order
@@ -111,7 +111,7 @@ class JobDeliveryRow(Row, name="job_deliveries"):
     output_salt: Mapped[str]  # hex, 32 random bytes
     output_commitment: Mapped[str]
     output_preview: Mapped[str | None]
-    content_warnings: Mapped[str]
+    content_warnings: Mapped[list[str]] = mapped_column(JsonText)
     delivered_at: Mapped[datetime]
     deliver_by: Mapped[datetime | None] = mapped_column(default=None)  # the deadline this delivery had
 
@@ -135,7 +135,7 @@ class ReviewRow(Row, name="reviews", parts=REVIEW_INDEXES):
     comment: Mapped[str | None]
     job_value: Mapped[int]
     machine_generated: Mapped[bool]
-    content_warnings: Mapped[str]
+    content_warnings: Mapped[list[str]] = mapped_column(JsonText)
     created_at: Mapped[datetime]
 
 

@@ -216,7 +216,7 @@ def _new_job(
         input=bounty.job_input,
         input_schema=None,
         output_schema=bounty.deliverable_schema,
-        content_warnings=orjson.dumps(bounty.content_warnings).decode(),
+        content_warnings=bounty.content_warnings,
         panel_seed=ctx.world.dice.random_bytes(32),
         head_at_order=newest.number,
         block_time_at_order=newest.time,

@@ -291,13 +291,10 @@ class PushConfigDeleted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskPage:
+class TaskPage(PlainPage[Task]):
     """One page of tasks, without their messages."""
 
-    object: Literal["list"] = "list"
     data: list[Task]
-    has_more: bool
-    next_cursor: str | None
     total: int
 
 

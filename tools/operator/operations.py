@@ -159,7 +159,7 @@ def _case(tx: Tx, dispute_id: str) -> OpenCase:
         dispute_id=row.id,
         job_id=job.id,
         status=row.status.value,
-        reason=found.reason,
+        reason=job.dispute_reason or "",
         promised=found.promised and _words(found.promised),
         votes=[
             {"outcome": one.outcome, "rationale": one.rationale, "round": one.round}

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import orjson
-
 from storage.reputation import categories_among, largest_categories
 from storage.tables import AgentRow, ReputationRow, ReviewRow
 from storage.transaction import Tx
@@ -126,5 +124,4 @@ def _category(category: str, tally: Figures) -> CategoryFigures:
 
 def review_record(row: ReviewRow, handle: str) -> Review:
     """Return the record of a review; `handle` is the reviewer's."""
-    reviewer, warned = Party(id=row.reviewer_id, handle=handle), orjson.loads(row.content_warnings)
-    return record_from(Review, row, reviewer=reviewer, content_warnings=warned)
+    return record_from(Review, row, reviewer=Party(id=row.reviewer_id, handle=handle))
