@@ -145,9 +145,8 @@ async def _first(
     """
     for _ in range(TRIES):
         offer = await offered(read_ctx, listing_id, wanted.input, wanted.units, meant=True)
-        fault = fault_of(payment, offer.asked, read_ctx.world.clock.now().timestamp()) or await _fault(
-            read_ctx, payment
-        )
+        now_seconds = read_ctx.world.clock.now().timestamp()
+        fault = fault_of(payment, offer.accepted, now_seconds) or await _fault(read_ctx, payment)
         if fault is not None:
             return offer.refused(fault)
         assert offer.judged is not None
