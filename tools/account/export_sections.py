@@ -1,6 +1,6 @@
 """The sections of an export, and how each is read: by an operation, if there is one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from storage.accounts import proposals_by_id, proposals_by_seller, reports_of, reviews_written, threads_by_id
@@ -9,9 +9,20 @@ from storage.bounties import bounties_among
 from storage.events import newest_event
 from storage.jobs import jobs_of
 from storage.query import Query
-from storage.tables import BountyRow, ProposalRow
+from storage.tables import BountyRow, ProposalRow, ReportRow
 from tools.account.export_records import HeldDomain, HeldHandle, HeldWallet, RetiredKey, SentReport
-from tools.account.export_writer import PAGE, One, Page, Reader, Section, one_record, page_of, pages_of, pages_of_rows
+from tools.account.export_writer import (
+    PAGE,
+    One,
+    Page,
+    Pages,
+    Reader,
+    Section,
+    one_record,
+    page_of,
+    pages_of,
+    pages_of_rows,
+)
 from tools.agents.logic import handles
 from tools.bounties.logic import proposal_record, traders
 from tools.bounties.records import Proposal
@@ -65,15 +76,14 @@ def _newest(ctx: TxContext) -> str | None:
     return None if newest is None else event_id(newest)
 
 
-def _threads(ctx: TxContext, _: str, before: Json) -> Page:
-    """Return a page of threads by id, because each message changes the order of list_threads."""
-    found = ctx.tx.all(threads_by_id, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
-    return page_of(thread_records(ctx, found), [row.id for row in found], found)
+def _newest_first(query: Query[Any], to_records: Callable[[TxContext, list[Any]], Sequence[object]]) -> Pages:
+    """Make a reader of an agent's rows in one environment, sorted by id from the newest."""
 
+    def read(ctx: TxContext, _: str, before: Json) -> Page:
+        found = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
+        return page_of(to_records(ctx, found), [row.id for row in found], found)
 
-def _proposals(ctx: TxContext, _: str, before: Json) -> Page:
-    found = ctx.tx.all(proposals_by_id, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
-    return page_of(_shown(ctx, found), [row.id for row in found], found)
+    return pages_of_rows(read)
 
 
 def _proposals_on(ctx: TxContext, bounty_id: str, after: Json) -> Page:
@@ -115,10 +125,8 @@ def _rows(query: Query[Any], name: str, kind: type[Any], **others: Callable[[Any
     return Section(pages_of_rows(read))
 
 
-def _reports(ctx: TxContext, _: str, before: Json) -> Page:
-    found = ctx.tx.all(reports_of, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
-    records = [record_from(SentReport, row, references=row.references_json) for row in found]
-    return page_of(records, [row.id for row in found], found)
+def _reports(_: TxContext, found: list[ReportRow]) -> list[SentReport]:
+    return [record_from(SentReport, row, references=row.references_json) for row in found]
 
 
 SECTIONS: Mapping[str, One | Section] = {
@@ -139,7 +147,7 @@ SECTIONS: Mapping[str, One | Section] = {
         called="bounty",
         within={"proposals": Section(pages_of_rows(_proposals_on))},
     ),
-    "proposals": Section(pages_of_rows(_proposals)),
+    "proposals": Section(_newest_first(proposals_by_id, _shown)),
     "jobs": Section(
         pages_of("list_jobs"),
         called="job",
@@ -151,7 +159,7 @@ SECTIONS: Mapping[str, One | Section] = {
     "reviews_received": Section(_reviews_received),
     "disputes": Section(pages_of("list_disputes"), record=one_record("get_dispute", of="dispute_id")),
     "threads": Section(
-        pages_of_rows(_threads),
+        _newest_first(threads_by_id, thread_records),  # by id, because each message changes the order of list_threads
         called="thread",
         within={"messages": Section(pages_of("list_messages", of="thread_id", order="desc"))},
     ),
@@ -163,5 +171,5 @@ SECTIONS: Mapping[str, One | Section] = {
     ),
     "schedules": Section(pages_of("list_schedules")),
     "memory": Section(pages_of("list_memory", known_by="key"), record=one_record("get_memory", of="key")),
-    "support_reports": Section(pages_of_rows(_reports)),
+    "support_reports": Section(_newest_first(reports_of, _reports)),
 }
