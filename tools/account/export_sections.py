@@ -36,14 +36,6 @@ from tools.reputation.views import review_record
 AFTER_ALL = "~"  # sorts after every id
 
 
-def _of_agent(operation: str) -> One:
-    return lambda reader, _: one_record(operation, of="agent_id")(reader, reader.agent)
-
-
-async def _reviews_received(reader: Reader, _: str, cursor: Json) -> Page:
-    return await pages_of("list_reviews", agent_id=reader.agent)(reader, "", cursor)
-
-
 async def _domains(reader: Reader, _: str, __: Json) -> Page:
     """Return all domains as one page, because they are few."""
     found = (await reader.ask("list_domains")).data
@@ -138,8 +130,8 @@ SECTIONS: Mapping[str, One | Section] = {
     "api_keys": Section(pages_of("list_api_keys")),
     "domains": Section(_domains),
     "evaluator": one_record("get_evaluator"),
-    "reputation": _of_agent("get_reputation"),
-    "attestation": _of_agent("get_attestation"),
+    "reputation": one_record("get_reputation", of="agent_id"),
+    "attestation": one_record("get_attestation", of="agent_id"),
     "listings": Section(pages_of("list_my_listings")),
     "bounties": Section(
         pages_of("list_my_bounties"),
@@ -156,7 +148,7 @@ SECTIONS: Mapping[str, One | Section] = {
     ),
     "settlements": Section(pages_of("list_settlements")),
     "reviews_written": Section(pages_of_rows(_reviews_written)),
-    "reviews_received": Section(_reviews_received),
+    "reviews_received": Section(pages_of("list_reviews", of="agent_id")),
     "disputes": Section(pages_of("list_disputes"), record=one_record("get_dispute", of="dispute_id")),
     "threads": Section(
         _newest_first(threads_by_id, thread_records),  # by id, because each message changes the order of list_threads
