@@ -11,18 +11,7 @@ from storage.jobs import jobs_of
 from storage.query import Query
 from storage.tables import BountyRow, ProposalRow, ReportRow
 from tools.account.export_records import HeldDomain, HeldHandle, HeldWallet, RetiredKey, SentReport
-from tools.account.export_writer import (
-    PAGE,
-    One,
-    Page,
-    Pages,
-    Reader,
-    Section,
-    one_record,
-    page_of,
-    pages_of,
-    pages_of_rows,
-)
+from tools.account.export_writer import PAGE, One, Page, Reader, Section, one_record, page_of, pages_of, pages_of_rows
 from tools.agents.logic import handles
 from tools.bounties.logic import proposal_record, traders
 from tools.bounties.records import Proposal
@@ -68,14 +57,16 @@ def _newest(ctx: TxContext) -> str | None:
     return None if newest is None else event_id(newest)
 
 
-def _newest_first(query: Query[Any], to_records: Callable[[TxContext, list[Any]], Sequence[object]]) -> Pages:
-    """Make a reader of an agent's rows in one environment, sorted by id from the newest."""
+def _newest_first(
+    query: Query[Any], to_records: Callable[[TxContext, list[Any]], Sequence[object]], **parts: Any
+) -> Section:
+    """Make a section of an agent's rows in one environment, sorted by id from the newest."""
 
     def read(ctx: TxContext, _: str, before: Json) -> Page:
         found = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
         return page_of(to_records(ctx, found), [row.id for row in found], found)
 
-    return pages_of_rows(read)
+    return Section(pages_of_rows(read), **parts)
 
 
 def _proposals_on(ctx: TxContext, bounty_id: str, after: Json) -> Page:
@@ -139,7 +130,7 @@ SECTIONS: Mapping[str, One | Section] = {
         called="bounty",
         within={"proposals": Section(pages_of_rows(_proposals_on))},
     ),
-    "proposals": Section(_newest_first(proposals_by_id, _shown)),
+    "proposals": _newest_first(proposals_by_id, _shown),
     "jobs": Section(
         pages_of("list_jobs"),
         called="job",
@@ -150,8 +141,9 @@ SECTIONS: Mapping[str, One | Section] = {
     "reviews_written": Section(pages_of_rows(_reviews_written)),
     "reviews_received": Section(pages_of("list_reviews", of="agent_id")),
     "disputes": Section(pages_of("list_disputes"), record=one_record("get_dispute", of="dispute_id")),
-    "threads": Section(
-        _newest_first(threads_by_id, thread_records),  # by id, because each message changes the order of list_threads
+    "threads": _newest_first(  # by id, because each message changes the order of list_threads
+        threads_by_id,
+        thread_records,
         called="thread",
         within={"messages": Section(pages_of("list_messages", of="thread_id", order="desc"))},
     ),
@@ -163,5 +155,5 @@ SECTIONS: Mapping[str, One | Section] = {
     ),
     "schedules": Section(pages_of("list_schedules")),
     "memory": Section(pages_of("list_memory", known_by="key"), record=one_record("get_memory", of="key")),
-    "support_reports": Section(_newest_first(reports_of, _reports)),
+    "support_reports": _newest_first(reports_of, _reports),
 }
