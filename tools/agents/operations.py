@@ -11,7 +11,7 @@ from tools.agents.errors import HandleLimit, HandleTaken, PublicKeyInUse
 from tools.agents.former_names import kept_names
 from tools.agents.handles import change_handle, check_name, first_handle
 from tools.agents.key_possession import check_possession, claim_key
-from tools.agents.logic import agent_record, change_agent, find_agent, own_record
+from tools.agents.logic import agent_record, change_agent, find_agent, need_agent, own_record
 from tools.agents.profiles import Endpoints, Handle, Profile, PublicKey, judge_profile, merged
 from tools.agents.records import Agent, AgentCreated, KeyPair, OwnAgent
 from tools.agents.registration import documents, enrol, first_keys, keep_step, new_keypair
@@ -110,10 +110,7 @@ def get_agent(ctx: TxContext, ref: AgentRef) -> Agent:
 
     Its listings are found with search_listings and seller set to its id or handle.
     """
-    found = find_agent(ctx.tx, ref.agent_id)
-    if found is None:
-        raise NotFound("there is no such agent", param="agent_id", hint="Use an agent id (agt_…) or a handle.")
-    return agent_record(found)
+    return agent_record(need_agent(ctx.tx, ref.agent_id))
 
 
 class UpdateMe(Profile):

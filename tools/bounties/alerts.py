@@ -6,8 +6,7 @@ import orjson
 
 from storage.bounties import active_among_alerted, alerted_agents, bounties_before, matched, next_match
 from storage.jobs import has_paid
-from storage.tables import AgentRow, BountyAlertRow, BountyMatchRow, BountyRow
-from storage.transaction import Tx
+from storage.tables import AgentRow, BountyAlertRow, BountyRow
 from storage.vocabulary import BountyStatus
 from tools.bounties.rules import MAX_TOLD_OF, matched_terms, may_be_told
 from tools.engine.context import TxContext
@@ -18,11 +17,6 @@ from tools.kernel.records import stamp
 from tools.kernel.search_terms import index_terms
 
 BATCH = 100
-
-
-def announce(tx: Tx, bounty: BountyRow) -> None:
-    """Queue a bounty for the workers that send alerts."""
-    tx.add(BountyMatchRow(bounty_id=bounty.id))
 
 
 def tell_of_bounties(ctx: TxContext) -> bool:
