@@ -23,7 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.types import Message, Send
 
-from protocol.http import send_json
+from protocol.http import send_response
 from protocol.mcp.request import HIRE, TASKS, McpRequest
 from protocol.mcp.tool_results import ToolResult
 from protocol.mcp.tools import Called, Tools
@@ -66,7 +66,7 @@ class FastPath:
                 return self._learning(key, send)
             result = self.lists[key]
         answer = {"jsonrpc": "2.0", "id": request["id"], "result": orjson.Fragment(result)}
-        await send_json(send, 200, orjson.dumps(answer))
+        await send_response(send, 200, orjson.dumps(answer))
         return None
 
     def _ordinary(self, arrived: McpRequest) -> bool:
@@ -194,7 +194,7 @@ def may_be_task(arrived: McpRequest) -> bool:
 def _frame(result: ToolResult, version: str, identity: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON that the SDK's runner makes of a result; `identity` describes the server."""
     modern = version in MODERN_PROTOCOL_VERSIONS
-    if result.record is not None and result.record.links:
+    if result.links:
         said = result.result().model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"structured_content"})
         frame = serialize_server_result(CALL, version, said)
     else:  # only texts, which are the same in all versions
@@ -202,7 +202,7 @@ def _frame(result: ToolResult, version: str, identity: Mapping[str, Any]) -> dic
         frame = {"content": texts, "isError": result.is_error}
         frame |= ({"resultType": COMPLETE} if modern else {}) | ({} if result.meta is None else {"_meta": result.meta})
     if result.record is not None:
-        frame["structuredContent"] = orjson.Fragment(result.record.body)
+        frame["structuredContent"] = orjson.Fragment(result.body)
     if modern:
         frame["_meta"] = {**frame.get("_meta", {}), SERVER_INFO_META_KEY: identity}
     return frame

@@ -12,6 +12,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from starlette.types import Scope
 
+from protocol.http import CREDENTIALS
 from protocol.mcp.toolsets import CALL, USUAL, View
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.registry import CATALOGUE
@@ -21,7 +22,6 @@ from tools.kernel.strict_json import MAX_DEPTH, BadJson, parse, read_leniently, 
 Request = ServerRequestContext[Any, Any]
 
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
-CREDENTIALS = (b"authorization", b"x-api-key", b"signature", b"signature-input")
 REPEAT = b"idempotency-key"
 ARGUMENTS = "params.arguments"
 TASKS, HIRE = "io.modelcontextprotocol/tasks", "hire"  # the extension, and the only tool whose calls become tasks

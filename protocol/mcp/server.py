@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.types import Receive, Scope, Send
 
-from protocol.http import FAST_PATHS, Header, challenged, replayed, send_json, send_refusal
+from protocol.http import FAST_PATHS, Refused, check, check_credential, replayed, send_refusal, send_response
 from protocol.mcp.fast_path import FastPath
 from protocol.mcp.hire_tasks import HireTasks
 from protocol.mcp.request import (
@@ -40,9 +40,8 @@ from tools.engine.access_tokens import is_token
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed
-from tools.engine.idempotency import Response
 from tools.engine.oauth import CLOSED_MCP, OPEN_MCP
-from tools.engine.protocol_requests import count_protocol_request, refuse_unread_body, require_credential
+from tools.engine.protocol_requests import count_protocol_request, refuse_unread_body
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import MarketError
 
@@ -111,49 +110,42 @@ class McpSurface:
             body = await HttpRequest(scope, receive).body()
         except ClientDisconnect:
             return
+        try:
+            await self._answer(scope, body, receive, send)
+        except Refused as refused:
+            await send_refusal(send, refused.answer, *refused.headers)
+
+    async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         call_request = self.request_of(scope, Surface.MCP).with_body(body)
         try:
             view = view_of(scope["path"].rstrip("/"), scope["query_string"], self.tools.toolsets)
         except MarketError as astray:
-            await send_refusal(send, self.market.refuse_anonymous(astray, call_request))
-            return
-        if (closed := await self._shut(scope, call_request)) is not None:
-            await send_refusal(send, *closed)
-            return
-        if refused := await refuse_unread_body(self.market, call_request, len(body)):
-            await send_refusal(send, refused)
-            return
+            raise Refused(self.market.refuse_anonymous(astray, call_request)) from None
+        await self._admit(scope, call_request)
+        check(await refuse_unread_body(self.market, call_request, len(body)))
         try:
             body, request, bad = parsed(body)
         except UnreadableRequest as unreadable:
-            if refused := await count_protocol_request(self.market, call_request):
-                await send_refusal(send, refused)
-            else:
-                await send_json(send, 400, unreadable.answer)
+            check(await count_protocol_request(self.market, call_request))
+            await send_response(send, 400, unreadable.answer)
             return
         arrived = McpRequest(scope, call_request, view, request, bad)
-        if arrived.tool not in self.tools.schemas and (
-            refused := await count_protocol_request(self.market, call_request)
-        ):
-            await send_refusal(send, refused)
-            return
+        if arrived.tool not in self.tools.schemas:
+            check(await count_protocol_request(self.market, call_request))
         sending = await self.front.serve(arrived, send) if FAST_PATHS else send
         if sending is None:
             return
         manager = self.streaming if arrived.tool in self.extra.calls or arrived.may_wait else self.plain
         await manager.handle_request(arrived.for_sdk(), replayed(body, receive), sending)
 
-    async def _shut(self, scope: Scope, call_request: CallRequest) -> tuple[Response, *tuple[Header, ...]] | None:
-        """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
+    async def _admit(self, scope: Scope, call_request: CallRequest) -> None:
+        """Raise Refused with a 401 if a credential is required and missing, or with a 405 for other methods."""
         opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
-        needed = opening == CLOSED_MCP or is_token(call_request.credential)
-        if needed and (closed := await require_credential(self.market, call_request)):
-            tried = not call_request.is_anonymous
-            return closed, *challenged(closed, self.market.config, scope["headers"], opening, tried=tried)
+        if opening == CLOSED_MCP or is_token(call_request.credential):
+            await check_credential(self.market, call_request, scope["headers"], opening)
         if scope["method"] != "POST":
             error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
-            return (self.market.refuse(error, call_request),)
-        return None
+            raise Refused(self.market.refuse(error, call_request))
 
     def _manager(self, as_json: bool) -> StreamableHTTPSessionManager:
         """Build a session manager that answers with JSON or with streams.

@@ -1,6 +1,6 @@
 """Results of tool calls over MCP: a record becomes text for a model."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,27 +19,19 @@ KEPT, MAX_BYTES = 1_024, 4 * 1024  # cached results, and the maximum size of a r
 
 
 @dataclass(frozen=True, slots=True)
-class RenderedRecord:
-    """A record as a model reads it. `body` is its JSON, brief or full."""
-
-    record: dict[str, Json]
-    body: bytes
-    links: tuple[t.ResourceLink, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a call.
+    """The result of a call: a record as a model reads it, brief or full, with its JSON in `body`.
 
     Errors carry no record, because published clients validate it against the output schema and throw.
     """
 
     texts: tuple[str, ...]
     meta: dict[str, Any] | None = None
-    record: RenderedRecord | None = None
-    frames: dict[str, bytes] = field(
-        default_factory=dict, compare=False, repr=False
-    )  # the fast path's JSON, by protocol version
+    record: dict[str, Json] | None = None
+    body: bytes = b""
+    links: tuple[t.ResourceLink, ...] = ()
+    # the fast path's JSON, by protocol version
+    frames: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_error(self) -> bool:
@@ -47,15 +39,15 @@ class ToolResult:
 
     def with_more(self, texts: tuple[str, ...], beside: dict[str, Any]) -> "ToolResult":
         """Return the result with additions for this call only."""
-        return ToolResult((*self.texts, *texts), {**(self.meta or {}), **beside}, self.record)
+        return replace(self, texts=(*self.texts, *texts), meta={**(self.meta or {}), **beside}, frames={})
 
     def result(self) -> t.CallToolResult:
         """Return the result as the SDK's type."""
         texts = [t.TextContent(text=text) for text in self.texts]
-        links = [] if self.record is None else self.record.links
-        content: list[t.ContentBlock] = [*texts[:1], *links, *texts[1:]]
-        record = None if self.record is None else self.record.record
-        return t.CallToolResult(content=content, structured_content=record, is_error=self.is_error, _meta=self.meta)
+        content: list[t.ContentBlock] = [*texts[:1], *self.links, *texts[1:]]
+        return t.CallToolResult(
+            content=content, structured_content=self.record, is_error=self.is_error, _meta=self.meta
+        )
 
 
 class ResultRenderer:
@@ -95,4 +87,4 @@ class ResultRenderer:
         shown = self.fences.show(told, record, places_in(op, record), caller)
         links = tuple(link_to(place, wording) for place in brief.uris)
         beside = self.named(untrusted=shown.untrusted, left_out=brief.left_out)
-        return ToolResult((shown.text,), beside or None, RenderedRecord(record, told, links))
+        return ToolResult((shown.text,), beside or None, record, told, links)

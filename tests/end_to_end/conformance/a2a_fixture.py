@@ -23,7 +23,7 @@ from protocol.a2a.request_handler import MarketRequestHandler
 from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.send_message import MessageSender, order_in, texts_of
 from protocol.a2a.task_view import View
-from protocol.http import replayed, send_json
+from protocol.http import replayed, send_response
 from server.app import Served, Service
 from server.settings import Settings
 from tools.catalogue import CATALOGUE
@@ -204,7 +204,7 @@ class TckService(Service):
         if scope["type"] == "http":
             sent = dict(scope["headers"])
             if scope["path"] == CARD and sent.get(b"host", b"").startswith(OLD_HOST):
-                await send_json(send, 200, self.old_card)
+                await send_response(send, 200, self.old_card)
                 return
             if scope["path"].startswith("/a2a") and KEYS.isdisjoint(sent):
                 body = await Request(scope, receive).body()
