@@ -99,11 +99,10 @@ class Service:
         settings: Settings,
         sandbox_rpc_url: str | None = None,
         sandbox_genesis: str = "",
-        extra: Any = None,
         *,
         change_brand: bool = False,
     ) -> None:
-        self.settings, self.extra, self.sandbox_genesis = settings, extra, sandbox_genesis
+        self.settings, self.sandbox_genesis = settings, sandbox_genesis
         self.change_brand = change_brand
         self.secrets: Secrets = read_secrets(settings)
         self.config = config_of(settings, self.secrets.pepper, sandbox_rpc_url)
@@ -149,7 +148,7 @@ class Service:
                 stack.push_async_callback(asyncio.to_thread, self.tracing.provider.shutdown)
             metrics = Metrics(self.world.clock) if self.settings.metrics else None
             market = make_market(store, self.world, self.config, metrics, self.tracing)
-            self.served = assemble(market, self.settings, self.hosts, self.extra, metrics)
+            self.served = assemble(market, self.settings, self.hosts, metrics)
             await stack.enter_async_context(self.served.mcp.running())
             workers = Workers(market, disk_watch(self.settings))
             await workers.check_health()
@@ -205,9 +204,7 @@ def make_loops(market: Market, workers: Workers, metrics: Metrics | None) -> dic
     return loops | {"sender": Sender(market, metrics.attempted).run(), "lag": metrics.watch_loop()}
 
 
-def assemble(
-    market: Market, settings: Settings, hosts: frozenset[str], extra: Any = None, metrics: Metrics | None = None
-) -> Served:
+def assemble(market: Market, settings: Settings, hosts: frozenset[str], metrics: Metrics | None = None) -> Served:
     """Build the surfaces of a market."""
     request_of = request_reader(frozenset(settings.trusted_proxies))
     texts = Texts(CATALOGUE.values(), market.config)
@@ -215,7 +212,7 @@ def assemble(
     return Served(
         market=market,
         rest=Rest(market, request_of),
-        mcp=McpSurface(market, request_of, texts, tuple(sorted(hosts)), extra),
+        mcp=McpSurface(market, request_of, texts, tuple(sorted(hosts))),
         a2a=A2aSurface(market, request_of),
         oauth=OAuth(market, request_of),
         pages=make_pages(market, texts, card),

@@ -49,8 +49,7 @@ class FastPath:
 
     def __init__(self, tools: Tools, security: TransportSecuritySettings, identity: Mapping[str, Any]) -> None:
         self.tools, self.identity, self.checks = tools, identity, SdkChecks(security)
-        own = tools.keyed.keys() - {tool.name for tool in tools.more}
-        self.names = frozenset(name for name in own if not x_mcp_header_map(tools.schemas[name]))
+        self.names = frozenset(name for name, schema in tools.schemas.items() if not x_mcp_header_map(schema))
         self.lists: dict[ListKey, bytes] = {}
 
     async def serve(self, arrived: McpRequest, send: Send) -> Send | None:

@@ -11,12 +11,14 @@ from typing import Any
 
 import mcp_types as t
 import orjson
+from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from protocol.brief import DETAIL
 from protocol.job_texts import what_is_due, where_it_stands
-from protocol.mcp.request import HIRE
-from protocol.mcp.tasks import Asking, Task, created, unknown
+from protocol.mcp.request import HIRE, TASKS, Request
+from protocol.mcp.tasks import Asking, Task, TaskParams, UpdateParams, check_name, created, declares, missing, unknown
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import CALL
 from protocol.mcp.wording import Wording
@@ -61,6 +63,27 @@ class HireTasks:
     def __init__(self, tools: Tools) -> None:
         self.tools, self.market = tools, tools.market
 
+    def install(self, server: Server[Any]) -> None:
+        """Add the three methods of tasks, and declare the extension."""
+        server.extensions[TASKS] = {}
+        for name, params in (("tasks/get", TaskParams), ("tasks/update", UpdateParams), ("tasks/cancel", TaskParams)):
+            server.add_request_handler(name, params, self._handle)
+
+    async def _handle(self, request: Request, asked: Any) -> dict[str, Any]:
+        if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            raise MCPError(t.METHOD_NOT_FOUND, "Method not found", data=request.method)
+        if not declares(request):
+            raise missing()
+        check_name(request, asked.task_id)
+        asking = Asking(request, asked.api_key, asked.detail)
+        task = await self.read(asked.task_id, asking)
+        if request.method == "tasks/update":
+            await self.answer(task, asked.input_responses, asking)
+        elif request.method == "tasks/cancel" and not task.ended:
+            await self.cancel(task, asking)
+        shown = {**task.frame(), **task.inside} if request.method == "tasks/get" else {}
+        return {"resultType": "complete", **shown}
+
     async def begin(self, called: Called, asking: Asking) -> t.CallToolResult | dict[str, Any] | None:
         """Hire as a task; return the plain result if no task was made, None for other calls."""
         at_once, call_request = _at_once(called), asking.call_request
@@ -78,12 +101,13 @@ class HireTasks:
             return created(self._task(record, asking, call_request), self.tools.telling.named(**beside))
         return result
 
-    async def read(self, task_id: str, asking: Asking) -> Task | None:
+    async def read(self, task_id: str, asking: Asking) -> Task:
+        """Return a task. Raises MCPError if there is none, or if its caller may not read it."""
         call_request = self._call_request(asking, task_id)
         return self._task(await self._record(task_id, asking, call_request), asking, call_request)
 
     async def answer(self, task: Task, responses: Mapping[str, Any], asking: Asking) -> None:
-        """Make the call that belongs to an accepted form.
+        """Make the call that belongs to an accepted form, and ignore other responses.
 
         A declined form changes nothing; tasks/cancel gives up the job.
         """

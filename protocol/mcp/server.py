@@ -5,9 +5,9 @@ start OAuth. /mcp/oauth is the same server for clients that use OAuth: it answer
 token gets 401 at both.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import mcp_types as t
@@ -32,7 +32,7 @@ from protocol.mcp.request import (
     security,
 )
 from protocol.mcp.resources import TEMPLATES, read_record
-from protocol.mcp.tasks import Asking, Source, declares, install
+from protocol.mcp.tasks import Asking, declares
 from protocol.mcp.texts import GUIDES, Texts, completion_of, instructions, prompt_messages, read_resource, resources
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import view_of
@@ -46,7 +46,6 @@ from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import MarketError
 
 Listing = t.PaginatedRequestParams | None
-Call = Callable[[Request, t.CallToolRequestParams], Awaitable[t.Result | dict[str, Any]]]
 Item = TypeVar("Item")
 
 LIST_SECONDS, TEXT_SECONDS = 60, 300
@@ -62,20 +61,6 @@ CACHING: Mapping[Any, CacheHint] = {
 }
 
 
-@dataclass(frozen=True)
-class Extra:
-    """Tools, resources and prompts that conformance suites expect; production has none."""
-
-    tools: tuple[t.Tool, ...] = ()
-    calls: Mapping[str, Call] = field(default_factory=dict)
-    resources: tuple[t.Resource, ...] = ()
-    templates: tuple[t.ResourceTemplate, ...] = ()
-    documents: Callable[[str], t.ReadResourceResult | None] = lambda uri: None
-    prompts: tuple[t.Prompt, ...] = ()
-    messages: Callable[[str, Mapping[str, str]], t.GetPromptResult | None] = lambda name, given: None
-    tasks: tuple[Source, ...] = ()
-
-
 class McpSurface:
     """The ASGI application for /mcp and the paths below it, with or without a trailing slash.
 
@@ -89,10 +74,9 @@ class McpSurface:
         request_of: Callable[[Scope, Surface], CallRequest],
         texts: Texts,
         allowed_hosts: tuple[str, ...],
-        extra: Extra | None = None,
     ) -> None:
-        self.market, self.request_of, self.texts, self.extra = market, request_of, texts, extra or Extra()
-        self.tools = Tools(market, CATALOGUE.values(), self.extra.tools)
+        self.market, self.request_of, self.texts = market, request_of, texts
+        self.tools = Tools(market, CATALOGUE.values())
         self.hires = HireTasks(self.tools)
         self.server = self._server()
         self.security = security(allowed_hosts)
@@ -135,7 +119,7 @@ class McpSurface:
         sending = await self.front.serve(arrived, send) if FAST_PATHS else send
         if sending is None:
             return
-        manager = self.streaming if arrived.tool in self.extra.calls or arrived.may_wait else self.plain
+        manager = self.streaming if arrived.may_wait else self.plain
         await manager.handle_request(arrived.for_sdk(), replayed(body, receive), sending)
 
     async def _admit(self, scope: Scope, call_request: CallRequest) -> None:
@@ -174,7 +158,7 @@ class McpSurface:
             on_completion=self._complete,
         )
         server.add_request_handler("tools/call", t.CallToolRequestParams, self._call_tool)
-        install(server, (*self.extra.tasks, self.hires))
+        self.hires.install(server)
         server.middleware[:] = [self.instruct]  # replaces OpenTelemetry, which is on by default
         return server
 
@@ -190,8 +174,6 @@ class McpSurface:
         return t.ListToolsResult(tools=whole(self.tools.listed(arrived.call_request, arrived.view), asked))
 
     async def _call_tool(self, request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
-        if asked.name in self.extra.calls:
-            return await self.extra.calls[asked.name](request, asked)
         arrived = arrived_in(request)
         call = Called(asked.name, asked.arguments or {}, arrived.repeat, arrived.view)
         if arrived.bad is None and declares(request):
@@ -202,32 +184,27 @@ class McpSurface:
         return (await self.tools.call(call, call_request, arrived.bad)).result()
 
     async def _list_resources(self, request: Request, asked: Listing) -> t.ListResourcesResult:
-        return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.extra.resources], asked))
+        return t.ListResourcesResult(resources=whole(resources(self.texts), asked))
 
     async def _list_templates(self, request: Request, asked: Listing) -> t.ListResourceTemplatesResult:
-        templates = [*(one.listed for one in TEMPLATES), *self.extra.templates]
-        return t.ListResourceTemplatesResult(resource_templates=whole(templates, asked))
+        return t.ListResourceTemplatesResult(resource_templates=whole([one.listed for one in TEMPLATES], asked))
 
     async def _read_resource(self, request: Request, asked: t.ReadResourceRequestParams) -> t.ReadResourceResult:
         uri, arrived = str(asked.uri), arrived_in(request)
         fences, wording = self.tools.telling.fences, self.tools.wording(arrived.view)
-        found = self.extra.documents(uri) or await read_record(uri, self.market, arrived.call_request, fences, wording)
+        found = await read_record(uri, self.market, arrived.call_request, fences, wording)
         return found or read_resource(uri, self.texts)
 
     async def _list_prompts(self, request: Request, asked: Listing) -> t.ListPromptsResult:
-        own = [guide.prompt for guide in GUIDES.values()]
-        return t.ListPromptsResult(prompts=whole([*own, *self.extra.prompts], asked))
+        return t.ListPromptsResult(prompts=whole([guide.prompt for guide in GUIDES.values()], asked))
 
     async def _get_prompt(self, request: Request, asked: t.GetPromptRequestParams) -> t.GetPromptResult:
-        given, wording = asked.arguments or {}, self.tools.wording(arrived_in(request).view)
-        found = self.extra.messages(asked.name, given)
-        return found or prompt_messages(asked.name, given, self.tools.operations, wording)
+        wording = self.tools.wording(arrived_in(request).view)
+        return prompt_messages(asked.name, asked.arguments or {}, self.tools.operations, wording)
 
     async def _complete(self, request: Request, asked: t.CompleteRequestParams) -> t.CompleteResult:
         if not isinstance(asked.ref, t.PromptReference):
             raise MCPError(t.INVALID_PARAMS, "only arguments of prompts complete")
-        if any(prompt.name == asked.ref.name for prompt in self.extra.prompts):
-            return t.CompleteResult(completion=t.Completion(values=[], total=0, has_more=False))
         return t.CompleteResult(completion=completion_of(asked.ref.name, asked.argument.name, asked.argument.value))
 
 

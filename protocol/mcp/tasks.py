@@ -1,16 +1,14 @@
-"""The tasks extension of MCP (io.modelcontextprotocol/tasks, SEP-2663): its methods on the wire.
+"""The tasks extension of MCP (io.modelcontextprotocol/tasks, SEP-2663): its requests and answers on the wire.
 
-Only clients that declare the extension, request by request, get tasks; all others get the usual answer. Tasks are read
-from their source and not stored here. Status notifications, which are optional, are not sent.
+Only clients that declare the extension, request by request, get tasks; all others get the usual answer. Status
+notifications, which are optional, are not sent.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Literal, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import mcp_types as t
-from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -33,9 +31,8 @@ class Task:
     status: Literal["working", "input_required", "completed", "failed", "cancelled"]
     created_at: str
     last_updated_at: str
-    message: str | None = None
-    inside: Mapping[str, Json] = field(default_factory=dict)
-    poll_ms: int = POLL_MS
+    message: str
+    inside: Mapping[str, Json]
 
     @property
     def ended(self) -> bool:
@@ -46,15 +43,14 @@ class Task:
 
         It is kept for good, so ttlMs is null.
         """
-        said = {} if self.message is None else {"statusMessage": self.message}
         return {
             "taskId": self.task_id,
             "status": self.status,
-            **said,
+            "statusMessage": self.message,
             "createdAt": self.created_at,
             "lastUpdatedAt": self.last_updated_at,
             "ttlMs": None,
-            "pollIntervalMs": self.poll_ms,
+            "pollIntervalMs": POLL_MS,
         }
 
 
@@ -97,19 +93,6 @@ class Asking:
         return asked is not None and (asked.form is not None or asked.url is None)
 
 
-class Source(Protocol):
-    """A source of tasks."""
-
-    async def read(self, task_id: str, asking: Asking) -> Task | None:
-        """Return a task, None if there is none; MCPError if the reason for a refusal is known."""
-
-    async def answer(self, task: Task, responses: Mapping[str, Any], asking: Asking) -> None:
-        """Accept responses to what the task asks for, and ignore others."""
-
-    async def cancel(self, task: Task, asking: Asking) -> None:
-        """Ask the task to end; it may go on."""
-
-
 def declares(request: Request) -> bool:
     """Return True if the request's client supports tasks; only modern versions have them."""
     if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
@@ -134,34 +117,7 @@ def unknown(task_id: str, error: Json = None) -> MCPError:
     return MCPError(t.INVALID_PARAMS, "Unknown task", data=told)
 
 
-def install(server: Server[Any], sources: Sequence[Source]) -> None:
-    """Add the three methods over these sources, asked in order, and declare the extension."""
-    server.extensions[TASKS] = {}
-    for name, params in (("tasks/get", TaskParams), ("tasks/update", UpdateParams), ("tasks/cancel", TaskParams)):
-        server.add_request_handler(name, params, partial(_handle, sources))
-
-
-async def _handle(sources: Sequence[Source], request: Request, asked: Any) -> dict[str, Any]:
-    if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        raise MCPError(t.METHOD_NOT_FOUND, "Method not found", data=request.method)
-    if not declares(request):
-        raise missing()
-    _check_name(request, asked.task_id)
-    asking = Asking(request, asked.api_key, asked.detail)
-    for source in sources:
-        task = await source.read(asked.task_id, asking)
-        if task is None:
-            continue
-        if request.method == "tasks/update":
-            await source.answer(task, asked.input_responses, asking)
-        elif request.method == "tasks/cancel" and not task.ended:
-            await source.cancel(task, asking)
-        shown = {**task.frame(), **task.inside} if request.method == "tasks/get" else {}
-        return {"resultType": "complete", **shown}
-    raise unknown(asked.task_id)
-
-
-def _check_name(request: Request, task_id: str) -> None:
+def check_name(request: Request, task_id: str) -> None:
     """Raise MCPError if the name header does not match the task.
 
     A client must send it, but published clients do not yet, so a missing header is accepted.

@@ -49,8 +49,8 @@ class Called:
 class Tools:
     """Operations as tools, in their order, for connections with and without a credential."""
 
-    def __init__(self, market: Market, operations: Iterable[Operation], more: tuple[t.Tool, ...] = ()) -> None:
-        self.market, self.more = market, more
+    def __init__(self, market: Market, operations: Iterable[Operation]) -> None:
+        self.market = market
         self.telling = ResultRenderer(UntrustedMarkers(market.config.pepper), market.config.brand)
         operations = tuple(operations)
         self.operations = {op.name: op for op in operations if Surface.MCP in op.surfaces}
@@ -62,7 +62,7 @@ class Tools:
             for is_anonymous in (False, True)
         )
         self.wording, self._shown = lru_cache(KEPT_VIEWS)(self._wording), lru_cache(KEPT_VIEWS)(self._view_of)
-        self.schemas: dict[str, Schema] = {tool.name: tool.input_schema for tool in (*self.keyed.values(), *more)}
+        self.schemas: dict[str, Schema] = {tool.name: tool.input_schema for tool in self.keyed.values()}
 
     def _tool_of(self, op: Operation, is_anonymous: bool) -> t.Tool:
         tool = tool_of(op, is_anonymous)
@@ -72,7 +72,7 @@ class Tools:
 
     def listed(self, call_request: CallRequest, view: View) -> list[t.Tool]:
         """Return the tools for this connection; without a credential, they take an `api_key`."""
-        return [*self._shown(view, call_request.is_anonymous), *self.more]
+        return self._shown(view, call_request.is_anonymous)
 
     def _view_of(self, view: View, is_anonymous: bool) -> list[t.Tool]:
         tools, wording = self.anonymous if is_anonymous else self.keyed, self.wording(view)

@@ -193,8 +193,8 @@ class Shown(View):
 class TckService(Service):
     """The real market for the suite. Its review period is zero, so a delivered job is complete."""
 
-    def __init__(self, settings: Settings, extra: Any = None) -> None:
-        super().__init__(settings, extra=extra)
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
         windows = {env: replace(one, review_seconds=0) for env, one in self.config.windows.items()}
         limits = replace(self.config.limits, streams_per_key=MAX_STREAMS, streams_per_agent=MAX_STREAMS)
         self.config = replace(self.config, windows=windows, limits=limits)

@@ -12,10 +12,11 @@ from typing import Any
 import mcp_types as t
 from mcp.shared.exceptions import MCPError
 
+from protocol.mcp.hire_tasks import HireTasks
 from protocol.mcp.request import Request
-from protocol.mcp.server import Call
 from protocol.mcp.tasks import Asking, Task, created, declares, missing
 from server.adapters.clock import SystemClock
+from tests.support.mcp_client import Call
 
 POLL_MS = 200
 CLOCK, NUMBERS = SystemClock(), count(1)
@@ -28,6 +29,13 @@ def said(words: str, *, fails: bool = False) -> t.CallToolResult:
 
 def form(message: str) -> t.ElicitRequest:
     return t.ElicitRequest(params=t.ElicitRequestFormParams(message=message, requested_schema=NAME))
+
+
+class QuickTask(Task):
+    """A task that clients may poll often."""
+
+    def frame(self) -> dict[str, Any]:
+        return {**super().frame(), "pollIntervalMs": POLL_MS}
 
 
 @dataclass
@@ -47,7 +55,7 @@ class Work:
     def task(self) -> Task:
         status, inside = self._state()
         at = self.began.isoformat()
-        return Task(self.task_id, status, at, at, inside=inside, poll_ms=POLL_MS)  # type: ignore[arg-type] - one of the five
+        return QuickTask(self.task_id, status, at, at, status, inside)  # type: ignore[arg-type] - one of the five
 
     def _state(self) -> tuple[str, Mapping[str, Any]]:
         if self.cancelled:
@@ -60,29 +68,31 @@ class Work:
         return ("failed", {"error": ends}) if isinstance(self.ends, t.ErrorData) else ("completed", {"result": ends})
 
 
-class SuiteTasks:
-    """The suite's tasks, in memory. They have no owner."""
+WORKS: dict[str, Work] = {}
 
-    def __init__(self) -> None:
-        self.works: dict[str, Work] = {}
 
-    def begin(self, work: Work) -> dict[str, Any]:
-        self.works[work.task_id] = work
-        return created(work.task())
+def begin(work: Work) -> dict[str, Any]:
+    WORKS[work.task_id] = work
+    return created(work.task())
 
-    async def read(self, task_id: str, asking: Asking) -> Task | None:
-        work = self.works.get(task_id)
-        return None if work is None else work.task()
+
+class SuiteTasks(HireTasks):
+    """The suite's tasks, in memory and without an owner, beside those of the market."""
+
+    async def read(self, task_id: str, asking: Asking) -> Task:
+        return WORKS[task_id].task() if task_id in WORKS else await super().read(task_id, asking)
 
     async def answer(self, task: Task, responses: Mapping[str, Any], asking: Asking) -> None:
-        work = self.works[task.task_id]
-        work.asks = {key: ask for key, ask in work.asks.items() if key not in responses}
+        if (work := WORKS.get(task.task_id)) is None:
+            await super().answer(task, responses, asking)
+        else:
+            work.asks = {key: ask for key, ask in work.asks.items() if key not in responses}
 
     async def cancel(self, task: Task, asking: Asking) -> None:
-        self.works[task.task_id].cancelled = True
-
-
-TASKS = SuiteTasks()
+        if (work := WORKS.get(task.task_id)) is None:
+            await super().cancel(task, asking)
+        else:
+            work.cancelled = True
 
 
 def working(work: Callable[[Mapping[str, Any]], Work], *, required: bool = False) -> Call:
@@ -94,7 +104,7 @@ def working(work: Callable[[Mapping[str, Any]], Work], *, required: bool = False
     async def call(request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
         made = work(asked.arguments or {})
         if declares(request) and asked.arguments != {"seconds": 0}:
-            return TASKS.begin(made)
+            return begin(made)
         if required:
             raise missing()
         if isinstance(made.ends, t.ErrorData):
@@ -115,7 +125,7 @@ async def name_first(request: Request, asked: t.CallToolRequestParams) -> t.Resu
     given = (asked.input_responses or {}).get("user_name")
     if not isinstance(given, t.ElicitResult):
         return t.InputRequiredResult(input_requests={"user_name": form("Your name?")}, request_state="asked")
-    return TASKS.begin(Work(said(f"Hello, {(given.content or {}).get('name')}!")))
+    return begin(Work(said(f"Hello, {(given.content or {}).get('name')}!")))
 
 
 CALLS: dict[str, Call] = {
