@@ -5,12 +5,11 @@ lane, which ends in an arrow at its bar. A row is one action of one actor to one
 tooltip.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from html import escape
 
-from protocol.docs.lifecycle import MEANS, condition, moves_shown
+from protocol.docs.lifecycle import MEANS, SHOWN, condition
 from storage.vocabulary import FINAL
-from tools.jobs.lifecycle import MOVES, OPENINGS, JobMove
 
 LEFT, ROW, BAR, GAP = 6, 17, 22, 12
 INDENT, LETTER = 18, 6.1  # width of a letter in a monospaced font of size 10
@@ -20,10 +19,10 @@ START = "[*]"
 Row = tuple[str, str, str]  # source, actor and action, target
 
 
-def diagram_svg(moves: Iterable[JobMove] = (*OPENINGS, *MOVES)) -> str:
+def diagram_svg() -> str:
     """Return one <svg>; its styles are classes of the stylesheet."""
     rows: dict[Row, list[str]] = {}
-    for move in moves_shown(moves):
+    for move in SHOWN:
         row = (move.source or START, f"{move.actor} {move.action}", str(move.target))
         rows.setdefault(row, []).append(condition(move))
     bars, places, y = dict[str, int](), dict[Row, int](), LEFT

@@ -40,6 +40,7 @@ COUNTS = {  # the effect on a party's reputation
     ClosedAs.PAYMENT_TIMEOUT: "unpaid by the buyer",
 }
 EMPTY = "—"
+SHOWN = [move for move in (*OPENINGS, *MOVES) if move.listed]  # in diagrams
 
 
 def lifecycle_text(operations: Iterable[Operation], config: MarketConfig) -> str:
@@ -61,19 +62,14 @@ def lifecycle_text(operations: Iterable[Operation], config: MarketConfig) -> str
     )
 
 
-def diagram(moves: Iterable[JobMove] = (*OPENINGS, *MOVES)) -> str:
+def diagram() -> str:
     """Return the moves as a mermaid state diagram, without aliases such as declining by cancel."""
     arrows = (
         f"    {move.source or '[*]'} --> {move.target}: {move.actor} {move.action}"
         + (f" ({needs})" if (needs := condition(move)) else "")
-        for move in moves_shown(moves)
+        for move in SHOWN
     )
     return "\n".join(("stateDiagram-v2", *arrows))
-
-
-def moves_shown(moves: Iterable[JobMove]) -> list[JobMove]:
-    """Return the moves that a diagram shows."""
-    return [move for move in moves if move.listed]
 
 
 def condition(move: JobMove) -> str:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import orjson
 
-from protocol.docs.markdown import optional, table
+from protocol.docs.markdown import optional, table, type_of
 from tools.engine.json_schemas import Schema
 
 BOUNDS = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format", "default")
@@ -126,24 +126,7 @@ class Reference:
 
 def kind(schema: Schema) -> str:
     """Return the type of a value in a few words, with its bounds; named schemas are links."""
-    if "$ref" in schema:
-        return f"[{_last(schema['$ref'])}](#{_last(schema['$ref'])})"
-    bounds = [f"{name} {_value(schema[name])}" for name in BOUNDS if schema.get(name) is not None]
-    return _bare(schema) + (f" ({', '.join(bounds)})" if bounds else "")
-
-
-def _bare(schema: Schema) -> str:
-    if "const" in schema:
-        return _value(schema["const"])
-    if "enum" in schema:
-        return ", ".join(map(_value, schema["enum"]))
-    for choice, word in (("anyOf", " or "), ("allOf", " and ")):
-        if choice in schema:
-            return word.join(dict.fromkeys(map(kind, schema[choice])))
-    if schema.get("type") == "array" and "items" in schema:
-        return f"list of {kind(schema['items'])}"
-    given = schema.get("type", "any JSON")
-    return " or ".join(given) if isinstance(given, list) else str(given)
+    return type_of(schema, lambda name: f"[{name}](#{name})", BOUNDS)
 
 
 def _refusals(codes: Iterable[tuple[str, str]]) -> str:
@@ -181,10 +164,6 @@ def _content(part: Schema) -> list[Schema]:
 def _said(part: Schema, required: bool) -> str:
     said = _line(part.get("description", ""))
     return optional(said if required else said.removesuffix("."), required)
-
-
-def _value(value: Any) -> str:
-    return f"`{value if isinstance(value, str) and value else orjson.dumps(value).decode()}`"
 
 
 def _line(text: str) -> str:

@@ -18,7 +18,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from protocol.brief import DETAIL
 from protocol.job_texts import what_is_due, where_it_stands
 from protocol.mcp.request import HIRE, TASKS, Request
-from protocol.mcp.tasks import Asking, Task, TaskParams, UpdateParams, check_name, created, declares, missing, unknown
+from protocol.mcp.tasks import Asking, TaskParams, UpdateParams, check_name, declares, missing, unknown
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import CALL
 from protocol.mcp.wording import Wording
@@ -32,6 +32,8 @@ from tools.jobs.operations import read_hire
 from tools.kernel.errors import Json, MarketError
 
 PAY, ACCEPT_QUOTE, CANCEL = "pay_job", "accept_quote", "cancel_job"
+POLL_MS = 5_000
+ENDED = frozenset({"completed", "failed", "cancelled"})
 TRANSACTION = {"type": "string", "description": "hash of the mined transfer, 0x and 64 hex"}
 
 
@@ -78,11 +80,10 @@ class HireTasks:
         asking = Asking(request, asked.api_key, asked.detail)
         task = await self.read(asked.task_id, asking)
         if request.method == "tasks/update":
-            await self.answer(task, asked.input_responses, asking)
-        elif request.method == "tasks/cancel" and not task.ended:
-            await self.cancel(task, asking)
-        shown = {**task.frame(), **task.inside} if request.method == "tasks/get" else {}
-        return {"resultType": "complete", **shown}
+            await self.answer(asked.task_id, asked.input_responses, asking)
+        elif request.method == "tasks/cancel" and task["status"] not in ENDED:
+            await self.cancel(asked.task_id, asking)
+        return {"resultType": "complete", **(task if request.method == "tasks/get" else {})}
 
     async def begin(self, called: Called, asking: Asking) -> t.CallToolResult | dict[str, Any] | None:
         """Hire as a task; return the plain result if no task was made, None for other calls."""
@@ -98,35 +99,37 @@ class HireTasks:
         beside = ({"warnings": job["warnings"]} if job["warnings"] else {}) | ({"replayed": True} if replayed else {})
         with suppress(MCPError):  # the job is ordered, even if it cannot be read again
             record = await self._record(job["id"], asking, replace(call_request, is_continuation=True))
-            return created(self._task(record, asking, call_request), self.tools.telling.named(**beside))
+            named = {"_meta": self.tools.telling.named(**beside)} if beside else {}
+            return {"resultType": "task", **self._frame(record, asking), **named}
         return result
 
-    async def read(self, task_id: str, asking: Asking) -> Task:
-        """Return a task. Raises MCPError if there is none, or if its caller may not read it."""
+    async def read(self, task_id: str, asking: Asking) -> dict[str, Json]:
+        """Return a task with what its status adds: result, error or inputRequests. Raises MCPError for a refusal."""
         call_request = self._call_request(asking, task_id)
-        return self._task(await self._record(task_id, asking, call_request), asking, call_request)
+        record = await self._record(task_id, asking, call_request)
+        return {**self._frame(record, asking), **self._inside(record, asking, call_request)}
 
-    async def answer(self, task: Task, responses: Mapping[str, Any], asking: Asking) -> None:
+    async def answer(self, task_id: str, responses: Mapping[str, Any], asking: Asking) -> None:
         """Make the call that belongs to an accepted form, and ignore other responses.
 
         A declined form changes nothing; tasks/cancel gives up the job.
         """
-        call_request = self._call_request(asking, task.task_id, is_continuation=True)
-        ask = ask_of(await self._record(task.task_id, asking, call_request))
+        call_request = self._call_request(asking, task_id, is_continuation=True)
+        ask = ask_of(await self._record(task_id, asking, call_request))
         if ask is None or ask.key not in responses:
             return
         response = t.ElicitResult.model_validate(responses[ask.key])
         if response.action == "accept":
             answer = await self._change(ask.tool, ask.arguments(response.content), asking, call_request)
             if answer.error is not None:  # then the request stays as it was
-                raise self._refused(task.task_id, answer, asking)
+                raise self._refused(task_id, answer, asking)
 
-    async def cancel(self, task: Task, asking: Asking) -> None:
+    async def cancel(self, task_id: str, asking: Asking) -> None:
         """Cancel the job if its buyer may; otherwise it goes on, as the next poll shows."""
-        call_request = self._call_request(asking, task.task_id, is_continuation=True)
-        answer = await self._change(CANCEL, {"job_id": task.task_id}, asking, call_request)
+        call_request = self._call_request(asking, task_id, is_continuation=True)
+        answer = await self._change(CANCEL, {"job_id": task_id}, asking, call_request)
         if answer.error is not None and not isinstance(answer.refusal, InvalidTransition):
-            raise self._refused(task.task_id, answer, asking)
+            raise self._refused(task_id, answer, asking)
 
     async def _change(
         self, tool: str, arguments: dict[str, Json], asking: Asking, call_request: CallRequest
@@ -143,16 +146,18 @@ class HireTasks:
         record: dict[str, Json] = orjson.loads(answer.body)
         return record
 
-    def _task(self, record: dict[str, Json], asking: Asking, call_request: CallRequest) -> Task:
+    def _frame(self, record: dict[str, Json], asking: Asking) -> dict[str, Json]:
+        """Return the task as in the answer that creates it. It is kept for good, so ttlMs is null."""
         job = record["hired"]["job"]
-        return Task(
-            task_id=job["id"],
-            status=record["status"],
-            created_at=job["created_at"],
-            last_updated_at=job["updated_at"],
-            message=self.tools.wording(asking.view).text(_told(record)),
-            inside=self._inside(record, asking, call_request),
-        )
+        return {
+            "taskId": job["id"],
+            "status": record["status"],
+            "statusMessage": self.tools.wording(asking.view).text(_told(record)),
+            "createdAt": job["created_at"],
+            "lastUpdatedAt": job["updated_at"],
+            "ttlMs": None,
+            "pollIntervalMs": POLL_MS,
+        }
 
     def _inside(self, record: dict[str, Json], asking: Asking, call_request: CallRequest) -> dict[str, Json]:
         if record["status"] == "completed":

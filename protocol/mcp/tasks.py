@@ -4,9 +4,8 @@ Only clients that declare the extension, request by request, get tasks; all othe
 notifications, which are optional, are not sent.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import mcp_types as t
 from mcp.shared.exceptions import MCPError
@@ -18,40 +17,6 @@ from protocol.mcp.request import TASKS, Request, arrived_in
 from protocol.mcp.toolsets import View
 from tools.engine.caller import CallRequest
 from tools.kernel.errors import Json
-
-POLL_MS = 5_000
-ENDED = frozenset({"completed", "failed", "cancelled"})
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A task. `inside` is what its status adds: result, error or inputRequests."""
-
-    task_id: str
-    status: Literal["working", "input_required", "completed", "failed", "cancelled"]
-    created_at: str
-    last_updated_at: str
-    message: str
-    inside: Mapping[str, Json]
-
-    @property
-    def ended(self) -> bool:
-        return self.status in ENDED
-
-    def frame(self) -> dict[str, Json]:
-        """Return the task without `inside`, as in the answer that creates it.
-
-        It is kept for good, so ttlMs is null.
-        """
-        return {
-            "taskId": self.task_id,
-            "status": self.status,
-            "statusMessage": self.message,
-            "createdAt": self.created_at,
-            "lastUpdatedAt": self.last_updated_at,
-            "ttlMs": None,
-            "pollIntervalMs": POLL_MS,
-        }
 
 
 class TaskParams(t.RequestParams):
@@ -99,11 +64,6 @@ def declares(request: Request) -> bool:
         return False
     capabilities = request.session.client_capabilities
     return capabilities is not None and TASKS in (capabilities.extensions or {})
-
-
-def created(task: Task, meta: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the result of a call that became a task."""
-    return {"resultType": "task", **task.frame(), **({"_meta": meta} if meta else {})}
 
 
 def missing() -> MCPError:

@@ -8,16 +8,15 @@ from typing import Any
 import mcp_types as t
 from mcp.shared.exceptions import MCPError
 
-from protocol.brief import DETAIL, briefly, schema_of
+from protocol.brief import briefly, schema_of
 from protocol.mcp.tool_results import ResultRenderer, ToolResult
 from protocol.mcp.toolsets import CALL, USUAL, View, shown
 from protocol.mcp.wording import Wording
 from protocol.reserved_arguments import (
-    API_KEY,
-    DRY_RUN,
     DRY_RUN_TOLD,
     IDEMPOTENCY_KEY,
     KEY_ADVICE,
+    PROPERTIES,
     extract,
     listed_schema,
     reserved_properties,
@@ -119,8 +118,7 @@ class Tools:
             raise InvalidRequest(f"{unknown}: unknown field", param=unknown, hint="It belongs into `arguments`.")
         if not isinstance(arguments, dict):
             raise InvalidRequest("arguments: must be an object", param="arguments")
-        words = (API_KEY, IDEMPOTENCY_KEY, DRY_RUN, DETAIL)
-        beside = {word: given[word] for word in words if given.get(word) not in (None, False)}
+        beside = {word: given[word] for word in PROPERTIES if given.get(word) not in (None, False)}
         for word, value in beside.items():
             if arguments.get(word, value) != value:
                 raise InvalidRequest("one call came with two different values", param=word)

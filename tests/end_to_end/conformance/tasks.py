@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from protocol.mcp.hire_tasks import HireTasks
 from protocol.mcp.request import Request
-from protocol.mcp.tasks import Asking, Task, created, declares, missing
+from protocol.mcp.tasks import Asking, declares, missing
 from server.adapters.clock import SystemClock
 from tests.support.mcp_client import Call
 
@@ -31,13 +31,6 @@ def form(message: str) -> t.ElicitRequest:
     return t.ElicitRequest(params=t.ElicitRequestFormParams(message=message, requested_schema=NAME))
 
 
-class QuickTask(Task):
-    """A task that clients may poll often."""
-
-    def frame(self) -> dict[str, Any]:
-        return {**super().frame(), "pollIntervalMs": POLL_MS}
-
-
 @dataclass
 class Work:
     """A task of the suite.
@@ -52,12 +45,12 @@ class Work:
     began: datetime = field(default_factory=CLOCK.now)
     cancelled: bool = False
 
-    def task(self) -> Task:
-        status, inside = self._state()
+    def frame(self) -> dict[str, Any]:
         at = self.began.isoformat()
-        return QuickTask(self.task_id, status, at, at, status, inside)  # type: ignore[arg-type] - one of the five
+        described = {"taskId": self.task_id, "status": self.state()[0], "createdAt": at, "lastUpdatedAt": at}
+        return {**described, "ttlMs": None, "pollIntervalMs": POLL_MS}
 
-    def _state(self) -> tuple[str, Mapping[str, Any]]:
+    def state(self) -> tuple[str, Mapping[str, Any]]:
         if self.cancelled:
             return "cancelled", {}
         if self.asks:
@@ -73,24 +66,26 @@ WORKS: dict[str, Work] = {}
 
 def begin(work: Work) -> dict[str, Any]:
     WORKS[work.task_id] = work
-    return created(work.task())
+    return {"resultType": "task", **work.frame()}
 
 
 class SuiteTasks(HireTasks):
     """The suite's tasks, in memory and without an owner, beside those of the market."""
 
-    async def read(self, task_id: str, asking: Asking) -> Task:
-        return WORKS[task_id].task() if task_id in WORKS else await super().read(task_id, asking)
+    async def read(self, task_id: str, asking: Asking) -> dict[str, Any]:
+        if (work := WORKS.get(task_id)) is None:
+            return await super().read(task_id, asking)
+        return {**work.frame(), **work.state()[1]}
 
-    async def answer(self, task: Task, responses: Mapping[str, Any], asking: Asking) -> None:
-        if (work := WORKS.get(task.task_id)) is None:
-            await super().answer(task, responses, asking)
+    async def answer(self, task_id: str, responses: Mapping[str, Any], asking: Asking) -> None:
+        if (work := WORKS.get(task_id)) is None:
+            await super().answer(task_id, responses, asking)
         else:
             work.asks = {key: ask for key, ask in work.asks.items() if key not in responses}
 
-    async def cancel(self, task: Task, asking: Asking) -> None:
-        if (work := WORKS.get(task.task_id)) is None:
-            await super().cancel(task, asking)
+    async def cancel(self, task_id: str, asking: Asking) -> None:
+        if (work := WORKS.get(task_id)) is None:
+            await super().cancel(task_id, asking)
         else:
             work.cancelled = True
 
