@@ -80,14 +80,10 @@ async def _send(before: bytes, frame: Any, send: Send, framing: Framing) -> None
         before = b""
 
 
-def written(frame: Frame) -> bytes:
-    """Return one event: id (if any), event, data; every line ends in LF."""
-    head = b"" if frame.id is None else b"id: " + frame.id.encode() + b"\n"
-    return head + b"event: " + frame.event.encode() + b"\ndata: " + frame.data + b"\n\n"
-
-
 def _event(frame: Frame) -> Iterator[bytes]:
-    yield written(frame)
+    """Yield one event: id (if any), event, data; every line ends in LF."""
+    head = b"" if frame.id is None else b"id: " + frame.id.encode() + b"\n"
+    yield head + b"event: " + frame.event.encode() + b"\ndata: " + frame.data + b"\n\n"
 
 
 def _parts(piece: bytes) -> Iterator[bytes]:

@@ -39,7 +39,6 @@ MAX_KEPT, MAX_BYTES = 1_000, 1_024  # cached shapes, and the bytes of each
 CHECKED = (b"host", b"origin", b"accept")
 TOKEN = "progressToken"  # noqa: S105 - each request has its own, and any text or integer will do
 
-COMPLETE = "complete"
 ListKey = tuple[str, str, View, bool]
 Shape = tuple[bytes, ...]
 
@@ -199,7 +198,9 @@ def _frame(result: ToolResult, version: str, identity: Mapping[str, Any]) -> dic
     else:  # only texts, which are the same in all versions
         texts = [{"type": "text", "text": text} for text in result.texts]
         frame = {"content": texts, "isError": result.is_error}
-        frame |= ({"resultType": COMPLETE} if modern else {}) | ({} if result.meta is None else {"_meta": result.meta})
+        frame |= ({"resultType": "complete"} if modern else {}) | (
+            {} if result.meta is None else {"_meta": result.meta}
+        )
     if result.record is not None:
         frame["structuredContent"] = orjson.Fragment(result.body)
     if modern:

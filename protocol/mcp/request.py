@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 from mcp.server.context import ServerRequestContext
-from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from starlette.types import Scope
 
@@ -102,17 +101,6 @@ class UnreadableRequest(Exception):
         super().__init__(message)
         error = {"code": code, "message": message} | ({"data": data} if data else {})
         self.answer = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
-
-
-def security(allowed_hosts: tuple[str, ...]) -> TransportSecuritySettings:
-    """Return the settings of the SDK's check of Host and Origin; without hosts it is off.
-
-    `allowed_hosts` are host[:port] texts in lower case. Origins need no list: `for_sdk` keeps only those that must be
-    refused. Without hosts, only the edge checks.
-    """
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=bool(allowed_hosts), allowed_hosts=list(allowed_hosts), allowed_origins=[]
-    )
 
 
 def parsed(body: bytes) -> tuple[bytes, Json, BadJson | None]:

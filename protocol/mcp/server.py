@@ -15,6 +15,7 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
@@ -22,17 +23,9 @@ from starlette.types import Receive, Scope, Send
 
 from protocol.http import FAST_PATHS, Refused, check, check_credential, replayed, send_refusal, send_response
 from protocol.mcp.fast_path import FastPath
-from protocol.mcp.hire_tasks import HireTasks
-from protocol.mcp.request import (
-    McpRequest,
-    Request,
-    UnreadableRequest,
-    arrived_in,
-    parsed,
-    security,
-)
+from protocol.mcp.request import McpRequest, Request, UnreadableRequest, arrived_in, parsed
 from protocol.mcp.resources import TEMPLATES, read_record
-from protocol.mcp.tasks import Asking, declares
+from protocol.mcp.tasks import Asking, HireTasks, declares
 from protocol.mcp.texts import GUIDES, Texts, completion_of, instructions, prompt_messages, read_resource, resources
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import view_of
@@ -79,9 +72,18 @@ class McpSurface:
         self.tools = Tools(market, CATALOGUE.values())
         self.hires = HireTasks(self.tools)
         self.server = self._server()
-        self.security = security(allowed_hosts)
-        self.front = FastPath(self.tools, self.security, self.server.server_info_stamp)
-        self.plain, self.streaming = (self._manager(as_json) for as_json in (True, False))
+        # Origins need no list: `for_sdk` keeps only those that must be refused. Without hosts, only the edge checks Host.
+        security = TransportSecuritySettings(
+            enable_dns_rebinding_protection=bool(allowed_hosts), allowed_hosts=list(allowed_hosts), allowed_origins=[]
+        )
+        self.front = FastPath(self.tools, security, self.server.server_info_stamp)
+        # JSON responses cost half as much, but carry no progress and no pings, which keep a long wait open.
+        self.plain, self.streaming = (
+            StreamableHTTPSessionManager(
+                app=self.server, stateless=True, json_response=as_json, security_settings=security
+            )
+            for as_json in (True, False)
+        )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -130,15 +132,6 @@ class McpSurface:
         if scope["method"] != "POST":
             error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
             raise Refused(self.market.refuse(error, call_request))
-
-    def _manager(self, as_json: bool) -> StreamableHTTPSessionManager:
-        """Build a session manager that answers with JSON or with streams.
-
-        JSON responses cost half as much, but carry no progress and no pings, which keep a long wait open.
-        """
-        return StreamableHTTPSessionManager(
-            app=self.server, stateless=True, json_response=as_json, security_settings=self.security
-        )
 
     def _server(self) -> Server[dict[str, Any]]:
         config = self.market.config

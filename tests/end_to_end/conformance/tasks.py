@@ -12,9 +12,8 @@ from typing import Any
 import mcp_types as t
 from mcp.shared.exceptions import MCPError
 
-from protocol.mcp.hire_tasks import HireTasks
 from protocol.mcp.request import Request
-from protocol.mcp.tasks import Asking, declares, missing
+from protocol.mcp.tasks import Asking, HireTasks, declares, missing
 from server.adapters.clock import SystemClock
 from tests.support.mcp_client import Call
 
