@@ -65,15 +65,17 @@ def changed(record: dict[str, Json], places: Places, change: Change, caller: str
 def _stands(beside: Conditions, record: dict[str, Json], caller: str | None) -> bool:
     """Check one condition on a record. A caller without an agent has written nothing."""
     return all(
-        _at(record, place) == (caller if wanted is CALLER else wanted) and (wanted is not CALLER or caller is not None)
+        member_at(record, *place.split("/")) == (caller if wanted is CALLER else wanted)
+        and (wanted is not CALLER or caller is not None)
         for place, wanted in beside
     )
 
 
-def _at(record: Json, place: str) -> Json:
-    for name in place.split("/"):
-        record = record.get(name) if isinstance(record, dict) else None
-    return record
+def member_at(value: Json, *names: str) -> Json:
+    """Return a member inside of nested objects; None if there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _in_parts(value: Json, parts: Parts, change: Change, at: str) -> Json:

@@ -25,9 +25,9 @@ from starlette.types import Message, Send
 
 from protocol.http import send_response
 from protocol.mcp.request import HIRE, TASKS, McpRequest
-from protocol.mcp.tool_results import ToolResult
-from protocol.mcp.tools import Called, Tools
+from protocol.mcp.tools import Called, ToolResult, Tools
 from protocol.mcp.toolsets import View
+from protocol.untrusted_text import member_at
 from tools.kernel.errors import Json
 
 CALL, TOOLS, DISCOVER = "tools/call", "tools/list", "server/discover"
@@ -183,10 +183,8 @@ def may_be_task(arrived: McpRequest) -> bool:
     """Return True if a call may become a task: hiring, by a client that supports tasks."""
     if arrived.target[0] != HIRE:
         return False
-    found = arrived.request
-    for name in ("params", "_meta", CLIENT_CAPABILITIES_META_KEY, "extensions"):
-        found = found.get(name) if isinstance(found, dict) else None
-    return isinstance(found, dict) and TASKS in found
+    extensions = member_at(arrived.request, "params", "_meta", CLIENT_CAPABILITIES_META_KEY, "extensions")
+    return isinstance(extensions, dict) and TASKS in extensions
 
 
 def _frame(result: ToolResult, version: str, identity: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from starlette.types import Scope
 
 from protocol.http import CREDENTIALS
 from protocol.mcp.toolsets import CALL, USUAL, View
+from protocol.untrusted_text import member_at
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import Json
@@ -42,10 +43,9 @@ class McpRequest:
     tool: str | None = field(init=False)
 
     def __post_init__(self) -> None:
-        called = isinstance(self.request, dict) and self.request.get("method") == "tools/call"
-        params = self.request.get("params") if called else None
-        name = params.get("name") if isinstance(params, dict) else None
-        self.tool = name if isinstance(name, str) else None
+        name = member_at(self.request, "params", "name")
+        called = member_at(self.request, "method") == "tools/call"
+        self.tool = name if called and isinstance(name, str) else None
 
     @property
     def target(self) -> tuple[Json, Json]:

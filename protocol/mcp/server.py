@@ -170,7 +170,7 @@ class McpSurface:
         arrived = arrived_in(request)
         call = Called(asked.name, asked.arguments or {}, arrived.repeat, arrived.view)
         if arrived.bad is None and declares(request):
-            begun = await self.hires.begin(call, Asking(request))
+            begun = await self.hires.begin(call, Asking(request, arrived.call_request))
             if begun is not None:
                 return begun
         call_request = replace(arrived.call_request, progress=request.session.report_progress)

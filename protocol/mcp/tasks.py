@@ -25,7 +25,7 @@ from protocol.mcp.request import HIRE, TASKS, Request, arrived_in
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import CALL, View
 from protocol.mcp.wording import Wording
-from protocol.reserved_arguments import API_KEY, Reserved, extract
+from protocol.reserved_arguments import API_KEY, extract
 from tools.engine.caller import CallRequest
 from tools.engine.errors import Forbidden, NotFound
 from tools.engine.idempotency import Response
@@ -54,15 +54,16 @@ class UpdateParams(TaskParams):
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A request about a task, from a client that supports tasks."""
+    """A request about a task, from a client that supports tasks; the reserved arguments are taken from it."""
 
     request: Request
-    api_key: Json = None
-    detail: Json = None
+    call_request: CallRequest
+    detail: str | None = None
 
     @property
-    def call_request(self) -> CallRequest:
-        return arrived_in(self.request).call_request
+    def continued(self) -> CallRequest:
+        """The request for a later call: a continuation, because the first one consumed the signature."""
+        return replace(self.call_request, is_continuation=True)
 
     @property
     def view(self) -> View:
@@ -143,13 +144,22 @@ class HireTasks:
         if not declares(request):
             raise missing()
         _check_name(request, asked.task_id)
-        asking = Asking(request, asked.api_key, asked.detail)
+        asking = self._asking(request, asked)
         task = await self.read(asked.task_id, asking)
         if request.method == "tasks/update":
             await self.answer(asked.task_id, asked.input_responses, asking)
         elif request.method == "tasks/cancel" and task["status"] not in ENDED:
             await self.cancel(asked.task_id, asking)
         return {"resultType": "complete", **(task if request.method == "tasks/get" else {})}
+
+    def _asking(self, request: Request, asked: TaskParams) -> Asking:
+        asking = Asking(request, arrived_in(request).call_request)
+        try:
+            given = extract({API_KEY: asked.api_key, DETAIL: asked.detail})
+        except MarketError as error:
+            refusal = self.market.refuse_anonymous(error, asking.call_request)
+            raise self._refused(asked.task_id, refusal, asking) from None
+        return Asking(request, replace(asking.call_request, argument_key=given.api_key), given.detail)
 
     async def begin(self, called: Called, asking: Asking) -> t.CallToolResult | dict[str, Any] | None:
         """Hire as a task; return the plain result if no task was made, None for other calls."""
@@ -164,46 +174,41 @@ class HireTasks:
         job = result.structured_content["job"]
         beside = ({"warnings": job["warnings"]} if job["warnings"] else {}) | ({"replayed": True} if replayed else {})
         with suppress(MCPError):  # the job is ordered, even if it cannot be read again
-            record = await self._record(job["id"], asking, replace(call_request, is_continuation=True))
+            record = await self._record(job["id"], asking, asking.continued)
             named = {"_meta": self.tools.telling.named(**beside)} if beside else {}
             return {"resultType": "task", **self._frame(record, asking), **named}
         return result
 
     async def read(self, task_id: str, asking: Asking) -> dict[str, Json]:
         """Return a task with what its status adds: result, error or inputRequests. Raises MCPError for a refusal."""
-        call_request = self._call_request(asking, task_id)
-        record = await self._record(task_id, asking, call_request)
-        return {**self._frame(record, asking), **self._inside(record, asking, call_request)}
+        record = await self._record(task_id, asking, asking.call_request)
+        return {**self._frame(record, asking), **self._inside(record, asking)}
 
     async def answer(self, task_id: str, responses: Mapping[str, Any], asking: Asking) -> None:
         """Make the call that belongs to an accepted form, and ignore other responses.
 
         A declined form changes nothing; tasks/cancel gives up the job.
         """
-        call_request = self._call_request(asking, task_id, is_continuation=True)
-        ask = ask_of(await self._record(task_id, asking, call_request))
+        ask = ask_of(await self._record(task_id, asking, asking.continued))
         if ask is None or ask.key not in responses:
             return
         response = t.ElicitResult.model_validate(responses[ask.key])
         if response.action == "accept":
-            answer = await self._change(ask.tool, ask.arguments(response.content), asking, call_request)
+            answer = await self._change(ask.tool, ask.arguments(response.content), asking)
             if answer.error is not None:  # then the request stays as it was
                 raise self._refused(task_id, answer, asking)
 
     async def cancel(self, task_id: str, asking: Asking) -> None:
         """Cancel the job if its buyer may; otherwise it goes on, as the next poll shows."""
-        call_request = self._call_request(asking, task_id, is_continuation=True)
-        answer = await self._change(CANCEL, {"job_id": task_id}, asking, call_request)
+        answer = await self._change(CANCEL, {"job_id": task_id}, asking)
         if answer.error is not None and not isinstance(answer.refusal, InvalidTransition):
             raise self._refused(task_id, answer, asking)
 
-    async def _change(
-        self, tool: str, arguments: dict[str, Json], asking: Asking, call_request: CallRequest
-    ) -> Response:
+    async def _change(self, tool: str, arguments: dict[str, Json], asking: Asking) -> Response:
         if asking.view.readonly:
             error = Forbidden(f"{tool} changes something, and this address is for reading", hint="Call it at /mcp.")
-            return self.market.refuse_anonymous(error, call_request)
-        return await self.market.call(CATALOGUE[tool], arguments, call_request)
+            return self.market.refuse_anonymous(error, asking.continued)
+        return await self.market.call(CATALOGUE[tool], arguments, asking.continued)
 
     async def _record(self, task_id: str, asking: Asking, call_request: CallRequest) -> dict[str, Json]:
         answer = await self.market.call(read_hire, {"job_id": task_id}, call_request)
@@ -225,42 +230,26 @@ class HireTasks:
             "pollIntervalMs": POLL_MS,
         }
 
-    def _inside(self, record: dict[str, Json], asking: Asking, call_request: CallRequest) -> dict[str, Json]:
+    def _inside(self, record: dict[str, Json], asking: Asking) -> dict[str, Json]:
         if record["status"] == "completed":
-            return {"result": self._result(record, asking, call_request)}
+            return {"result": self._result(record, asking)}
         if record["status"] == "input_required":
             ask = ask_of(record) if asking.elicits else None  # clients without forms see the tool's name in the message
             return {"inputRequests": {} if ask is None else {ask.key: ask.request(self.tools.wording(asking.view))}}
         return {}
 
-    def _result(self, record: dict[str, Json], asking: Asking, call_request: CallRequest) -> Json:
+    def _result(self, record: dict[str, Json], asking: Asking) -> Json:
         """Return the result that `hire` would give now.
 
         A job that ended without a result is an error of the tool, without structuredContent.
         """
         answer = Response(200, orjson.dumps(record["hired"]))
-        detail = self._reserved(asking, record["hired"]["job"]["id"]).detail
-        wording = self.tools.wording(asking.view)
-        result = self.tools.as_tool_result(self.tools.operations[HIRE], answer, call_request, wording, detail).result()
+        hire, wording = self.tools.operations[HIRE], self.tools.wording(asking.view)
+        result = self.tools.as_tool_result(hire, answer, asking.call_request, wording, asking.detail).result()
         if record["in_vain"]:
             result = result.model_copy(update={"is_error": True, "structured_content": None})
         frame = result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"structured_content"})
         return frame | ({} if result.structured_content is None else {"structuredContent": result.structured_content})
-
-    def _call_request(self, asking: Asking, task_id: str, is_continuation: bool = False) -> CallRequest:
-        """Return the caller's request, with the key from the reserved member `api_key`.
-
-        A later call for the same request is a continuation, because the first one consumed the signature.
-        """
-        key = self._reserved(asking, task_id).api_key
-        return replace(asking.call_request, argument_key=key, is_continuation=is_continuation)
-
-    def _reserved(self, asking: Asking, task_id: str) -> Reserved:
-        """Return the reserved arguments that came beside the task's id."""
-        try:
-            return extract({API_KEY: asking.api_key, DETAIL: asking.detail})
-        except MarketError as error:
-            raise self._refused(task_id, self.market.refuse_anonymous(error, asking.call_request), asking) from None
 
     def _refused(self, task_id: str, answer: Response, asking: Asking) -> MCPError:
         """Return the refusal as a JSON-RPC error.
