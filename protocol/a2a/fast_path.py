@@ -86,10 +86,8 @@ class FastPath:
 
     def _message(self, context: str | None, shown: RenderedReply, old: bool) -> dict[str, Json]:
         identity, record = self.dice.random_bytes(16).hex(), orjson.Fragment(shown.document)
-        beside = {
-            **({"contextId": context} if context else {}),
-            **({"metadata": shown.metadata} if shown.metadata else {}),
-        }
+        members = {"contextId": context, "metadata": shown.metadata}
+        beside = {name: value for name, value in members.items() if value}
         if old:
             words = [{"kind": "text", "text": shown.text}] if shown.text else []
             parts = [*words, {"data": record, "kind": "data"}]

@@ -33,24 +33,36 @@ def table(head: str, rows: Iterable[Iterable[str]]) -> Iterator[str]:
     yield from (head, "|" + "---|" * (head.count("|") - 1), *map(_row, rows))
 
 
-def fields_table(schema: Schema, known: Collection[str] = ()) -> Iterator[str]:
-    """Yield a table with a row for each property that is not `known` already."""
+def fields_table(
+    schema: Schema, kind: Callable[[Schema], str], known: Collection[str] = (), head: str = "field"
+) -> Iterator[str]:
+    """Yield a table with a row for each property that is not `known` already; `kind` describes types."""
     required = schema.get("required", ())
-
-    def resolved(name: str) -> str:
-        return type_of(schema["$defs"][name], resolved)
-
     rows = (
-        (f"`{name}`", type_of(field, resolved), optional(field.get("description", ""), name in required))
-        for name, field in schema["properties"].items()
+        (f"`{name}`", kind(field), described(field, name in required))
+        for name, field in schema.get("properties", {}).items()
         if name not in known
     )
-    return table("| field | type | |", rows)
+    return table(f"| {head} | type | |", rows)
 
 
-def optional(description: str, required: bool) -> str:
-    """Return the description of a value that may be absent unless it is required."""
-    return description if required else "; ".join(filter(None, (description, "may be absent")))
+def described(part: Schema, required: bool) -> str:
+    """Return the description on one line; a value may be absent unless it is required."""
+    text = on_one_line(part.get("description", ""))
+    return text if required else "; ".join(filter(None, (text.removesuffix("."), "may be absent")))
+
+
+def on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def type_within(whole: Schema) -> Callable[[Schema], str]:
+    """Return a function that describes types in a few words, with the definitions of this schema."""
+
+    def kind(schema: Schema) -> str:
+        return type_of(schema, lambda name: kind(whole["$defs"][name]))
+
+    return kind
 
 
 def type_of(schema: Schema, named: Callable[[str], str], bounds: Collection[str] = ()) -> str:

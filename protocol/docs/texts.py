@@ -10,7 +10,7 @@ import orjson
 
 from protocol.docs.lifecycle import lifecycle_text
 from protocol.docs.llms import WHAT, full_text, llms_text
-from protocol.docs.markdown import fields_table, filled
+from protocol.docs.markdown import fields_table, filled, on_one_line, type_within
 from protocol.docs.server_json import server_json
 from protocol.docs.skill import duration, free_usdc, skill_source, skill_text
 from storage.vocabulary import Env
@@ -110,13 +110,14 @@ def events_text() -> str:
     """Return the page docs/events: how events are delivered, then each type with its `data`."""
     common = record_schema(JobEvent)
     sections = (line for kind, data in PAYLOADS.items() for line in _of_event(kind, data, common["properties"]))
-    fields = "\n".join(fields_table(common))
+    fields = "\n".join(fields_table(common, type_within(common)))
     return filled("events.md", days=EVENTS_KEPT.days, common=fields, sections="\n".join(sections))
 
 
 def _of_event(kind: str, data: type, of_jobs: dict[str, object]) -> Iterator[str]:
-    yield from ("", f"## {kind}", "", " ".join((inspect.getdoc(data) or "").split()), "")
-    yield from fields_table(record_schema(data), of_jobs if kind.startswith("job.") else ())
+    schema = record_schema(data)
+    yield from ("", f"## {kind}", "", on_one_line(inspect.getdoc(data) or ""), "")
+    yield from fields_table(schema, type_within(schema), of_jobs if kind.startswith("job.") else ())
 
 
 def _changelog() -> str:

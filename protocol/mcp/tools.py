@@ -222,10 +222,8 @@ class Tools:
         """Return a response as a result."""
         if answer.refusal is not None or op is None:
             return self.telling.render_error(answer, wording)
-        said, advised = (
-            self.telling.render(op, answer.body, detail, wording, answer.caller_id),
-            call_request.is_anonymous,
-        )
+        said = self.telling.render(op, answer.body, detail, wording, answer.caller_id)
+        advised = call_request.is_anonymous
         beside: dict[str, Any] = {"replayed": True} if answer.replayed else {"dry_run": True} if answer.dry_run else {}
         if advised and (op.shows_secrets or call_request.argument_key):
             beside["api_key"] = KEY_ADVICE
