@@ -47,13 +47,14 @@ class FastPath:
     """The fast path for calls and lists of `tools`; `identity` is the server's own description."""
 
     def __init__(self, tools: Tools, security: TransportSecuritySettings, identity: Mapping[str, Any]) -> None:
-        self.tools, self.identity, self.checks = tools, identity, SdkChecks(security)
+        self.tools, self.identity = tools, identity
+        self.guard, self.passed = TransportSecurityMiddleware(security), dict[Shape, str]()
         self.names = frozenset(name for name, schema in tools.schemas.items() if not x_mcp_header_map(schema))
         self.lists: dict[ListKey, bytes] = {}
 
     async def serve(self, arrived: McpRequest, send: Send) -> Send | None:
         """Answer a request and return None; otherwise return the `send` with which the SDK answers."""
-        if not self._ordinary(arrived) or (version := await self.checks.supported_version(arrived)) is None:
+        if not self._ordinary(arrived) or (version := await self._supported_version(arrived)) is None:
             return send
         request: Any = arrived.request
         if arrived.tool is not None:
@@ -105,21 +106,7 @@ class FastPath:
 
         return watch
 
-
-def _list_key(method: str, version: str, arrived: McpRequest) -> ListKey:
-    """Return everything that the answer depends on."""
-    if method == TOOLS:
-        return method, version, arrived.view, arrived.call_request.is_anonymous
-    return method, version, arrived.view if method == DISCOVER else View(), False
-
-
-class SdkChecks:
-    """The SDK's checks of a request, its headers and its shape."""
-
-    def __init__(self, security: TransportSecuritySettings) -> None:
-        self.guard, self.passed = TransportSecurityMiddleware(security), dict[Shape, str]()
-
-    async def supported_version(self, arrived: McpRequest) -> str | None:
+    async def _supported_version(self, arrived: McpRequest) -> str | None:
         """Return the request's protocol version; None leaves the request to the SDK.
 
         The request has usual members only. `shape_of` is the cache key.
@@ -151,6 +138,13 @@ class SdkChecks:
         except (KeyError, ValueError):  # a method of another version; pydantic's errors are ValueErrors
             return False
         return True
+
+
+def _list_key(method: str, version: str, arrived: McpRequest) -> ListKey:
+    """Return everything that the answer depends on."""
+    if method == TOOLS:
+        return method, version, arrived.view, arrived.call_request.is_anonymous
+    return method, version, arrived.view if method == DISCOVER else View(), False
 
 
 def shape_of(arrived: McpRequest) -> Shape:

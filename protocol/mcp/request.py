@@ -12,9 +12,9 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from starlette.types import Scope
 
 from protocol.http import CREDENTIALS
-from protocol.mcp.toolsets import CALL, USUAL, View
+from protocol.mcp.toolsets import CALL, View
 from protocol.untrusted_text import member_at
-from tools.engine.caller import CallRequest, Surface
+from tools.engine.caller import CallRequest
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import Json
 from tools.kernel.strict_json import MAX_DEPTH, BadJson, parse, read_leniently, validate_tree
@@ -38,7 +38,7 @@ class McpRequest:
     scope: Scope
     call_request: CallRequest
     view: View
-    request: Json = None
+    request: Json
     bad: BadJson | None = None
     tool: str | None = field(init=False)
 
@@ -84,13 +84,10 @@ class McpRequest:
         return {**scope, "headers": [*own, *headers], "query_string": b"", "state": state}
 
 
-# for calls without HTTP
-IN_PROCESS = McpRequest({"headers": []}, CallRequest(Surface.MCP, ip="unknown", request_id="req_in_process"), USUAL)
-
-
 def arrived_in(request: Request) -> McpRequest:
     """Return the parsed request of one that the SDK handles."""
-    arrived: McpRequest = IN_PROCESS if request.request is None else request.request.scope["state"]["arrived"]
+    http: Any = request.request
+    arrived: McpRequest = http.scope["state"]["arrived"]
     return arrived
 
 
@@ -148,9 +145,8 @@ def _tool_call(body: bytes) -> dict[str, Any] | None:
         request = read_leniently(body)
     except ValueError:
         return None
-    if not isinstance(request, dict) or request.get("method") != "tools/call":
-        return None
-    return request if isinstance(request.get("params"), dict) else None
+    is_call = member_at(request, "method") == "tools/call" and isinstance(member_at(request, "params"), dict)
+    return request if is_call else None
 
 
 def _fault_of(arguments: object, bad: BadJson) -> BadJson | None:

@@ -98,8 +98,8 @@ def _check_name(request: Request, task_id: str) -> None:
 
     A client must send it, but published clients do not yet, so a missing header is accepted.
     """
-    headers = {} if request.request is None else request.request.headers
-    named = headers.get(MCP_NAME_HEADER)
+    http: Any = request.request
+    named = http.headers.get(MCP_NAME_HEADER)
     if named is not None and decode_header_value(named) != task_id:
         raise MCPError(t.HEADER_MISMATCH, "mcp-name header does not match the request body's taskId")
 
