@@ -32,7 +32,10 @@ def check(refusal: Response | None) -> None:
 
 
 async def check_credential(market: Market, request: CallRequest, sent: Sequence[Header], path: str) -> None:
-    """Raise Refused with a challenge for OAuth if the caller is not authenticated; `sent` are the request's headers."""
+    """Raise Refused with a challenge for OAuth if the caller is not authenticated.
+
+    `sent` are the headers of the request.
+    """
     if refusal := await require_credential(market, request):
         tried = not request.is_anonymous
         raise Refused(refusal, *challenged(refusal, market.config, sent, path, tried=tried))

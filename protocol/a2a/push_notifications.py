@@ -49,7 +49,10 @@ class Pushes:
     async def get(
         self, params: pb.GetTaskPushNotificationConfigRequest, call: CallState
     ) -> pb.TaskPushNotificationConfig:
-        """Return a config, which a request of 0.3 need not name. Raises TaskNotFoundError if it does not exist."""
+        """Return a config. Raises TaskNotFoundError if it does not exist.
+
+        A request of 0.3 need not name it.
+        """
         if not call.old:
             validate_proto_required_fields(params)
         return _shown(await self._ask(read_push, _named(params.task_id, params.id), call))

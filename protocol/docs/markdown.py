@@ -36,7 +36,10 @@ def table(head: str, rows: Iterable[Iterable[str]]) -> Iterator[str]:
 def fields_table(
     schema: Schema, kind: Callable[[Schema], str], known: Collection[str] = (), head: str = "field"
 ) -> Iterator[str]:
-    """Yield a table with a row for each property that is not `known` already; `kind` describes types."""
+    """Yield a table with a row for each property that is not `known` already.
+
+    `kind` describes types.
+    """
     required = schema.get("required", ())
     rows = (
         (f"`{name}`", kind(field), described(field, name in required))
@@ -57,7 +60,7 @@ def on_one_line(text: str) -> str:
 
 
 def type_within(whole: Schema) -> Callable[[Schema], str]:
-    """Return a function that describes types in a few words, with the definitions of this schema."""
+    """Return a function that describes types with the definitions of this schema."""
 
     def kind(schema: Schema) -> str:
         return type_of(schema, lambda name: kind(whole["$defs"][name]))
@@ -66,7 +69,10 @@ def type_within(whole: Schema) -> Callable[[Schema], str]:
 
 
 def type_of(schema: Schema, named: Callable[[str], str], bounds: Collection[str] = ()) -> str:
-    """Return the type of a value in a few words, with these bounds; `named` describes a schema by its name."""
+    """Return the type of a value in a few words, with these bounds.
+
+    `named` describes a schema by its name.
+    """
     if "$ref" in schema:
         return named(schema["$ref"].rpartition("/")[2])
     limits = [f"{name} {as_code(schema[name])}" for name in bounds if schema.get(name) is not None]

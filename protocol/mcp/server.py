@@ -125,7 +125,7 @@ class McpSurface:
         await manager.handle_request(arrived.for_sdk(), replayed(body, receive), sending)
 
     async def _admit(self, scope: Scope, call_request: CallRequest) -> None:
-        """Raise Refused with a 401 if a credential is required and missing, or with a 405 for other methods."""
+        """Raise Refused if a required credential is missing, or for a method other than POST."""
         opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
         if opening == CLOSED_MCP or is_token(call_request.credential):
             await check_credential(self.market, call_request, scope["headers"], opening)

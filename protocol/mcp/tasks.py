@@ -54,7 +54,10 @@ class UpdateParams(TaskParams):
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A request about a task, from a client that supports tasks; the reserved arguments are taken from it."""
+    """A request about a task, from a client that supports tasks.
+
+    The reserved arguments are taken from it.
+    """
 
     request: Request
     call_request: CallRequest
@@ -62,7 +65,7 @@ class Asking:
 
     @property
     def continued(self) -> CallRequest:
-        """The request for a later call: a continuation, because the first one consumed the signature."""
+        """The request for a later call, because the first one consumed the signature."""
         return replace(self.call_request, is_continuation=True)
 
     @property
@@ -180,7 +183,10 @@ class HireTasks:
         return result
 
     async def read(self, task_id: str, asking: Asking) -> dict[str, Json]:
-        """Return a task with what its status adds: result, error or inputRequests. Raises MCPError for a refusal."""
+        """Return a task with what its status adds: result, error or inputRequests.
+
+        Raises MCPError for a refusal.
+        """
         record = await self._record(task_id, asking, asking.call_request)
         return {**self._frame(record, asking), **self._inside(record, asking)}
 

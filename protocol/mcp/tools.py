@@ -49,7 +49,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a call: a record as a model reads it, brief or full, with its JSON in `body`.
+    """The result of a call: a record as a model reads it, with its JSON in `body`.
 
     Errors carry no record, because published clients validate it against the output schema and throw.
     """

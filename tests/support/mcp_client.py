@@ -104,7 +104,7 @@ Call = Callable[[Request, t.CallToolRequestParams], Awaitable[t.Result | dict[st
 
 
 class Streaming:
-    """A session manager that streams the calls of some tools, and leaves all other requests to the usual one."""
+    """A session manager that streams the calls of some tools."""
 
     def __init__(self, surface: McpSurface, names: Collection[str]) -> None:
         self.plain, self.streaming, self.names = surface.plain, surface.streaming, names
