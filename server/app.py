@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 from starlette.types import Receive, Scope, Send
@@ -95,11 +95,10 @@ class Service:
         settings: Settings,
         sandbox_rpc_url: str | None = None,
         sandbox_genesis: str = "",
-        extra: Any = None,
         *,
         change_brand: bool = False,
     ) -> None:
-        self.settings, self.extra, self.sandbox_genesis = settings, extra, sandbox_genesis
+        self.settings, self.sandbox_genesis = settings, sandbox_genesis
         self.change_brand = change_brand
         self.secrets: Secrets = read_secrets(settings)
         self.config = config_of(settings, self.secrets.pepper, sandbox_rpc_url)
@@ -145,7 +144,7 @@ class Service:
                 stack.push_async_callback(asyncio.to_thread, self.tracing.provider.shutdown)
             metrics = Metrics(self.world.clock) if self.settings.metrics else None
             market = make_market(store, self.world, self.config, metrics, self.tracing)
-            self.served = assemble(market, self.settings, self.hosts, self.extra, metrics)
+            self.served = assemble(market, self.settings, self.hosts, metrics)
             await stack.enter_async_context(self.served.mcp.running())
             workers = Workers(market, partial(disk_is_low, self.settings))
             await workers.check_health()
@@ -194,9 +193,7 @@ def make_market(
     return market
 
 
-def assemble(
-    market: Market, settings: Settings, hosts: frozenset[str], extra: Any = None, metrics: Metrics | None = None
-) -> Served:
+def assemble(market: Market, settings: Settings, hosts: frozenset[str], metrics: Metrics | None = None) -> Served:
     """Build the surfaces of a market."""
     request_of = request_reader(frozenset(settings.trusted_proxies))
     texts = Texts(CATALOGUE.values(), market.config)
@@ -208,7 +205,7 @@ def assemble(
     return Served(
         market=market,
         rest=Rest(market, request_of),
-        mcp=McpSurface(market, request_of, texts, tuple(sorted(hosts)), extra),
+        mcp=McpSurface(market, request_of, texts, tuple(sorted(hosts))),
         a2a=A2aSurface(market, request_of),
         oauth=OAuth(market, request_of),
         pages=make_pages(texts, market.config, card, market.world.clock.now()),

@@ -9,7 +9,7 @@ import orjson
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from protocol.http import send_json
+from protocol.http import send_response
 from server.http_identity import request_id
 from server.http_limits import MAX_HEAD, TOO_LARGE
 from tools.engine.errors import (
@@ -171,7 +171,7 @@ class _Reply:
             headers.append((b"retry-after", b"2"))
         if "allowed" in error.details:
             headers.append((b"allow", ", ".join(error.details["allowed"]).encode()))
-        await send_json(self, error.status, body, *headers)
+        await send_response(self, error.status, body, *headers)
 
 
 def _all_origins_loopback(headers: Headers) -> bool:
