@@ -6,13 +6,11 @@ from typing import Any
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import JsonText, Row
+from storage.rows import Entity, JsonText, Row, StateOfAgent, StateOfAgentInEnv
 from storage.vocabulary import AgentStatus, KeyStatus
 
 
-class AgentRow(Row, name="agents"):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
+class AgentRow(Entity, name="agents"):
     handle: Mapped[str] = mapped_column(unique=True)
     name: Mapped[str]
     description: Mapped[str | None]
@@ -57,18 +55,14 @@ class FormerKeyRow(Row, name="former_keys"):
     retired_at: Mapped[datetime]
 
 
-class DepartureRow(Row, name="departures"):
+class DepartureRow(StateOfAgent, name="departures"):
     """An agent that left and whose jobs and listings are being closed."""
 
-    agent_id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
     left_at: Mapped[datetime]
     due_at: Mapped[datetime] = mapped_column(index=True)  # when it is processed next
 
 
-class KeyRow(Row, name="api_keys", parts=[Index(None, "agent_id", "id")]):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
+class KeyRow(Entity, name="api_keys", parts=[Index(None, "agent_id", "id")]):
     agent_id: Mapped[str]
     env: Mapped[str]
     hash: Mapped[str] = mapped_column(unique=True)
@@ -81,9 +75,6 @@ class KeyRow(Row, name="api_keys", parts=[Index(None, "agent_id", "id")]):
     created_at: Mapped[datetime]
 
 
-class WalletRow(Row, name="wallets"):
-    agent_id: Mapped[str] = mapped_column(primary_key=True)
-    env: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
+class WalletRow(StateOfAgentInEnv, name="wallets"):
     address: Mapped[str] = mapped_column(index=True)  # EIP-55
     bound_at: Mapped[datetime]

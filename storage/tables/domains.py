@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row, partial_index
+from storage.rows import Row, StateOfAgent, partial_index
 from storage.vocabulary import DomainStatus
 
 DOMAIN_INDEXES = [
@@ -42,11 +42,11 @@ class HeldDomainRow(Row, name="domains_held"):
     held_at: Mapped[datetime]
 
 
-class IdentityRow(Row, name="identities", parts=[Index(None, "env", "token", unique=True), Index(None, "check_at")]):
+class IdentityRow(
+    StateOfAgent, name="identities", parts=[Index(None, "env", "token", unique=True), Index(None, "check_at")]
+):
     """The ERC-8004 token linked to an agent: one token per agent, one agent per token."""
 
-    agent_id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
     env: Mapped[str]
     token: Mapped[str]  # decimal
     owner: Mapped[str]  # EIP-55

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row, partial_index
+from storage.rows import EntityOfEnv, Row, partial_index
 
 JOB_INDEXES = [
     Index(None, "buyer_id", "env", "id"),
@@ -25,10 +25,7 @@ JOB_INDEXES = [
 ]
 
 
-class JobRow(Row, name="jobs", parts=JOB_INDEXES):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
-    env: Mapped[str]
+class JobRow(EntityOfEnv, name="jobs", parts=JOB_INDEXES):
     listing_id: Mapped[str | None]
     bounty_id: Mapped[str | None]
     buyer_id: Mapped[str]
