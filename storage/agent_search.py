@@ -10,7 +10,7 @@ from storage.agents import SEEN_SINCE, was_seen
 from storage.query import Query
 from storage.search_index import Found, RecencyIndex, all_or_any
 from storage.search_tokens import Conjunction, Search, filter_token, groups_of
-from storage.statements import LIMIT, delete_where, matching
+from storage.statements import delete_where, first_rows, matching
 from storage.tables.agents import AgentRow
 from storage.tables.search import AgentSearchRow, UnindexedRow
 from storage.transaction import Tx
@@ -77,5 +77,5 @@ def _page(tx: Tx, search: AgentSearch) -> Found:
 
 
 ANY_UNINDEXED = Query(select(UnindexedRow).limit(1))
-UNINDEXED = Query(select(UnindexedRow).order_by(UnindexedRow.agent_id).limit(LIMIT).with_for_update(skip_locked=True))
+UNINDEXED: Query[UnindexedRow] = first_rows(UnindexedRow, by=[UnindexedRow.agent_id], locks=True)
 INDEXED = delete_where(UnindexedRow, *matching(UnindexedRow.agent_id))

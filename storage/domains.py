@@ -1,11 +1,9 @@
 """Queries of proven domains and linked identities."""
 
-from typing import Any
-
 from sqlalchemy import bindparam, literal_column, select
 
 from storage.query import Query
-from storage.statements import LIMIT, count, delete_where, matching
+from storage.statements import count, delete_where, first_rows, matching
 from storage.tables import DomainRow, IdentityRow
 
 _HELD = DomainRow.status == literal_column("'verified'")  # a constant, as in the partial index
@@ -22,13 +20,7 @@ forget_domain = delete_where(DomainRow, *matching(DomainRow.agent_id, DomainRow.
 forget_domains = delete_where(DomainRow, *_MINE)
 identity_of_token = Query(select(IdentityRow).where(*matching(IdentityRow.env, IdentityRow.token)).with_for_update())
 forget_identity = delete_where(IdentityRow, *matching(IdentityRow.agent_id))
-
-
-def _due(kind: Any) -> Query[Any]:
-    """Build the query of rows to be checked again, which it locks."""
-    due = select(kind).where(kind.check_at <= bindparam("now")).order_by(kind.check_at).limit(LIMIT)
-    return Query(due.with_for_update(skip_locked=True))
-
-
-due_domains: Query[DomainRow] = _due(DomainRow)
-due_identities: Query[IdentityRow] = _due(IdentityRow)
+due_domains, due_identities = (  # to be checked again
+    first_rows(kind, kind.check_at <= bindparam("now"), by=[kind.check_at], locks=True)
+    for kind in (DomainRow, IdentityRow)
+)

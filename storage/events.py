@@ -10,6 +10,7 @@ from storage.quotas import EVENT_BYTES
 from storage.statements import (
     LIMIT,
     after_id,
+    before_id,
     count,
     delete_where,
     deleting,
@@ -107,11 +108,8 @@ due_webhook = Query(
 soonest_webhook = Query(
     select(WebhookRow.due_at).where(WebhookRow.due_at.is_not(None)).order_by(WebhookRow.due_at).limit(literal(1))
 )
-deliveries_of = Query(
-    select(DeliveryRow)
-    .where(*matching(DeliveryRow.webhook_id), DeliveryRow.event_number < bindparam("before"))
-    .order_by(DeliveryRow.event_number.desc())
-    .limit(LIMIT)
+deliveries_of: Query[DeliveryRow] = Query(
+    before_id(select(DeliveryRow).where(*matching(DeliveryRow.webhook_id)), DeliveryRow.event_number)
 )
 _PENDING = *matching(DeliveryRow.webhook_id), DeliveryRow.due_at.is_not(None)
 due_delivery = Query(

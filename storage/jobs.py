@@ -12,6 +12,7 @@ from storage.statements import (
     count,
     delete_where,
     due_rows,
+    first_rows,
     in_json_list,
     is_one_of,
     matching,
@@ -24,6 +25,11 @@ from storage.tables import AgentRow, JobDeliveryRow, JobEventRow, JobRow, OpenRe
 
 reviews_of_job = Query(select(ReviewRow).where(*matching(ReviewRow.job_id)))
 reviews_of_jobs = rows_among(ReviewRow, ReviewRow.job_id, "job_ids")
+reviews_written: Query[ReviewRow] = Query(
+    select(ReviewRow)
+    .where(in_json_list(ReviewRow.job_id, "job_ids"), ReviewRow.reviewer_id == bindparam("agent_id"))
+    .order_by(ReviewRow.id.desc())
+)
 settlements_of_job = Query(select(SettlementRow).where(*matching(SettlementRow.job_id)).order_by(SettlementRow.id))
 settlements_of_jobs = Query(
     select(SettlementRow).where(in_json_list(SettlementRow.job_id, "job_ids")).order_by(SettlementRow.id)
@@ -41,11 +47,8 @@ deliveries_of_jobs = Query(
     .where(in_json_list(JobDeliveryRow.job_id, "job_ids"))
     .order_by(JobDeliveryRow.job_id, JobDeliveryRow.revision)
 )
-waiting_for = Query(
-    select(JobRow)
-    .where(JobRow.waits_for == bindparam("agent_id"), *matching(JobRow.env))
-    .order_by(JobRow.act_by, JobRow.id)
-    .limit(LIMIT)
+waiting_for: Query[JobRow] = first_rows(
+    JobRow, JobRow.waits_for == bindparam("agent_id"), *matching(JobRow.env), by=(JobRow.act_by, JobRow.id)
 )
 owing_refunds = Query(
     select(JobRow)

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import String, cast, exists, func, literal, or_, select
 
 from storage.query import Query
-from storage.statements import LIMIT, after_id, in_json_list, rows_among
+from storage.statements import LIMIT, after_id, first_rows, in_json_list, rows_among
 from storage.tables import (
     AgentRow,
     BountyRow,
@@ -34,9 +34,7 @@ from storage.tables import (
 
 # Open problems, and counts of agents and jobs.
 
-escalated: Query[DisputeRow] = Query(
-    select(DisputeRow).where(DisputeRow.status == literal("escalated")).order_by(DisputeRow.id).limit(LIMIT)
-)
+escalated: Query[DisputeRow] = first_rows(DisputeRow, DisputeRow.status == literal("escalated"), by=[DisputeRow.id])
 refunds_open: Query[JobRow] = Query(
     select(JobRow)
     .select_from(OpenRefundRow.__table__.join(JobRow.__table__, JobRow.id == OpenRefundRow.job_id))
@@ -50,13 +48,10 @@ orphans: Query[SettlementRow] = Query(  # only of jobs that still owe a refund: 
     .order_by(SettlementRow.id)
     .limit(LIMIT)
 )
-failing_webhooks: Query[WebhookRow] = Query(
-    select(WebhookRow)
-    .where(WebhookRow.failures > literal(0))
-    .order_by(WebhookRow.failures.desc(), WebhookRow.id)
-    .limit(LIMIT)
+failing_webhooks: Query[WebhookRow] = first_rows(
+    WebhookRow, WebhookRow.failures > literal(0), by=(WebhookRow.failures.desc(), WebhookRow.id)
 )
-newest_reports: Query[ReportRow] = Query(select(ReportRow).order_by(ReportRow.id.desc()).limit(LIMIT))
+newest_reports: Query[ReportRow] = first_rows(ReportRow, by=[ReportRow.id.desc()])
 agents_by_status: Query[Any] = Query(select(AgentRow.status, func.count()).group_by(AgentRow.status))
 jobs_by_status: Query[Any] = Query(
     select(JobRow.env, JobRow.status, func.count())

@@ -5,7 +5,17 @@ from typing import Any
 from sqlalchemy import BigInteger, ColumnElement, bindparam, case, cast, func, literal, or_, select
 
 from storage.query import Query
-from storage.statements import LIMIT, count, delete_where, deleting, in_json_list, matching, octets, rows_among
+from storage.statements import (
+    LIMIT,
+    count,
+    delete_where,
+    deleting,
+    first_rows,
+    in_json_list,
+    matching,
+    octets,
+    rows_among,
+)
 from storage.tables import (
     BountyRow,
     EventRow,
@@ -73,13 +83,8 @@ said_in: Query[Any] = Query(
 )
 forget_input = delete_where(JobTextRow, *matching(JobTextRow.job_id), _IS_INPUT)
 forget_outputs = delete_where(JobTextRow, *matching(JobTextRow.job_id), ~_IS_INPUT)
-forgettable_jobs = Query(
-    select(JobRow)
-    .where(JobRow.forget_at.is_not(None), JobRow.forget_at <= bindparam("now"))
-    .order_by(JobRow.forget_at, JobRow.id)
-    .limit(LIMIT)
-    .with_for_update(skip_locked=True)
-)
+_FORGETTABLE = JobRow.forget_at.is_not(None), JobRow.forget_at <= bindparam("now")
+forgettable_jobs: Query[JobRow] = first_rows(JobRow, *_FORGETTABLE, by=(JobRow.forget_at, JobRow.id), locks=True)
 rooms_of = rows_among(RoomRow, RoomRow.agent_id)
 
 COUNTED: tuple[Query[Any], ...] = (
