@@ -6,31 +6,15 @@ from sqlalchemy import String, cast, exists, func, literal, or_, select
 
 from storage.query import Query
 from storage.statements import LIMIT, after_id, first_rows, in_json_list, rows_among
-from storage.tables import (
-    AgentRow,
-    BountyRow,
-    DisputeRow,
-    HeldWalletRow,
-    JobEventRow,
-    JobResultRow,
-    JobRow,
-    JobTextRow,
-    KeyRow,
-    ListingPayerRow,
-    ListingRow,
-    MemoryRow,
-    MessageRow,
-    OpenRefundRow,
-    ProposalRow,
-    PurchaseRow,
-    ReportRow,
-    SettlementRow,
-    ThreadRow,
-    UnreadRow,
-    WalletRow,
-    WebhookRow,
-    X402AccountRow,
-)
+from storage.tables.agents import AgentRow, KeyRow, WalletRow
+from storage.tables.bounties import BountyRow, ProposalRow
+from storage.tables.disputes import DisputeRow, HeldWalletRow
+from storage.tables.events import WebhookRow
+from storage.tables.jobs import JobEventRow, JobRow, OpenRefundRow
+from storage.tables.listings import JobResultRow, ListingPayerRow, ListingRow
+from storage.tables.messages import MessageRow, ReportRow, ThreadRow, UnreadRow
+from storage.tables.payments import PurchaseRow, SettlementRow, X402AccountRow
+from storage.tables.quotas import JobTextRow, MemoryRow
 
 # Open problems, and counts of agents and jobs.
 

@@ -4,20 +4,12 @@ from sqlalchemy import bindparam, literal, select
 
 from storage.query import Query
 from storage.statements import LIMIT, delete_where, first_rows, matching
-from storage.tables import (
-    AgentRow,
-    CategoryRow,
-    CounterpartyRow,
-    EventRow,
-    HandleRow,
-    ListingRow,
-    PurchaseRow,
-    ReputationRow,
-    SettlementRow,
-    UnreadRow,
-    WalletRow,
-    X402AccountRow,
-)
+from storage.tables.agents import AgentRow, HandleRow, WalletRow
+from storage.tables.events import EventRow
+from storage.tables.listings import ListingRow
+from storage.tables.messages import UnreadRow
+from storage.tables.payments import PurchaseRow, SettlementRow, X402AccountRow
+from storage.tables.reputation import CategoryRow, CounterpartyRow, ReputationRow
 
 purchase_of: Query[PurchaseRow] = Query(
     select(PurchaseRow).where(*matching(PurchaseRow.env, PurchaseRow.payer, PurchaseRow.nonce))

@@ -16,21 +16,13 @@ from storage.statements import (
     octets,
     rows_among,
 )
-from storage.tables import (
-    BountyRow,
-    EventRow,
-    JobRow,
-    JobTextRow,
-    ListingRow,
-    ListingTermsRow,
-    MemoryRow,
-    MessageRow,
-    ProposalRow,
-    ResponseBodyRow,
-    RoomRow,
-    ScheduleRow,
-    ThreadRow,
-)
+from storage.tables.bounties import BountyRow, ProposalRow
+from storage.tables.events import EventRow, ScheduleRow
+from storage.tables.jobs import JobRow
+from storage.tables.listings import ListingRow, ListingTermsRow
+from storage.tables.messages import MessageRow, ThreadRow
+from storage.tables.quotas import JobTextRow, MemoryRow, RoomRow
+from storage.tables.requests import ResponseBodyRow
 
 _MINE = matching(MemoryRow.agent_id, MemoryRow.env)
 _ALIVE = or_(MemoryRow.expires_at.is_(None), MemoryRow.expires_at > bindparam("now"))

@@ -6,12 +6,12 @@ from sqlalchemy import literal, select
 
 from storage.query import Query
 from storage.statements import LIMIT, delete_where, first_rows, in_json_list, matching, rows_among
-from storage.tables import (
-    AgentRow,
+from storage.tables.agents import AgentRow
+from storage.tables.jobs import JobRow
+from storage.tables.reputation import (
     CategoryRow,
     ContributionRow,
     CounterpartyRow,
-    JobRow,
     PendingContributionRow,
     ReputationRow,
 )
