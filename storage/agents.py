@@ -1,23 +1,25 @@
-"""Queries of agents: their handles, keys and wallets, all they ever held, what relates them to others, and those that left."""
+"""Queries of agents: their handles, keys, wallets, domains and identities, all they ever held, what relates them to others, and those that left."""
 
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Select, bindparam, exists, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, exists, func, literal, literal_column, or_, select, update
 
 from storage.query import Query
 from storage.rows import Row
 from storage.statements import after_id, before_id, count, delete_where, first_rows, in_json_list, matching, rows_among
-from storage.tables import (
+from storage.tables.agents import (
     AgentRow,
     DepartureRow,
+    DomainRow,
     FormerKeyRow,
     HandleRow,
     HeldDomainRow,
-    HeldWalletRow,
+    IdentityRow,
     KeyRow,
-    SettlementRow,
 )
+from storage.tables.disputes import HeldWalletRow
+from storage.tables.payments import SettlementRow
 
 R = TypeVar("R", bound=Row)
 agent_by_handle = Query(select(AgentRow).where(*matching(AgentRow.handle)))
@@ -104,6 +106,27 @@ handles_by_name: Query[HandleRow] = _page(HandleRow, HandleRow.handle)
 keys_by_name: Query[FormerKeyRow] = _page(FormerKeyRow, FormerKeyRow.public_key)
 domains_by_name: Query[HeldDomainRow] = _page(HeldDomainRow, HeldDomainRow.domain)
 wallets_by_name: Query[HeldWalletRow] = _page(HeldWalletRow, HeldWalletRow.address)
+
+# Proven domains and linked identities.
+
+_VERIFIED = DomainRow.status == literal_column("'verified'")  # a constant, as in the partial index
+_OF_AGENT = matching(DomainRow.agent_id)
+
+domains_of = Query(select(DomainRow).where(*_OF_AGENT).order_by(DomainRow.domain))
+domains_claimed = count(DomainRow, *_OF_AGENT)
+proven_domains_of: Query[str] = Query(
+    select(DomainRow.domain).where(*_OF_AGENT, _VERIFIED).order_by(DomainRow.verified_at, DomainRow.domain)
+)
+holder_of = Query(select(DomainRow).where(*matching(DomainRow.domain), _VERIFIED))
+holder_to_change = Query(holder_of.statement.with_for_update())
+forget_domain = delete_where(DomainRow, *matching(DomainRow.agent_id, DomainRow.domain))
+forget_domains = delete_where(DomainRow, *_OF_AGENT)
+identity_of_token = Query(select(IdentityRow).where(*matching(IdentityRow.env, IdentityRow.token)).with_for_update())
+forget_identity = delete_where(IdentityRow, *matching(IdentityRow.agent_id))
+due_domains, due_identities = (  # to be checked again
+    first_rows(kind, kind.check_at <= bindparam("now"), by=[kind.check_at], locks=True)
+    for kind in (DomainRow, IdentityRow)
+)
 
 # Agents that left, and their open rows, in batches.
 

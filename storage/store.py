@@ -12,7 +12,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -88,9 +88,7 @@ class Store:
         return all(worker.is_alive() for worker in (*self.writers, *self.readers))
 
     async def write(self, work: Callable[[Tx], T], name: str = "unit") -> T:
-        if self.around_write is None:
-            return await self._ask(self.writes, work, name)
-        with self.around_write(name):
+        with self.around_write(name) if self.around_write else nullcontext():
             return await self._ask(self.writes, work, name)
 
     async def scan(self, read: Callable[[Tx], T]) -> T:

@@ -13,7 +13,6 @@ import pytest
 
 import storage.agents
 import storage.bounties
-import storage.domains
 import storage.events
 import storage.jobs
 import storage.listings
@@ -44,7 +43,6 @@ MODULES: tuple[ModuleType, ...] = (
     storage.jobs,
     storage.listings,
     storage.messages,
-    storage.domains,
     storage.quotas,
 )
 TASKS = (storage.jobs.tasks_of, storage.jobs.count_of_tasks)

@@ -14,8 +14,7 @@ from typing import Any
 
 import structlog
 
-from storage.agents import forget_departure, rows_at
-from storage.domains import domains_of, forget_domains, forget_identity
+from storage.agents import domains_of, forget_departure, forget_domains, forget_identity, rows_at
 from storage.query import Query
 from storage.tables import AgentRow, BountyRow, DepartureRow, JobRow, ListingRow, ProposalRow
 from storage.vocabulary import UNDECIDED, Actor, AgentStatus, Env, JobStatus, ListingStatus
