@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, bindparam, literal, literal_column, select
 
 from storage.query import Query
 from storage.rows import as_row
-from storage.statements import LIMIT, matching, newest_ids, newest_of, newest_rows, rows_among
+from storage.statements import LIMIT, matching, newest_of_sides, newest_rows, rows_among
 from storage.tables import JobEventRow, MessageRow, ReportRow, ThreadRow
 from storage.transaction import Tx
 from storage.vocabulary import ThreadKind
@@ -18,9 +18,7 @@ from storage.vocabulary import ThreadKind
 # A constant, as in the partial index: with a parameter the database would not use the index.
 _NONE: ColumnElement[int] = literal_column("0")
 
-threads_by_id: Query[ThreadRow] = newest_of(
-    ThreadRow, [newest_ids(ThreadRow, side) for side in (ThreadRow.a, ThreadRow.b)]
-)
+threads_by_id: Query[ThreadRow] = newest_of_sides(ThreadRow, (ThreadRow.a, ThreadRow.b))
 thread_of_pair = Query(select(ThreadRow).where(*matching(ThreadRow.pair)))
 messages_among = rows_among(MessageRow, MessageRow.id)
 message_numbered = Query(select(MessageRow).where(*matching(MessageRow.thread_id, MessageRow.number)))

@@ -1,6 +1,6 @@
 """The parts that the queries of all nouns are made of: conditions, pages, and whole queries of one shape."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -177,6 +177,17 @@ def newest_ids(kind: Any, owner: Any, *conditions: Condition) -> Select[Any]:
     mine = owner == bindparam("agent_id"), kind.env == bindparam("env")
     found: Select[Any] = before_id(select(kind.id).where(*mine, *conditions), kind.id)
     return found
+
+
+def newest_of_sides(kind: Any, sides: Iterable[Any], *conditions: Condition) -> Query[Any]:
+    """Build the query of the newest rows in which an agent is on one of these sides."""
+    return newest_of(kind, [newest_ids(kind, side, *conditions) for side in sides])
+
+
+def newest_rows_chosen(kind: Any, *conditions: Condition, by: Any) -> Callable[[bool], Query[Any]]:
+    """Build two queries of a page of rows, newest first: if asked, only those with one value in the column `by`."""
+    queries = {False: newest_rows(kind, *conditions), True: newest_rows(kind, *conditions, *matching(by))}
+    return queries.__getitem__
 
 
 def newest_of(kind: Any, pages: Iterable[Select[Any]]) -> Query[Any]:

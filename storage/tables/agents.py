@@ -117,9 +117,10 @@ class HeldDomainRow(Row, name="domains_held"):
     held_at: Mapped[datetime]
 
 
-class IdentityRow(
-    StateOfAgent, name="identities", parts=[Index(None, "env", "token", unique=True), Index(None, "check_at")]
-):
+IDENTITY_INDEXES = [Index(None, "env", "token", unique=True), Index(None, "check_at")]
+
+
+class IdentityRow(StateOfAgent, name="identities", parts=IDENTITY_INDEXES):
     """The ERC-8004 token linked to an agent: one token per agent, one agent per token."""
 
     env: Mapped[str]

@@ -62,11 +62,10 @@ class ProposalRow(EntityOfEnv, name="proposals", parts=PROPOSAL_INDEXES):
     updated_at: Mapped[datetime]
 
 
-class BountyAlertRow(
-    StateOfAgentInEnv,
-    name="bounty_alerts",
-    parts=[partial_index("ix_bounty_alerts_on", "env", "agent_id", where="enabled")],
-):
+ALERT_INDEXES = [partial_index("ix_bounty_alerts_on", "env", "agent_id", where="enabled")]
+
+
+class BountyAlertRow(StateOfAgentInEnv, name="bounty_alerts", parts=ALERT_INDEXES):
     """An agent's setting for bounty alerts, and the buyers of the bounties sent on a UTC day."""
 
     enabled: Mapped[bool]

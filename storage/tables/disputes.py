@@ -10,10 +10,8 @@ from storage.rows import EntityOfEnv, JsonText, Row, StateOfAgent
 from storage.vocabulary import DisputeStatus, SeatStatus
 
 DISPUTE_PARTS = [
-    Index(None, "buyer_id", "env", "id"),
-    Index(None, "seller_id", "env", "id"),
-    Index(None, "buyer_id", "env", "status", "id"),
-    Index(None, "seller_id", "env", "status", "id"),
+    *(Index(None, party, "env", "id") for party in ("buyer_id", "seller_id")),
+    *(Index(None, party, "env", "status", "id") for party in ("buyer_id", "seller_id")),
     Index(None, "status", "verdict_by", "id"),
 ]
 

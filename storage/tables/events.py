@@ -18,11 +18,10 @@ class EventRow(Row, name="events", parts=[Index(None, "agent_id", "env", "id")])
     created_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class WebhookRow(
-    Entity,
-    name="webhooks",
-    parts=[Index(None, "agent_id", "env", "id"), Index(None, "due_at"), Index(None, "agent_id", "job_id")],
-):
+WEBHOOK_INDEXES = [Index(None, "agent_id", "env", "id"), Index(None, "due_at"), Index(None, "agent_id", "job_id")]
+
+
+class WebhookRow(Entity, name="webhooks", parts=WEBHOOK_INDEXES):
     agent_id: Mapped[str]
     env: Mapped[str]
     source: Mapped[WebhookSource]
@@ -48,11 +47,10 @@ class WebhookRow(
     kept_until: Mapped[datetime | None] = mapped_column(default=None, index=True)
 
 
-class DeliveryRow(
-    Entity,
-    name="webhook_deliveries",
-    parts=[UniqueConstraint("webhook_id", "event_number"), Index(None, "webhook_id", "due_at", "event_number")],
-):
+DELIVERY_PARTS = [UniqueConstraint("webhook_id", "event_number"), Index(None, "webhook_id", "due_at", "event_number")]
+
+
+class DeliveryRow(Entity, name="webhook_deliveries", parts=DELIVERY_PARTS):
     webhook_id: Mapped[str]
     event_number: Mapped[int]
     kind: Mapped[str]

@@ -8,16 +8,11 @@ from sqlalchemy.orm import Mapped, mapped_column
 from storage.rows import EntityOfEnv, Row, partial_index
 
 JOB_INDEXES = [
-    Index(None, "buyer_id", "env", "id"),
-    Index(None, "seller_id", "env", "id"),
-    Index(None, "buyer_id", "env", "status", "id"),
-    Index(None, "seller_id", "env", "status", "id"),
+    *(Index(None, party, "env", "id") for party in ("buyer_id", "seller_id")),
+    *(Index(None, party, "env", "status", "id") for party in ("buyer_id", "seller_id")),
     Index(None, "listing_id", "status"),
     Index(None, "env", "status", "completed_at", "id", "first_party"),
-    Index(None, "status", "accept_by"),
-    Index(None, "status", "pay_by"),
-    Index(None, "status", "deliver_by"),
-    Index(None, "status", "review_by"),
+    *(Index(None, "status", deadline) for deadline in ("accept_by", "pay_by", "deliver_by", "review_by")),
     Index(None, "waits_for", "env", "act_by", "id"),
     Index(None, "notice_at", "id"),
     Index(None, "buyer_id", "env", "updated_at", "id"),

@@ -12,12 +12,10 @@ from storage.rows import EntityOfEnv, JsonText, Row, StateOfAgentInEnv, partial_
 from storage.vocabulary import ThreadKind
 
 THREAD_PARTS = [
-    Index(None, "a", "env", "kind", "latest"),
-    Index(None, "b", "env", "kind", "latest"),
-    Index(None, "a", "env", "id"),
-    Index(None, "b", "env", "id"),
+    *(Index(None, side, "env", "kind", "latest") for side in "ab"),
+    *(Index(None, side, "env", "id") for side in "ab"),
     # The threads in which one side has unread messages.
-    *(partial_index(f"ix_threads_unread_{x}", x, "env", "latest", where=f"unread_{x} > 0") for x in "ab"),
+    *(partial_index(f"ix_threads_unread_{side}", side, "env", "latest", where=f"unread_{side} > 0") for side in "ab"),
 ]
 
 
