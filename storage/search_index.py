@@ -200,9 +200,9 @@ class SearchIndex:
         return before, after
 
     def write_full_text(self, tx: Tx, moves: Sequence[Move]) -> None:
-        """Update SQLite's full-text tables, each in the order of its rowids, which FTS5 prefers for bulk writes.
+        """Update SQLite's full-text tables.
 
-        A contentless table deletes a row only if given the row's text.
+        Each is written in the order of its rowids, because FTS5 prefers that for bulk writes. A contentless table deletes a row only if given the row's text.
         """
         if not tx.is_sqlite:
             return

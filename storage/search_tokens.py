@@ -94,7 +94,7 @@ def conjunction(search: ListingSearch) -> Conjunction:
 
 
 def join_tokens(filters: Filters, terms: Sequence[str], prices: Sequence[str] = (), env: str = "") -> str:
-    """Return the tokens of an indexed row, separated by spaces: of its filters by letter, its terms and its price."""
+    """Return the tokens of an indexed row's filters, terms and price, separated by spaces."""
     filtered = [filter_token(kind, value) for kind, values in filters.items() for value in values]
     kinds = ["a", *filtered, *("w" + term for term in terms), *prices]
     return " ".join(dict.fromkeys(env + kind for kind in kinds))

@@ -185,7 +185,10 @@ def newest_of_sides(kind: Any, sides: Iterable[Any], *conditions: Condition) -> 
 
 
 def newest_rows_chosen(kind: Any, *conditions: Condition, by: Any) -> Callable[[bool], Query[Any]]:
-    """Build two queries of a page of rows, newest first: if asked, only those with one value in the column `by`."""
+    """Build two queries of a page of rows, newest first.
+
+    The function returns the query of all rows or, called with true, of those with one value in the column `by`.
+    """
     queries = {False: newest_rows(kind, *conditions), True: newest_rows(kind, *conditions, *matching(by))}
     return queries.__getitem__
 
