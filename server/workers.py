@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import structlog
 from structlog.typing import FilteringBoundLogger as BoundLogger
 
-from storage.accounts import due_departures
 from storage.agent_search import ANY_UNINDEXED
+from storage.agents import due_departures
 from storage.bounties import ANY_MATCH
 from storage.disputes import deserted_cases
 from storage.listing_search import stale_listings_counted

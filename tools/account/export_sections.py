@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from storage.accounts import proposals_by_id, proposals_by_seller, reports_of, reviews_written, threads_by_id
 from storage.agents import domains_by_name, handles_by_name, keys_by_name, wallets_by_name
-from storage.bounties import bounties_among
+from storage.bounties import bounties_among, proposals_by_id, proposals_by_seller
 from storage.events import newest_event
-from storage.jobs import jobs_of
+from storage.jobs import jobs_of, reviews_written
+from storage.messages import reports_of, threads_by_id
 from storage.query import Query
 from storage.tables import BountyRow, ProposalRow, ReportRow
 from tools.account.export_records import HeldDomain, HeldHandle, HeldWallet, RetiredKey, SentReport

@@ -3,8 +3,7 @@
 from typing import TypeVar
 
 from storage.agent_search import INDEXED, UNINDEXED, index_agent
-from storage.agents import agent_by_handle, handles_of
-from storage.domains import proven_domains_of
+from storage.agents import agent_by_handle, handles_of, proven_domains_of
 from storage.tables import AgentRow, RoomRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus

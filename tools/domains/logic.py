@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import orjson
 
-from storage.domains import due_domains, holder_to_change, proven_domains_of
+from storage.agents import due_domains, holder_to_change, proven_domains_of
 from storage.tables import AgentRow, DomainRow, HeldDomainRow
 from storage.transaction import Tx
 from storage.vocabulary import DomainStatus, Env

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import orjson
 import structlog
 
-from storage.domains import due_identities, forget_identity, identity_of_token
+from storage.agents import due_identities, forget_identity, identity_of_token
 from storage.tables import AgentRow, IdentityRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import Env

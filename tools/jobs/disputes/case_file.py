@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 
 import orjson
 
-from storage.agents import handles_by_name, keys_ever_held, wallets_ever_held
+from storage.agents import domains_of, handles_by_name, keys_ever_held, wallets_ever_held
 from storage.disputes import evidence, first_statement, statements, statements_counted
-from storage.domains import domains_of
 from storage.tables import AgentRow, JobRow, MessageRow, ThreadRow
 from storage.transaction import Tx
 from tools.agents.former_names import KnownAs, all_names
