@@ -60,6 +60,7 @@ class JobChanges(TypedDict, total=False):
     cancel_reason: str | None
     completed_at: datetime | None
     content_warnings: list[str]
+    counted: bool
     deliver_by: datetime
     delivered_at: datetime
     dispute_id: str

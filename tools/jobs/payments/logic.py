@@ -28,7 +28,7 @@ from tools.jobs.logic import JobChanges, apply_move, emit_due_events, in_seconds
 from tools.jobs.payments.records import Settlement
 from tools.jobs.payments.terms import block_moment
 from tools.jobs.snapshot import JobSnapshot, load
-from tools.jobs.stored_texts import count_as_paid
+from tools.jobs.stored_texts import count_as_paid, is_counted, move_texts
 from tools.kernel.errors import MarketError
 from tools.kernel.money import display
 from tools.kernel.records import Json, record_from
@@ -106,11 +106,15 @@ def _paid(ctx: TxContext, seen: JobSnapshot, row: SettlementRow, move: JobMove) 
     for part in seen.settlements:
         if part.status is SettlementStatus.PARTIAL:
             ctx.tx.change(part, status=SettlementStatus.SETTLED, settled_at=ctx.now)
-    settled = load_and_count(ctx, seen.row)
+    settled = load(ctx.tx, seen.row)
+    changes: JobChanges = {"counted": is_counted(settled.facts)}
+    if changes["counted"] != seen.row.counted:
+        move_texts(ctx, seen.row, counted=changes["counted"])
     revealed = move.target is JobStatus.DELIVERED
-    changes: JobChanges = {"deliver_by": in_seconds(ctx, seen.row.turnaround_seconds)}
     if revealed:
-        changes = {"review_by": in_seconds(ctx, ctx.windows.review_seconds)}
+        changes["review_by"] = in_seconds(ctx, ctx.windows.review_seconds)
+    else:
+        changes["deliver_by"] = in_seconds(ctx, seen.row.turnaround_seconds)
     told = {**settlement_told(row), "output_revealed": revealed}
     return apply_move(ctx, settled, move, ctx.agent, data=told, **changes)
 
