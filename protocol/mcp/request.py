@@ -12,9 +12,9 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from starlette.types import Scope
 
 from protocol.http import CREDENTIALS
-from protocol.mcp.toolsets import CALL, View
+from protocol.mcp.toolsets import CALL, USUAL, View
 from protocol.untrusted_text import member_at
-from tools.engine.caller import CallRequest
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import Json
 from tools.kernel.strict_json import MAX_DEPTH, BadJson, parse, read_leniently, validate_tree
@@ -84,10 +84,15 @@ class McpRequest:
         return {**scope, "headers": [*own, *headers], "query_string": b"", "state": state}
 
 
+# for calls without HTTP
+IN_PROCESS = McpRequest(
+    {"headers": []}, CallRequest(Surface.MCP, ip="unknown", request_id="req_in_process"), USUAL, request=None
+)
+
+
 def arrived_in(request: Request) -> McpRequest:
     """Return the parsed request of one that the SDK handles."""
-    http: Any = request.request
-    arrived: McpRequest = http.scope["state"]["arrived"]
+    arrived: McpRequest = IN_PROCESS if request.request is None else request.request.scope["state"]["arrived"]
     return arrived
 
 

@@ -65,7 +65,10 @@ class DevNode:
             time.sleep(0.005)
 
     def rpc(self, method: str, *params: object) -> Any:
-        """Run a method without HTTP, because tests call it tens of thousands of times. The market reads over HTTP."""
+        """Run a method without HTTP, because tests do so tens of thousands of times.
+
+        The market reads the chain over HTTP.
+        """
         try:
             return answer(self.chain, method, list(params))
         except RpcError as error:

@@ -301,7 +301,7 @@ def _receipt(transaction: str, number: int, answer: object, asset: str) -> _Rece
     if len(set(indices)) != len(indices):
         raise InvalidNodeAnswer("two logs have one logIndex")
     found = [_transfer(log, index, asset) for log, index in zip(logs, indices, strict=True)]
-    removed = [_typed(log.get("removed", False), bool, "log.removed is not true or false") for log in logs]
+    removed = [_typed(log.get("removed", False), bool, "log.removed", "true or false") for log in logs]
     return _Receipt(block_hash, status == 1, any(removed), sorted(move for move in found if move is not None))
 
 
@@ -352,14 +352,14 @@ def _head(answer: object) -> int:
     return answer
 
 
-def _typed(answer: object, kind: type[T], fault: str) -> T:
+def _typed(answer: object, kind: type[T], name: str, wanted: str) -> T:
     if not isinstance(answer, kind):
-        raise InvalidNodeAnswer(fault)
+        raise InvalidNodeAnswer(f"{name} is not {wanted}")
     return answer
 
 
 def _fields(answer: object, name: str) -> dict[str, object]:
-    return _typed(answer, dict, f"{name} is not an object")
+    return _typed(answer, dict, name, "an object")
 
 
 def _field(fields: dict[str, object], name: str) -> object:
@@ -369,7 +369,7 @@ def _field(fields: dict[str, object], name: str) -> object:
 
 
 def _items(answer: object, name: str) -> list[object]:
-    return _typed(answer, list, f"{name} is not a list")
+    return _typed(answer, list, name, "a list")
 
 
 def _word(answer: object, name: str) -> str:

@@ -47,9 +47,12 @@ class JobRef(Arguments):
     job_id: str = Field(max_length=64, description="job_…")
 
 
+JOB_PATH = "/v1/jobs/{job_id}"
+
+
 def job_action(action: str, *, idempotent: bool = True, **options: Any) -> Callable[[Run], Run]:
     """Register a function as the operation of an action that a party takes on its job."""
-    return operation(f"POST /v1/jobs/{{job_id}}/{action}", action=action, idempotent=idempotent, **options)
+    return operation(f"POST {JOB_PATH}/{action}", action=action, idempotent=idempotent, **options)
 
 
 class JobChanges(TypedDict, total=False):
