@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-import orjson
 from pydantic import Field
 
 from storage.tables import AgentRow
@@ -171,9 +170,8 @@ def _wanted(row: AgentRow, change: UpdateMe) -> dict[str, object]:
 
 
 def _tell_referrer(ctx: TxContext, referrer: AgentRow, newcomer: AgentRow) -> None:
-    data = orjson.dumps({"new_agent_id": newcomer.id, "hint": "An agent you referred has registered."}).decode()
-    for env in Env:
-        ctx.tx.emit(referrer.id, env, "agent.referred", data, ctx.now)
+    told = {"new_agent_id": newcomer.id, "hint": "An agent you referred has registered."}
+    ctx.emit_in_both(referrer.id, "agent.referred", told)
 
 
 def _first_steps(brand: str, agent_id: str) -> list[Step]:

@@ -2,8 +2,6 @@
 
 from datetime import datetime
 
-import orjson
-
 from storage.bounties import active_among_alerted, alerted_agents, bounties_before, matched, next_match
 from storage.jobs import has_paid
 from storage.tables import AgentRow, BountyAlertRow, BountyRow
@@ -76,7 +74,7 @@ def _tell(
         "buyer_id": bounty.buyer_id,
         "expires_at": stamp(bounty.expires_at),
     }
-    ctx.tx.emit(agent.id, bounty.env, "bounty.match", orjson.dumps(told).decode(), ctx.now)
+    ctx.emit(agent.id, bounty.env, "bounty.match", told)
 
 
 def midnight(at: datetime) -> datetime:

@@ -3,7 +3,6 @@
 from dataclasses import asdict
 from typing import Annotated
 
-import orjson
 from pydantic import Field
 
 from storage.tables import AgentRow, BountyRow, DocumentRow, JobRow, ProposalRow, WalletRow
@@ -144,7 +143,7 @@ def _tell_chosen(ctx: TxContext, row: ProposalRow, job_id: str) -> None:
         "payment": "upfront" if row.payment == "upfront" else "on_delivery",
         "buyer_id": row.buyer_id,
     }
-    ctx.tx.emit(row.seller_id, row.env, "bounty.awarded", orjson.dumps(told).decode(), ctx.now)
+    ctx.emit(row.seller_id, row.env, "bounty.awarded", told)
 
 
 def _begin_job(

@@ -90,7 +90,7 @@ def run_clock(ctx: TxContext, row: BountyRow) -> BountyRow:
     if move is None:
         return row
     told: BountyExpired = {"bounty_id": row.id, "proposal_id": None, "buyer_id": row.buyer_id}
-    ctx.tx.emit(row.buyer_id, row.env, "bounty.expired", orjson.dumps(told).decode(), ctx.now)
+    ctx.emit(row.buyer_id, row.env, "bounty.expired", told)
     return end(ctx, row, move, at=row.expires_at)
 
 
@@ -185,7 +185,7 @@ def _tell_rejected(ctx: TxContext, bounty: BountyRow, proposal: ProposalRow) -> 
     kind, told = "bounty.closed", about | {"status": bounty.status.value, "buyer_id": bounty.buyer_id}
     if bounty.status is BountyStatus.EXPIRED:
         kind, told = "bounty.expired", about | {"buyer_id": bounty.buyer_id}
-    ctx.tx.emit(proposal.seller_id, proposal.env, kind, orjson.dumps(told).decode(), ctx.now)
+    ctx.emit(proposal.seller_id, proposal.env, kind, told)
 
 
 def schema_fits(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) -> dict[str, Fit]:

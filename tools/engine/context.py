@@ -1,7 +1,10 @@
 """The contexts of operations: TxContext in a unit of work, ReadContext outside of one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+
+import orjson
 
 from storage.transaction import Tx
 from storage.vocabulary import Env
@@ -42,6 +45,15 @@ class TxContext:
     def new_id(self, prefix: str) -> str:
         """Make a new id; ids sort by creation time."""
         return new_id(prefix, self.now, self.world.dice.random_bytes(10))
+
+    def emit(self, to: str, env: str, kind: str, data: Mapping[str, object]) -> None:
+        """Notify an agent of an event in one environment."""
+        self.tx.emit(to, env, kind, orjson.dumps(data).decode(), self.now)
+
+    def emit_in_both(self, to: str, kind: str, data: Mapping[str, object]) -> None:
+        """Notify an agent, in both environments, of an event that concerns both."""
+        for env in Env:
+            self.emit(to, env, kind, data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import orjson
-
 from storage.jobs import due_jobs, due_notices
 from storage.tables import JobRow
 from tools.engine.batch import BATCH, Place, each_alone
@@ -66,4 +64,4 @@ def _announce(ctx: TxContext, seen: JobSnapshot, waiting: PendingAction) -> None
         "deadline_at": stamp(waiting.until),
         "then": waiting.then,
     }
-    ctx.tx.emit(seen.row.waits_for, seen.row.env, "job.deadline_soon", orjson.dumps(told).decode(), ctx.now)
+    ctx.emit(seen.row.waits_for, seen.row.env, "job.deadline_soon", told)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import orjson
 from pydantic import Field
 
 from storage.tables import JobDeliveryRow, ReviewRow
@@ -265,4 +264,4 @@ async def _preview_faults(
 def _tell_reviewed(ctx: TxContext, row: ReviewRow) -> None:
     told = {"review_id": row.id, "job_id": row.job_id, "from": row.reviewer_id}
     told |= shown_columns(row, "role", "rating", "comment", "content_warnings")
-    ctx.tx.emit(row.subject_id, row.env, "review.received", orjson.dumps(told).decode(), ctx.now)
+    ctx.emit(row.subject_id, row.env, "review.received", told)

@@ -186,7 +186,7 @@ def _post(
     )
     _count_unread(ctx.tx, to, thread.env, 1)
     _count_bytes(ctx, thread, words, refusable=refusable)
-    ctx.tx.emit(to, thread.env, "message.received", orjson.dumps(_told(thread, message, words)).decode(), ctx.now)
+    ctx.emit(to, thread.env, "message.received", _told(thread, message, words))
     return after, message
 
 

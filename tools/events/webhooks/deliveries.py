@@ -310,7 +310,7 @@ def _disable(ctx: TxContext, row: WebhookRow, delivery: DeliveryRow, reason: str
         delivery_id=delivery.id,
         hint="Mend the receiver, then update_webhook with status active; read what you missed with list_events.",
     )
-    ctx.tx.emit(row.agent_id, row.env, DISABLED, orjson.dumps(asdict(told)).decode(), ctx.now)
+    ctx.emit(row.agent_id, row.env, DISABLED, asdict(told))
 
 
 def _host_of(url: str) -> str:

@@ -349,4 +349,4 @@ def tell_operator(ctx: TxContext, env: Env, kind: str, data: Mapping[str, Any]) 
     row = ctx.tx.get(WebhookRow, row_id, lock=True)
     if row is not None and (row.url != url or row.status is WebhookStatus.DISABLED):
         revived(ctx, row, url=url)
-    ctx.tx.emit(OPERATOR, env, kind, orjson.dumps(data).decode(), ctx.now)
+    ctx.emit(OPERATOR, env, kind, data)

@@ -5,7 +5,6 @@ from functools import partial
 from operator import attrgetter
 from typing import Literal
 
-import orjson
 from pydantic import Field
 
 from storage.events import deliveries_of, end_webhook, newest_event, registered_webhooks_of, webhooks_of
@@ -210,7 +209,7 @@ def test_webhook(ctx: TxContext, ref: WebhookRef) -> WebhookTest:
     """
     row = _active(_mine(ctx, ref.webhook_id))
     data = WebhookTestData(webhook_id=row.id, message="It works if you can read this and the signature holds.")
-    ctx.tx.emit(ctx.agent, ctx.env, TEST, orjson.dumps(asdict(data)).decode(), ctx.now)
+    ctx.emit(ctx.agent, ctx.env, TEST, asdict(data))
     see = step("list_webhook_deliveries", "See what your receiver answered.", webhook_id=row.id)
     return WebhookTest(webhook_id=row.id, next_steps=steps(see))
 

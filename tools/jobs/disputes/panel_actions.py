@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from storage.agents import wallets_ever_held
 from storage.disputes import due_cases
 from storage.tables import AgentRow, DisputeRow, JobRow, SeatRow
@@ -288,7 +286,7 @@ def _decided_note(case: DisputeRow, voted: bool) -> str:
 
 def _say(ctx: TxContext, to: Iterable[str], case: DisputeRow, kind: str, data: Mapping[str, Any]) -> None:
     for agent_id in to:
-        ctx.tx.emit(agent_id, case.env, kind, orjson.dumps(data).decode(), ctx.now)
+        ctx.emit(agent_id, case.env, kind, data)
 
 
 def _status_url(ctx: TxContext, case: DisputeRow) -> str:
