@@ -236,8 +236,9 @@ def record_event(ctx: TxContext, seen: JobSnapshot, event: str, actor_id: str | 
     )
     common = common_data(seen, ctx.now)
     _index_refund(ctx.tx, row, event, due=common["refund_due"])
+    text = orjson.dumps({**common, **data}).decode()
     for party in dict.fromkeys(seen.parties):
-        ctx.emit(party, row.env, event, {**common, **data})
+        ctx.tx.emit(party, row.env, event, text, ctx.now)
 
 
 def common_data(seen: JobSnapshot, now: datetime) -> JobEvent:
