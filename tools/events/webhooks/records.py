@@ -103,31 +103,6 @@ class WebhookTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookTestData:
-    """You asked for a test of a webhook: only that one gets this event."""
-
-    webhook_id: Annotated[str, Field(description="the only webhook it is sent to")]
-    message: Ours[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookDisabledData:
-    """Your webhook was disabled: repair the receiver, then update_webhook with status active."""
-
-    webhook_id: str
-    url: str
-    reason: Annotated[
-        Literal["gone", "failures"],
-        Field(description="the receiver answered 410; 20 deliveries in a row were given up"),
-    ]
-    consecutive_failures: int
-    last_status_code: int | None
-    last_error: Ours[str | None]
-    delivery_id: Annotated[str, Field(description="the delivery that was given up last")]
-    hint: Ours[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookBody(Event):
     """The event posted to a webhook. Accept it only if agent_id and webhook_id are yours."""
 
