@@ -7,8 +7,10 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 # more than two cores, because many tests wait for servers and clocks
 WORKERS ?= 4
+# a file stays on one worker, so its servers and caches are made once; the long files of end_to_end begin first
+DIST := --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run test verify check demo bench conformance torture mutants client lock clean
+.PHONY: install run test verify check lint types imports compiled demo bench conformance torture mutants client lock clean
 
 .venv/.installed: requirements.lock pyproject.toml
 	test -x $(PY) || $(PYTHON) -m venv .venv
@@ -28,17 +30,28 @@ run: install  ## serve on 127.0.0.1:8000 with SQLite and an embedded test chain
 demo: install  ## a paid trade over MCP, A2A and REST against a running `make run`
 	.venv/bin/emporion demo
 
-check: .venv/.installed-test  ## lint, types, import rules
+check: lint types imports  ## lint, types, import rules
+
+lint: .venv/.installed-test
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
+
+types: .venv/.installed-test
 	.venv/bin/mypy
+
+imports: .venv/.installed-test
 	.venv/bin/lint-imports
 
-test: check  ## check, then every test once: logic on SQLite, SQL and locks on PostgreSQL too
-	$(PY) -m pytest -n $(WORKERS) --dist loadgroup --suite test
+# each worker would else compile all tests again; a test that cannot be read is shown when the tests run
+compiled: .venv/.installed-test
+	-@$(PY) -m pytest --collect-only -qq >/dev/null 2>&1
+
+test: .venv/.installed-test  ## check, then every test once: logic on SQLite, SQL and locks on PostgreSQL too
+	$(MAKE) --no-print-directory -j 2 types lint imports compiled
+	$(PY) -m pytest -n $(WORKERS) $(DIST) --suite test
 
 verify: .venv/.installed-test  ## what make test leaves out: PostgreSQL halves and long repetitions (MINUTES=15: a part)
-	$(PY) -m pytest -n $(WORKERS) --dist loadgroup --suite verify $(if $(MINUTES),--minutes $(MINUTES) --rotate $$(git rev-parse HEAD))
+	$(PY) -m pytest -n $(WORKERS) $(DIST) --suite verify $(if $(MINUTES),--minutes $(MINUTES) --rotate $$(git rev-parse HEAD))
 
 bench: .venv/.installed-test  ## measurements; BENCH="--against REV" compares with another commit
 	$(PY) -m benchmarks $(BENCH)

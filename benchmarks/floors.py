@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from server.app import Service
-from server.sandbox.parent import end_with_parent
+from server.child_processes import end_with_parent
 from server.serve import uvicorn_config
 from server.settings import read_settings
 

@@ -22,7 +22,7 @@ import orjson
 import protocol.mcp.server
 from server import logs
 from server.app import Service
-from server.sandbox.parent import end_with_parent
+from server.child_processes import end_with_parent
 from server.serve import Server, uvicorn_config
 from server.settings import read_settings
 from tools.catalogue import CATALOGUE

@@ -99,9 +99,14 @@ def _loosened(schema: dict[str, Any], missing: set[str]) -> dict[str, Any]:
     return {**schema, "required": [name for name in schema.get("required", ()) if name not in missing]}
 
 
-def cuts(kind: Any) -> Cuts:
-    """Return the members that a record of this type may lack in brief; most types have none."""
-    return _cuts(kind, False, ())
+@cache
+def cuts(kind: Any, listed: bool = False, within: tuple[Any, ...] = ()) -> Cuts:
+    """Return the members that a record of this type may lack in brief; most types have none.
+
+    `listed`: it is one of many. `within`: the types of the records around it.
+    """
+    found = (_cut(name, hint, listed, (*within, kind)) for name, hint in members_of(kind).items())
+    return tuple(cut for cut in found if cut is not None)
 
 
 def _may_lack(kind: Any) -> dict[str, set[str]]:
@@ -142,16 +147,6 @@ def _within(value: Json, cut: Cut, left: Left, at: str) -> Json:
     return found
 
 
-@cache
-def _cuts(kind: Any, listed: bool, within: tuple[Any, ...]) -> Cuts:
-    """Return the members that a record may lack in brief.
-
-    `listed`: it is one of many. `within`: the types of the records around it.
-    """
-    found = (_cut(name, hint, listed, (*within, kind)) for name, hint in members_of(kind).items())
-    return tuple(cut for cut in found if cut is not None)
-
-
 def _cut(name: str, hint: Any, listed: bool, within: tuple[Any, ...]) -> Cut | None:
     marks = marks_of(hint)
     if ONE_ALONE in marks:
@@ -162,7 +157,7 @@ def _cut(name: str, hint: Any, listed: bool, within: tuple[Any, ...]) -> Cut | N
         if isinstance(mark, Bulk):
             return Cut(name, MAX_BYTES_LISTED) if listed else Cut(name, MAX_BYTES, mark.uri)
     for record, many in held_in(hint):
-        if record not in within and (inner := _cuts(record, listed or many, within)):
+        if record not in within and (inner := cuts(record, listed or many, within)):
             return Cut(name, kind=record, inner=inner, each=many)
     return None
 

@@ -1,15 +1,49 @@
-"""HTTP helpers around the protocols' SDKs: pass a read body on, send a complete response."""
+"""HTTP helpers for all protocols: read headers, pass a read body on, refuse before an SDK is involved, send a response."""
 
 from collections.abc import Sequence
 
-from starlette.types import Message, Receive, Send
+from starlette.types import Message, Receive, Scope, Send
 
+from tools.engine.caller import CallRequest
 from tools.engine.config import MarketConfig
+from tools.engine.dispatch import Market
 from tools.engine.idempotency import Response
 from tools.engine.oauth import challenge
+from tools.engine.protocol_requests import require_credential
 
 Header = tuple[bytes, bytes]
+JSON = b"application/json"
+CREDENTIALS = (b"authorization", b"x-api-key", b"signature", b"signature-input")
 FAST_PATHS = True  # False leaves every request to the SDKs, which answer with the same JSON, only slower
+
+
+class Refused(Exception):
+    """A request that the market refuses in its own form, before an SDK sees it."""
+
+    def __init__(self, answer: Response, *headers: Header) -> None:
+        super().__init__(answer.status)
+        self.answer, self.headers = answer, headers
+
+
+def check(refusal: Response | None) -> None:
+    """Raise Refused if there is a refusal."""
+    if refusal is not None:
+        raise Refused(refusal)
+
+
+async def check_credential(market: Market, request: CallRequest, sent: Sequence[Header], path: str) -> None:
+    """Raise Refused with a challenge for OAuth if the caller is not authenticated.
+
+    `sent` are the headers of the request.
+    """
+    if refusal := await require_credential(market, request):
+        tried = not request.is_anonymous
+        raise Refused(refusal, *challenged(refusal, market.config, sent, path, tried=tried))
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    value: bytes | None = dict(scope["headers"]).get(name)
+    return None if value is None else value.decode("latin-1")
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
@@ -29,7 +63,7 @@ async def send_refusal(send: Send, answer: Response, *more: Header) -> None:
         headers.append((b"retry-after", b"%d" % answer.refusal.retry_after_seconds))
     if answer.error is not None and "allowed" in answer.error.get("details", {}):
         headers.append((b"allow", ", ".join(answer.error["details"]["allowed"]).encode()))
-    await send_json(send, answer.status, answer.body, *headers)
+    await send_response(send, answer.status, answer.body, *headers)
 
 
 def challenged(
@@ -42,7 +76,10 @@ def challenged(
     return [(b"www-authenticate", challenge(config.urls, sent, path, tried=tried))] if answer.status == 401 else []
 
 
-async def send_json(send: Send, status: int, body: bytes, *headers: Header, kind: bytes = b"application/json") -> None:
-    described = [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
+async def send_response(
+    send: Send, status: int, body: bytes, *headers: Header, kind: bytes | None = JSON, head_only: bool = False
+) -> None:
+    """Send a complete response; without a `kind` it has no body."""
+    described = [] if kind is None else [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": [*described, *headers]})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": b"" if head_only else body})

@@ -16,7 +16,6 @@ from tools.kernel.errors import Json
 API_KEY = "api_key"
 IDEMPOTENCY_KEY = "idempotency_key"
 DRY_RUN = "dry_run"
-RESERVED = frozenset({API_KEY, IDEMPOTENCY_KEY, DRY_RUN, DETAIL})
 TEST_KEY_LIMITS = (
     "A test key lists, makes and revokes test keys only. If its agent has anything on live, it cannot delete the agent or change "
     "name, handle, endpoints, domains, evaluator seat or ERC-8004 link."
@@ -26,33 +25,34 @@ KEY_ADVICE = (
     f"api_key, and only there. A transcript may keep arguments, so only a test key belongs there. {TEST_KEY_LIMITS}"
 )
 DRY_RUN_TOLD = "This was a dry run: nothing was done, and what this answer would have made does not exist."
-API_KEY_PROPERTY: Schema = {
-    "type": "string",
-    "format": "password",
-    "writeOnly": True,
-    "description": (
-        "Only if this connection carries no key: the secret key from register_agent. Better: set it once as the "
-        "X-API-Key header of the connection. Never put it in a message or in any other argument."
-    ),
+PROPERTIES: dict[str, Schema] = {
+    API_KEY: {
+        "type": "string",
+        "format": "password",
+        "writeOnly": True,
+        "description": (
+            "Only if this connection carries no key: the secret key from register_agent. Better: set it once as the "
+            "X-API-Key header of the connection. Never put it in a message or in any other argument."
+        ),
+    },
+    IDEMPOTENCY_KEY: {
+        "type": "string",
+        "maxLength": 255,
+        "description": "Makes a repeat safe: the same key and arguments get the first answer again, for 24 hours.",
+    },
+    DRY_RUN: {
+        "type": "boolean",
+        "default": False,
+        "description": "Answer what the call would answer, or why it would be refused, and do nothing.",
+    },
+    DETAIL: {
+        "type": "string",
+        "enum": [BRIEF, FULL],
+        "default": BRIEF,
+        "description": "full: with what brief leaves out, which is values over 16 KB and, in lists, details and values over 1 KB.",
+    },
 }
-IDEMPOTENCY_KEY_PROPERTY: Schema = {
-    "type": "string",
-    "maxLength": 255,
-    "description": "Makes a repeat safe: the same key and arguments get the first answer again, for 24 hours.",
-}
-
-
-DRY_RUN_PROPERTY: Schema = {
-    "type": "boolean",
-    "default": False,
-    "description": "Answer what the call would answer, or why it would be refused, and do nothing.",
-}
-DETAIL_PROPERTY: Schema = {
-    "type": "string",
-    "enum": [BRIEF, FULL],
-    "default": BRIEF,
-    "description": "full: with what brief leaves out, which is values over 16 KB and, in lists, details and values over 1 KB.",
-}
+RESERVED = frozenset(PROPERTIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,8 @@ def reserved_properties(*, is_anonymous: bool, repeats: bool, cuts: bool) -> Sch
 
     Anonymous callers can send their key, and operations that write (`repeats`) an idempotency key.
     """
-    return {
-        **({DETAIL: DETAIL_PROPERTY} if cuts else {}),
-        **({API_KEY: API_KEY_PROPERTY} if is_anonymous else {}),
-        **({IDEMPOTENCY_KEY: IDEMPOTENCY_KEY_PROPERTY, DRY_RUN: DRY_RUN_PROPERTY} if repeats else {}),
-    }
+    offered = {DETAIL: cuts, API_KEY: is_anonymous, IDEMPOTENCY_KEY: repeats, DRY_RUN: repeats}
+    return {name: PROPERTIES[name] for name, is_offered in offered.items() if is_offered}
 
 
 def _take(arguments: dict[str, Json], name: str, kind: type, must_be: str, choices: tuple[str, ...] = ()) -> Any:

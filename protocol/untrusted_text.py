@@ -38,11 +38,6 @@ class Place:
     signed: bool = False
 
 
-def foreign_places(kind: Any) -> Places:
-    """Return the places of other agents' text in a record type; most have none."""
-    return _places(kind, ())
-
-
 def changed(record: dict[str, Json], places: Places, change: Change, caller: str | None = None, at: str = "") -> Json:
     """Return a copy of a record with `change` applied to the text at each place.
 
@@ -70,15 +65,17 @@ def changed(record: dict[str, Json], places: Places, change: Change, caller: str
 def _stands(beside: Conditions, record: dict[str, Json], caller: str | None) -> bool:
     """Check one condition on a record. A caller without an agent has written nothing."""
     return all(
-        _at(record, place) == (caller if wanted is CALLER else wanted) and (wanted is not CALLER or caller is not None)
+        member_at(record, *place.split("/")) == (caller if wanted is CALLER else wanted)
+        and (wanted is not CALLER or caller is not None)
         for place, wanted in beside
     )
 
 
-def _at(record: Json, place: str) -> Json:
-    for name in place.split("/"):
-        record = record.get(name) if isinstance(record, dict) else None
-    return record
+def member_at(value: Json, *names: str) -> Json:
+    """Return a member inside of nested objects; None if there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _in_parts(value: Json, parts: Parts, change: Change, at: str) -> Json:
@@ -120,8 +117,11 @@ def _escaped(name: str) -> str:
 
 
 @cache
-def _places(kind: Any, within: tuple[Any, ...]) -> Places:
-    """Return the places in a record type that is nested in the types `within`."""
+def foreign_places(kind: Any, within: tuple[Any, ...] = ()) -> Places:
+    """Return the places of other agents' text in a record type; most have none.
+
+    `within`: the types of the records around it.
+    """
     if getattr(kind, "own", None) is True:
         return ()
     hints = members_of(kind)
@@ -146,7 +146,7 @@ def _place(name: str, hint: Any, within: tuple[Any, ...]) -> Place | None:
             inner = tuple(map(place_at, mark.members))
             return Place(name, inner, each=bool(inner) and _many(hint), unless=mark.unless, parts=mark.parts)
     held = [(record, many) for record, many in held_in(hint) if record not in within]
-    inner = tuple(dict.fromkeys(place for record, _ in held for place in _places(record, within)))
+    inner = tuple(dict.fromkeys(place for record, _ in held for place in foreign_places(record, within)))
     if len(inner) > 1 and any(place.signed for place in inner):
         raise TypeError(f"{name} holds a signed record or another, and only one of them is changed whole")
     return Place(name, inner, each=held[0][1]) if inner else None

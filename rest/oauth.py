@@ -14,8 +14,9 @@ import structlog
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
+from protocol.http import send_response
 from rest.headers import Headers, of_quota
-from rest.routes import RequestOf, reply
+from rest.routes import RequestOf
 from tools.engine import oauth
 from tools.engine.caller import Surface
 from tools.engine.client_assertions import TYPE
@@ -28,7 +29,6 @@ from tools.kernel.strict_json import BadJson, parse
 
 Document = Callable[[str], dict[str, Any]]
 Fields = dict[str, list[str]]
-JSON = b"application/json"
 GRANT = "client_credentials"
 MAX_FIELDS = 20
 MAX_BODY = 16_384
@@ -66,13 +66,14 @@ class OAuth:
             await _refuse(send, OAuthRefusal("invalid_request", "this is only read"), 405, (b"allow", b"GET, HEAD"))
         else:
             base = oauth.spelled(self.market.config.urls, scope["headers"])
-            await reply(send, 200, orjson.dumps(self.documents[path](base)), PUBLIC, JSON, method == "HEAD")
+            document = orjson.dumps(self.documents[path](base))
+            await send_response(send, 200, document, *PUBLIC, head_only=method == "HEAD")
 
     async def _token(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = self.request_of(scope, Surface.REST)
         try:
             body = await Request(scope, receive).body()
-            given = await grant(self.market, login_of(scope["headers"], body), request)
+            given, quota = await grant(self.market, login_of(scope["headers"], body), request)
         except ClientDisconnect:
             return
         except OAuthRefusal as refusal:
@@ -87,15 +88,8 @@ class OAuth:
             await _wait(send, error)
         else:
             log.info("login", agent_id=given.agent_id, scope=given.scope, request_id=request.request_id)
-            quota = of_quota(given.quota) if given.quota else []
-            answer = {
-                "access_token": given.token,
-                "token_type": "Bearer",
-                "expires_in": given.seconds,
-                "scope": given.scope,
-                "agent_id": given.agent_id,
-            }
-            await reply(send, 200, orjson.dumps(answer), [*UNSEEN, *quota], JSON)
+            headers = [*UNSEEN, *(of_quota(quota) if quota else [])]
+            await send_response(send, 200, orjson.dumps(given), *headers)
 
 
 def login_of(headers: Headers, body: bytes) -> TokenRequest:
@@ -198,7 +192,7 @@ def _documents(market: Market) -> dict[str, Document]:
 
 async def _refuse(send: Send, refusal: OAuthRefusal, status: int, *headers: tuple[bytes, bytes]) -> None:
     body = orjson.dumps({"error": refusal.error, "error_description": refusal.description})
-    await reply(send, status, body, [*UNSEEN, *headers], JSON)
+    await send_response(send, status, body, *UNSEEN, *headers)
 
 
 async def _wait(send: Send, error: MarketError) -> None:

@@ -10,6 +10,7 @@ import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
+from protocol.http import challenged, header, send_response
 from rest.arguments import arguments_of, is_dry_run
 from rest.headers import Headers, as_x402, etag, matches, of_answer, version_tag, with_deprecation_headers
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream, watch_disconnect
@@ -17,7 +18,7 @@ from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
 from tools.engine.idempotency import Response
-from tools.engine.oauth import challenge
+from tools.engine.json_schemas import input_schema
 from tools.engine.registry import CATALOGUE, Operation
 from tools.kernel.errors import Json, MarketError
 
@@ -146,10 +147,8 @@ class Rest:
     ) -> None:
         """Send an answer; that of `op` may be cached, and has the tag of its version."""
         headers = [*of_answer(answer, 0 if op is None else op.cache_seconds), *more]
-        if answer.status == 401:
-            tried = any(name in CREDENTIALS for name, _ in scope["headers"])
-            challenged = challenge(self.market.config.urls, scope["headers"], "", tried=tried)
-            headers.append((b"www-authenticate", challenged))
+        tried = any(name in CREDENTIALS for name, _ in scope["headers"])
+        headers += challenged(answer, self.market.config, scope["headers"], "", tried=tried)
         body = answer.body
         if answer.error is not None and not answer.refused:  # terms of payment: sent beside the error
             body = b'{"error":' + orjson.dumps(answer.error) + b"," + body[1:]
@@ -158,22 +157,9 @@ class Rest:
             headers.append((b"etag", tag))
             known: bytes | None = dict(scope["headers"]).get(b"if-none-match")
             if known is not None and matches(known, tag):
-                await reply(send, 304, b"", headers, None)
+                await send_response(send, 304, b"", *headers, kind=None)
                 return
-        await reply(send, answer.status, body, headers, b"application/json", scope["method"] == "HEAD")
-
-
-async def reply(
-    send: Send, status: int, body: bytes, headers: Headers, kind: bytes | None, head_only: bool = False
-) -> None:
-    described = [] if kind is None else [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": [*described, *headers]})
-    await send({"type": "http.response.body", "body": b"" if head_only else body})
-
-
-def header(scope: Scope, name: bytes) -> str | None:
-    value: bytes | None = dict(scope["headers"]).get(name)
-    return None if value is None else value.decode("latin-1")
+        await send_response(send, answer.status, body, *headers, head_only=scope["method"] == "HEAD")
 
 
 def given_in(op: Operation, path: dict[str, str], scope: Scope, body: bytes) -> dict[str, Json]:
@@ -204,7 +190,7 @@ def takes_slashes(op: Operation) -> bool:
     """Check whether the last parameter of the path may contain slashes."""
     if not op.path.endswith("}"):
         return False
-    schema = op.input.model_json_schema()["properties"][op.path_names[-1]]
+    schema = input_schema(op)["properties"][op.path_names[-1]]
     return "pattern" in schema and re.fullmatch(schema["pattern"], "a/b") is not None
 
 

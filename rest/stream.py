@@ -11,6 +11,7 @@ from typing import Any
 
 from starlette.types import Receive, Send
 
+from protocol.http import send_response
 from tools.events.records import Frame
 
 SEND_SECONDS = 20.0  # a client that has not taken a chunk by then has stopped reading
@@ -59,8 +60,7 @@ async def head_of_stream(frames: AsyncGenerator[Any, None], send: Send, framing:
     """Answer a HEAD of the stream with its headers, after opening it."""
     async with aclosing(frames):
         await anext(frames, None)
-    await send({"type": "http.response.start", "status": 200, "headers": framing.headers})
-    await send({"type": "http.response.body", "body": b""})
+    await send_response(send, 200, b"", *framing.headers, kind=None)
 
 
 async def _pump(first: Any, frames: AsyncGenerator[Any, None], send: Send, framing: Framing) -> None:
@@ -80,14 +80,10 @@ async def _send(before: bytes, frame: Any, send: Send, framing: Framing) -> None
         before = b""
 
 
-def written(frame: Frame) -> bytes:
-    """Return one event: id (if any), event, data; every line ends in LF."""
-    head = b"" if frame.id is None else b"id: " + frame.id.encode() + b"\n"
-    return head + b"event: " + frame.event.encode() + b"\ndata: " + frame.data + b"\n\n"
-
-
 def _event(frame: Frame) -> Iterator[bytes]:
-    yield written(frame)
+    """Yield one event: id (if any), event, data; every line ends in LF."""
+    head = b"" if frame.id is None else b"id: " + frame.id.encode() + b"\n"
+    yield head + b"event: " + frame.event.encode() + b"\ndata: " + frame.data + b"\n\n"
 
 
 def _parts(piece: bytes) -> Iterator[bytes]:

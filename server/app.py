@@ -1,12 +1,12 @@
 """The composition root: build the store, the world, the market and the surfaces from the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
-import orjson
 import structlog
 from starlette.types import Receive, Scope, Send
 
@@ -16,30 +16,26 @@ from protocol.docs.texts import Texts
 from protocol.http import send_refusal
 from protocol.mcp.server import McpSurface
 from rest.oauth import OAuth
-from rest.openapi import openapi_json
 from rest.routes import Rest
-from server.adapters.chain import JsonRpcChain
+from server.adapters.chain import JsonRpcChain, watched_chains
 from server.adapters.checks import CheckPool
 from server.adapters.clock import SeedSigner, SystemClock, SystemDice
 from server.adapters.dns import NameServers
 from server.adapters.facilitator import HttpFacilitator
 from server.adapters.faucet import RpcFaucet
-from server.adapters.observed import watched_chains
 from server.adapters.sanctions import SanctionsLists
 from server.adapters.web import GuardedWeb
-from server.atomic_files import make_data_dir
-from server.docs import JSON, MARKDOWN, book, html_pages, programs_pages
+from server.docs import make_pages
 from server.http_identity import request_reader
 from server.keys import finish_rotation, until_replaced
 from server.metrics import Metrics, Now, metrics_page
 from server.middleware import Edge, hosts_of
-from server.pages import Page, Pages, Probe, Probes
+from server.pages import Pages, Probe, send_probe
 from server.readiness import Readiness, is_low
-from server.rechecks import DailyRechecks
 from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, config_of
 from server.webhook_sender import Sender
-from server.workers import Workers
+from server.workers import DailyRechecks, Workers
 from storage.open import open_store
 from storage.store import Store
 from storage.vocabulary import Env
@@ -68,7 +64,7 @@ class Served:
     a2a: A2aSurface
     oauth: OAuth
     pages: Pages
-    probes: Probes
+    probes: Mapping[str, Probe]  # the pages for the operator's monitoring
     request_of: Callable[[Scope, Surface], CallRequest]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +82,7 @@ class Served:
             else:
                 await send_refusal(send, refused)
         elif path in self.probes:
-            await self.probes(scope, send)
+            await send_probe(self.probes[path], scope, send)
         else:
             await self.rest(scope, receive, send)
 
@@ -99,11 +95,10 @@ class Service:
         settings: Settings,
         sandbox_rpc_url: str | None = None,
         sandbox_genesis: str = "",
-        extra: Any = None,
         *,
         change_brand: bool = False,
     ) -> None:
-        self.settings, self.extra, self.sandbox_genesis = settings, extra, sandbox_genesis
+        self.settings, self.sandbox_genesis = settings, sandbox_genesis
         self.change_brand = change_brand
         self.secrets: Secrets = read_secrets(settings)
         self.config = config_of(settings, self.secrets.pepper, sandbox_rpc_url)
@@ -113,7 +108,7 @@ class Service:
         self.hosts = hosts_of(self.config.urls)
         self.edge = Edge(self._serve, self.hosts, self.config.docs_url, self.world.dice)
         self.tracing = make_tracing(settings, self.config)
-        self.application = self.edge if self.tracing is None else self.tracing.asked(self.edge)
+        self.application = self.edge if self.tracing is None else partial(self.tracing.trace_request, self.edge)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.application(scope, receive, send)
@@ -126,7 +121,7 @@ class Service:
     async def running(self) -> AsyncIterator[Served]:
         """Open the database, start the workers and the surfaces; close everything again."""
         if self.settings.database.startswith("sqlite:///"):
-            make_data_dir(self.settings)
+            self.settings.make_data_dir()
         async with AsyncExitStack() as stack:
             store = open_store(self.settings.database)
             stack.callback(store.close)
@@ -149,26 +144,27 @@ class Service:
                 stack.push_async_callback(asyncio.to_thread, self.tracing.provider.shutdown)
             metrics = Metrics(self.world.clock) if self.settings.metrics else None
             market = make_market(store, self.world, self.config, metrics, self.tracing)
-            self.served = assemble(market, self.settings, self.hosts, self.extra, metrics)
+            self.served = assemble(market, self.settings, self.hosts, metrics)
             await stack.enter_async_context(self.served.mcp.running())
-            workers = Workers(market, disk_watch(self.settings))
+            workers = Workers(market, partial(disk_is_low, self.settings))
             await workers.check_health()
-            loops = make_loops(market, workers, metrics) | {"key": until_replaced(market, self.replaced)}
+            loops = {"workers": workers.run(), "looks": DailyRechecks(market).run()}
+            if metrics is None:
+                loops["sender"] = Sender(market).run()
+            else:
+                loops |= {"sender": Sender(market, metrics.attempted).run(), "lag": metrics.watch_loop()}
+            loops["key"] = until_replaced(market, self.replaced)
             for name, loop in loops.items():
                 stack.push_async_callback(_stop, asyncio.create_task(loop, name=name))
             yield self.served
 
 
-def disk_watch(settings: Settings) -> Callable[[], bool]:
-    """Return a check for low disk space at the database file; it is always False without a file."""
+def disk_is_low(settings: Settings) -> bool:
+    """Return True if little space is left at the database file; always False without a file."""
     file = settings.database_file
-
-    def low() -> bool:
-        with suppress(OSError):
-            return file is not None and is_low(file.parent, settings.min_free_disk_mb)
-        return False
-
-    return low
+    with suppress(OSError):
+        return file is not None and is_low(file.parent, settings.min_free_disk_mb)
+    return False
 
 
 def make_tracing(settings: Settings, config: MarketConfig) -> "Tracing | None":
@@ -197,63 +193,25 @@ def make_market(
     return market
 
 
-def make_loops(market: Market, workers: Workers, metrics: Metrics | None) -> dict[str, Coroutine[Any, Any, None]]:
-    """Return the background loops that run as long as the surfaces are served."""
-    loops = {"workers": workers.run(), "looks": DailyRechecks(market).run()}
-    if metrics is None:
-        return loops | {"sender": Sender(market).run()}
-    return loops | {"sender": Sender(market, metrics.attempted).run(), "lag": metrics.watch_loop()}
-
-
-def assemble(
-    market: Market, settings: Settings, hosts: frozenset[str], extra: Any = None, metrics: Metrics | None = None
-) -> Served:
+def assemble(market: Market, settings: Settings, hosts: frozenset[str], metrics: Metrics | None = None) -> Served:
     """Build the surfaces of a market."""
     request_of = request_reader(frozenset(settings.trusted_proxies))
     texts = Texts(CATALOGUE.values(), market.config)
     card = card_json(market.config, CATALOGUE.values(), market.world.signer)
-    return Served(
-        market=market,
-        rest=Rest(market, request_of),
-        mcp=McpSurface(market, request_of, texts, tuple(sorted(hosts)), extra),
-        a2a=A2aSurface(market, request_of),
-        oauth=OAuth(market, request_of),
-        pages=make_pages(market, texts, card),
-        probes=make_probes(market, settings, request_of, metrics),
-        request_of=request_of,
-    )
-
-
-def make_probes(
-    market: Market, settings: Settings, request_of: Callable[[Scope, Surface], CallRequest], metrics: Metrics | None
-) -> Probes:
-    """Return the pages for the operator's monitoring: /ready and, if METRICS is set, /metrics."""
     file = settings.database_file
     probes: dict[str, Probe] = {"/ready": Readiness(market, file and file.parent, settings.min_free_disk_mb)}
     if metrics is not None:
-        probes["/metrics"] = metrics_page(market, metrics, request_of)
-    return Probes(probes)
-
-
-def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:
-    made_at = market.world.clock.now()
-
-    def page(body: str | bytes, kind: str) -> Page:
-        return Page(body if isinstance(body, bytes) else body.encode(), kind, made_at)
-
-    openapi = openapi_json(CATALOGUE.values(), market.config)
-    pages = {
-        "/": page(orjson.dumps(texts.index_json), JSON),
-        "/openapi.json": page(openapi, JSON),
-        "/server.json": page(orjson.dumps(texts.server_json), JSON),
-        "/llms.txt": page(texts.llms_txt, MARKDOWN),
-        "/llms-full.txt": page(texts.llms_full_txt, MARKDOWN),
-        "/skill.md": page(texts.skill_md, MARKDOWN),
-        **{path: page(body, kind) for path, (body, kind) in programs_pages(texts, openapi).items()},
-        "/.well-known/agent-card.json": page(card, JSON),
-    }
-    people = html_pages(book(texts, openapi, market.config), made_at)
-    return Pages(pages, {"/": page(texts.index_md, MARKDOWN)}, people)
+        probes["/metrics"] = partial(metrics_page, market, metrics, request_of)
+    return Served(
+        market=market,
+        rest=Rest(market, request_of),
+        mcp=McpSurface(market, request_of, texts, tuple(sorted(hosts))),
+        a2a=A2aSurface(market, request_of),
+        oauth=OAuth(market, request_of),
+        pages=make_pages(texts, market.config, card, market.world.clock.now()),
+        probes=probes,
+        request_of=request_of,
+    )
 
 
 def make_world(settings: Settings, config: MarketConfig, secrets: Secrets) -> tuple[World, list[Closing]]:

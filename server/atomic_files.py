@@ -7,28 +7,6 @@ from pathlib import Path
 
 import orjson
 
-from server.settings import BadSettings, Settings
-
-
-def make_data_dir(settings: Settings) -> None:
-    """Make the data folder if it is missing; raises BadSettings if it cannot be written to."""
-    folder = settings.data_dir
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except FileExistsError:
-        raise BadSettings(f"EMPORION_DATA_DIR: {folder} is a file; name a folder") from None
-    except OSError as error:
-        raise BadSettings(f"EMPORION_DATA_DIR: {folder} cannot be made: {error.strerror}") from None
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise BadSettings(f"EMPORION_DATA_DIR: {folder} cannot be written to by this user")
-
-
-def make_empty(folder: Path) -> None:
-    """Make a folder if it is missing; raises BadSettings if it is not empty."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if any(folder.iterdir()):
-        raise BadSettings(f"{folder} is not empty: name a folder that is, or one that is not there yet")
-
 
 def new_file(path: Path) -> int:
     """Create a file that only its owner can read; raises FileExistsError if it exists."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import orjson
 
-from server.atomic_files import copy_file, make_empty, new_file, sum_of, sums, sync, write_file, write_manifest
+from server.atomic_files import copy_file, new_file, sum_of, sums, sync, write_file, write_manifest
 from server.desk.keys import FILE as DESK_KEYS
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import read_secrets
-from server.settings import BadSettings, Settings
+from server.settings import BadSettings, Settings, make_empty
 from storage.migrate import knows
 from storage.sqlite import copy_online, said_of
 from tools.kernel.records import stamp
@@ -43,7 +43,11 @@ def make_backup(settings: Settings, folder: Path, now: datetime) -> Manifest:
     """
     source = settings.database_file
     if source is None:
-        raise BadSettings(_of_a_server(settings))
+        raise BadSettings(
+            f"{settings.database_shown} is not a file. Back it up with `pg_dump --format=custom`, which takes one moment of it "
+            "while it is served, and keep with the dump EMPORION_SIGNING_SEED, EMPORION_KEY_PEPPER and EMPORION_SERVICE_NAME: "
+            "without them nobody logs in and no receipt verifies. `pg_restore` into an empty database brings it back"
+        )
     if not source.exists():
         raise BadSettings(f"{source} is not there: there is nothing to back up")
     make_empty(folder)
@@ -119,11 +123,3 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder}: made by emporion {made.version}, whose tables ({made.revision}) are newer than this program"
         )
     return made
-
-
-def _of_a_server(settings: Settings) -> str:
-    return (
-        f"{settings.database_shown} is not a file. Back it up with `pg_dump --format=custom`, which takes one moment of it "
-        "while it is served, and keep with the dump EMPORION_SIGNING_SEED, EMPORION_KEY_PEPPER and EMPORION_SERVICE_NAME: "
-        "without them nobody logs in and no receipt verifies. `pg_restore` into an empty database brings it back"
-    )

@@ -4,11 +4,11 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from importlib.metadata import version as installed
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 
@@ -22,6 +22,7 @@ keys = typer.Typer(no_args_is_help=True, help="The key this market signs receipt
 app.add_typer(keys, name="keys")
 app.add_typer(desk_commands, name="desk")
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 OWN_UMASK = 0o077  # files that a command writes are readable by their owner only
 Host = Annotated[str | None, typer.Option(help="address to listen on [EMPORION_HOST]")]
 Port = Annotated[int | None, typer.Option(help="port to listen on [EMPORION_PORT]")]
@@ -30,6 +31,22 @@ MarketUrl = Annotated[
     str | None, typer.Option("--url", help="where the market is served; default: where these settings serve it")
 ]
 DataDir = Annotated[Path | None, typer.Option(help="where the database and secrets are kept [EMPORION_DATA_DIR]")]
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn errors of settings, storage and files into a message on stderr and exit 2."""
+    from storage.transaction import StorageError
+
+    try:
+        yield
+    except (BadSettings, StorageError, OSError) as refused:
+        fail(str(refused))
+
+
+def command(group: typer.Typer, name: str | None = None) -> Callable[[Command], Command]:
+    """Add a command whose errors are shown as a message."""
+    return lambda run: group.command(name)(plain_errors()(run))
 
 
 def print_version(wanted: bool) -> None:
@@ -69,18 +86,17 @@ def serve(
     run(settings(host=host, port=port, data_dir=data_dir, sandbox_port=sandbox_port), sandbox, desk, change_brand)
 
 
-@sandbox.command("reset")
+@command(sandbox, "reset")
 def reset(data_dir: DataDir = None) -> None:
     """Delete the sandbox: the embedded chain and the SQLite market that traded on it."""
     from server.reset import reset_market
 
     found = settings(data_dir=data_dir)
-    with plain_errors():
-        reset_market(found)
+    reset_market(found)
     print(f"The sandbox in {found.data_dir} is empty again.")
 
 
-@keys.command("rotate")
+@command(keys, "rotate")
 def rotate(data_dir: DataDir = None) -> None:
     """Replace the signing key. Earlier signatures become invalid; logins and API keys stay.
 
@@ -91,8 +107,7 @@ def rotate(data_dir: DataDir = None) -> None:
     from server.keys import rotate as replace_key
 
     found = settings(data_dir=data_dir)
-    with plain_errors():
-        new, old = asyncio.run(replace_key(found, SystemClock().now()))
+    new, old = asyncio.run(replace_key(found, SystemClock().now()))
     print(f"Signing key {new}; {old} is retired (/.well-known/retired-keys.json).")
     if found.next_signing_seed:
         print(
@@ -115,22 +130,20 @@ def demo(
     raise typer.Exit(asyncio.run(run_demo(base)))
 
 
-@app.command()
+@command(app)
 def migrate(data_dir: DataDir = None) -> None:
     """Upgrade the database to this version's tables. `serve` does this itself."""
-    from server.atomic_files import make_data_dir
     from storage.migrate import upgrade
     from storage.open import open_database
 
     found = settings(data_dir=data_dir)
-    with plain_errors():
-        make_data_dir(found)
-        with closing(open_database(found.database)) as database:
-            upgrade(database)
+    found.make_data_dir()
+    with closing(open_database(found.database)) as database:
+        upgrade(database)
     print("The database is up to date.")
 
 
-@app.command()
+@command(app)
 def doctor(
     data_dir: DataDir = None,
     recompute: Annotated[bool, typer.Option("--recompute", help="make every stored count and sum again")] = False,
@@ -138,12 +151,10 @@ def doctor(
     """Check settings, database, secrets and chains; exit 1 if anything is wrong."""
     from server.doctor import examine
 
-    found = settings(data_dir=data_dir)
-    with plain_errors():
-        raise typer.Exit(asyncio.run(examine(found, recompute)))
+    raise typer.Exit(asyncio.run(examine(settings(data_dir=data_dir), recompute)))
 
 
-@app.command()
+@command(app)
 def backup(
     folder: Annotated[Path, typer.Argument(help="where to: a folder that is empty or not there yet")],
     data_dir: DataDir = None,
@@ -155,13 +166,12 @@ def backup(
     from server.adapters.clock import SystemClock
     from server.backup import MANIFEST, make_backup
 
-    with plain_errors():
-        made = make_backup(settings(data_dir=data_dir), folder, SystemClock().now())
+    made = make_backup(settings(data_dir=data_dir), folder, SystemClock().now())
     print(f"{folder}: {', '.join(made.files)}, as of {made.made_at} (revision {made.revision}).")
     print(f"It holds the secrets and is whole once {MANIFEST} stands in it: `emporion restore {folder} --data-dir ...`")
 
 
-@app.command()
+@command(app)
 def restore(
     folder: Annotated[Path, typer.Argument(help="what `emporion backup` made")],
     data_dir: Annotated[
@@ -171,8 +181,7 @@ def restore(
     """Restore a backup into an empty folder; exit 2 if one of its files was changed."""
     from server.backup import restore_backup
 
-    with plain_errors():
-        made = restore_backup(folder, data_dir)
+    made = restore_backup(folder, data_dir)
     print(f"{data_dir}: the market as of {made.made_at}. Serve it with EMPORION_DATA_DIR={data_dir},")
     print(
         f"EMPORION_SERVICE_NAME={made.service_name}, and without EMPORION_DATABASE_URL, _SIGNING_SEED and _KEY_PEPPER,"
@@ -180,7 +189,7 @@ def restore(
     print("whose place the files there take. Never serve two copies of one market: both would act for its agents.")
 
 
-@app.command()
+@command(app)
 def export(
     out: Annotated[Path, typer.Option(help="where to: with --agent a new file, else a folder, empty or not there yet")],
     agent: Annotated[str | None, typer.Option(help="agent id or handle: the document it gets by export_me")] = None,
@@ -199,11 +208,10 @@ def export(
     if env not in [one.value for one in Env]:
         fail(f"--env {env}: live or test")
     found, now = settings(data_dir=data_dir), SystemClock().now()
-    with plain_errors():
-        if agent is not None:
-            print(f"{out}: all of {asyncio.run(export_agent(found, agent, Env(env), out, now))} in {env}.")
-            return
-        made = asyncio.run(export_market(found, out, now))
+    if agent is not None:
+        print(f"{out}: all of {asyncio.run(export_agent(found, agent, Env(env), out, now))} in {env}.")
+        return
+    made = asyncio.run(export_market(found, out, now))
     print(f"{out}: {sum(made.rows.values())} rows of {len(made.rows)} tables, as of {made.made_at}.")
     print(f"It is whole once {MANIFEST} stands in it; what was kept back is named there.")
 
@@ -268,7 +276,7 @@ def first_party(
     operate("set_first_party", url, agent_id=agent_id, first_party=not off)
 
 
-@app.command()
+@command(app)
 def draw(
     dispute_id: Annotated[str | None, typer.Argument(help="one dispute; default: every draw of the database")] = None,
     record: Annotated[Path | None, typer.Option(help="a closed dispute as get_dispute answered it")] = None,
@@ -286,10 +294,9 @@ def draw(
 
     if (record is None) != (ids is None):
         fail("--record and --ids go together: the seed comes from one, the list from the other")
-    with plain_errors():
-        if record is not None and ids is not None:
-            raise typer.Exit(examine_record(record, ids, pairs))
-        raise typer.Exit(asyncio.run(examine_draws(settings(data_dir=data_dir), dispute_id)))
+    if record is not None and ids is not None:
+        raise typer.Exit(examine_record(record, ids, pairs))
+    raise typer.Exit(asyncio.run(examine_draws(settings(data_dir=data_dir), dispute_id)))
 
 
 @app.command()
@@ -318,17 +325,6 @@ def settings(**given: object) -> Settings:
     """Read the settings, overridden by the command line; exit 2 with a message if one is wrong."""
     with plain_errors():
         return read_settings(**{name: value for name, value in given.items() if value is not None})
-
-
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """Turn errors of settings, storage and files into a message on stderr and exit 2."""
-    from storage.transaction import StorageError
-
-    try:
-        yield
-    except (BadSettings, StorageError, OSError) as refused:
-        fail(str(refused))
 
 
 def fail(sentence: str) -> NoReturn:

@@ -3,7 +3,7 @@
 import json
 import time
 from base64 import urlsafe_b64decode
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -88,7 +88,6 @@ class Chain:
     url: str
     usdc: str
     chain_id: int
-    wallets: list[LocalAccount] = field(default_factory=list)
 
     async def rpc(self, method: str, *params: object) -> Any:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}

@@ -1,4 +1,4 @@
-"""The documentation pages under /docs: their sources, and their forms for people and for programs."""
+"""The documents of a market: their sources, and their forms for people and for programs."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,23 +9,42 @@ import orjson
 from protocol.docs.html_pages import POLICY, Book, Doc
 from protocol.docs.reference import pointers, reference_text
 from protocol.docs.texts import Texts
-from server.pages import Page
+from rest.openapi import openapi_json
+from server.pages import Page, Pages
+from tools.catalogue import CATALOGUE
 from tools.engine.config import MarketConfig
 
 HTML, MARKDOWN, JSON = "text/html; charset=utf-8", "text/markdown; charset=utf-8", "application/json"
 
 
-def programs_pages(texts: Texts, openapi: bytes) -> dict[str, tuple[str | bytes, str]]:
-    """Return the pages under /docs for programs, by path; markdown also by `path.md`."""
+def make_pages(texts: Texts, config: MarketConfig, card: bytes, made_at: datetime) -> Pages:
+    """Return all documents of a market by path.
+
+    Those for people also have HTML forms, which are made on demand.
+    """
+    openapi = openapi_json(CATALOGUE.values(), config)
     own = {path: text for path, text in texts.documents.items() if path.startswith("/docs/")}
     own["/docs/changelog"] = texts.changelog_md
-    return {
-        "/docs": (texts.llms_txt, MARKDOWN),
-        "/docs/skill": (texts.skill_md, MARKDOWN),
-        "/docs/reference": (openapi, JSON),
-        **{path: (text, MARKDOWN) for path, text in own.items()},
-        **{f"{path}.md": (text, MARKDOWN) for path, text in own.items()},
+    markdown = {
+        "/llms.txt": texts.llms_txt,
+        "/llms-full.txt": texts.llms_full_txt,
+        "/skill.md": texts.skill_md,
+        "/docs": texts.llms_txt,
+        "/docs/skill": texts.skill_md,
+        **own,
+        **{f"{path}.md": text for path, text in own.items()},
     }
+    json = {
+        "/": orjson.dumps(texts.index_json),
+        "/openapi.json": openapi,
+        "/server.json": orjson.dumps(texts.server_json),
+        "/docs/reference": openapi,
+        "/.well-known/agent-card.json": card,
+    }
+    pages = {path: Page(text.encode(), MARKDOWN, made_at) for path, text in markdown.items()}
+    pages |= {path: Page(body, JSON, made_at) for path, body in json.items()}
+    index = Page(texts.index_md.encode(), MARKDOWN, made_at)
+    return Pages(pages, {"/": index}, html_pages(book(texts, openapi, config), made_at))
 
 
 def book(texts: Texts, openapi: bytes, config: MarketConfig) -> Book:
@@ -51,11 +70,11 @@ def book(texts: Texts, openapi: bytes, config: MarketConfig) -> Book:
 
 def html_pages(made_of: Book, made_at: datetime) -> dict[str, Callable[[], Page]]:
     """Return a function for each path that renders its HTML page."""
+    return {path: partial(_html_page, made_of, path, made_at) for path in made_of.docs}
 
-    def made(path: str) -> Page:
-        doc = made_of.docs[path]
-        link = f'<{made_of.root}{doc.other}>; rel="alternate"; type="{doc.other_kind}"'
-        more = ((b"content-security-policy", POLICY.encode()), (b"link", link.encode()))
-        return Page(made_of.page(path).encode(), HTML, made_at, more)
 
-    return {path: partial(made, path) for path in made_of.docs}
+def _html_page(made_of: Book, path: str, made_at: datetime) -> Page:
+    doc = made_of.docs[path]
+    link = f'<{made_of.root}{doc.other}>; rel="alternate"; type="{doc.other_kind}"'
+    more = ((b"content-security-policy", POLICY.encode()), (b"link", link.encode()))
+    return Page(made_of.page(path).encode(), HTML, made_at, more)

@@ -1,25 +1,25 @@
 """`emporion doctor`: check settings, secrets, database, clock and chains, and print what is wrong."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import closing
+from pathlib import Path
 
 from server.adapters.clock import SystemClock
 from server.adapters.facilitator import HttpFacilitator
 from server.app import make_world
-from server.keys import retired_count
+from server.findings import Findings
 from server.sandbox.journal import JOURNAL_NAME
-from server.secrets import check_brand, check_secrets, known_secrets, read_secrets
+from server.secrets import Secrets, check_brand, check_secrets, known_secrets, read_secrets
 from server.settings import BadSettings, Settings, check_named, config_of
 from storage.listing_search import stale_listings_counted
 from storage.open import open_moment, open_store
+from storage.requests import retired_keys
 from storage.search_tokens import TOKENS_VERSION
 from storage.store import Store
 from storage.transaction import ServedElsewhere, StorageError
 from storage.vocabulary import Env
 from tools.chain.transfer_verification import ChainDown, block_time_in
-from tools.engine.config import MarketConfig
-from tools.engine.ports import Chain, Clock, SettleNotSent, SettleUnknown, World
+from tools.engine.ports import Chain, Clock, Facilitator, SettleNotSent, SettleUnknown
 from tools.jobs.contributions import count_waiting
 from tools.kernel.keys import did_of
 from tools.listings.stats import drifted_listings
@@ -35,52 +35,46 @@ async def examine(settings: Settings, recomputing: bool = False) -> int:
 
     With `recomputing`, every stored aggregate is computed again and compared.
     """
-    worst = 0
-    async for well, sentence in _findings(settings, recomputing):
-        print(("ok    " if well else "WRONG ") + sentence)
-        worst = max(worst, int(not well))
-    return worst
+    found = Findings()
+    await _examine(settings, recomputing, found)
+    return found.exit_code
 
 
-async def _findings(settings: Settings, recomputing: bool) -> AsyncIterator[tuple[bool, str]]:
+async def _examine(settings: Settings, recomputing: bool, found: Findings) -> None:
     if settings.database_file is not None and not settings.database_file.exists():
-        yield False, f"database: {settings.database_file} is not there; `emporion serve` makes it"
+        found.add(False, f"database: {settings.database_file} is not there; `emporion serve` makes it")
         return
     secrets = read_secrets(settings)
-    yield True, f"settings: {', '.join(sorted(settings.model_fields_set)) or 'none set'}"
+    found.add(True, f"settings: {', '.join(sorted(settings.model_fields_set)) or 'none set'}")
     try:
         warning = check_named(settings)
-        yield warning is None, warning or f"service name: {settings.service_name}"
+        found.add(warning is None, warning or f"service name: {settings.service_name}")
     except BadSettings as bad:
-        yield False, str(bad)
+        found.add(False, str(bad))
     try:
         store, served = await _open(settings)
     except StorageError as error:
-        yield False, f"database: {error}"
+        found.add(False, f"database: {error}")
         return
     with closing(store):
         beside = "a market serves it; it is only read" if served else "it is up to date"
-        yield True, f"database: {settings.database_shown} opens, {beside}"
-        async for finding in _modes(settings):
-            yield finding
+        found.add(True, f"database: {settings.database_shown} opens, {beside}")
+        _check_modes(settings.database_file, found)
         try:
             if served:
                 in_force = await known_secrets(store, secrets, settings.service_name)
             else:
                 in_force = await check_secrets(store, secrets)
                 await check_brand(store, settings.service_name)
-            yield True, "secrets and service name: the ones this database was made with"
-            yield True, f"signing key: {did_of(in_force.public_key)}, {await retired_count(store)} before it"
+            found.add(True, "secrets and service name: the ones this database was made with")
+            found.add(
+                True,
+                f"signing key: {did_of(in_force.public_key)}, {len(await store.read(lambda tx: tx.all(retired_keys)))} before it",
+            )
         except BadSettings as bad:
-            yield False, str(bad)
-        if not served:
-            await _count_waiting(store)
-        stale = await store.read(lambda tx: tx.one(stale_listings_counted, version=TOKENS_VERSION))
-        yield True, f"search: {stale or 0} listings wait to be indexed again, which the market does as it runs"
-        async for finding in _recomputed(store) if recomputing else _figures(store):
-            yield finding
-    async for finding in _chains(settings, secrets.pepper):
-        yield finding
+            found.add(False, str(bad))
+        await _check_rows(store, served, recomputing, found)
+    await _check_chains(settings, secrets, found)
 
 
 async def _open(settings: Settings) -> tuple[Store, bool]:
@@ -91,45 +85,42 @@ async def _open(settings: Settings) -> tuple[Store, bool]:
         return await open_moment(settings.database), True
 
 
-async def _modes(settings: Settings) -> AsyncIterator[tuple[bool, str]]:
+def _check_modes(file: Path | None, found: Findings) -> None:
     """Report database files that other users can read; an older version created them so."""
-    file = settings.database_file
     beside = () if file is None else (file.with_name(file.name + end) for end in ("", "-wal", "-shm"))
     shown = [str(one) for one in beside if one.exists() and one.stat().st_mode & 0o077]
     if shown:
-        yield False, f"database: other users of this machine can open {', '.join(shown)}: chmod 600 them"
+        found.add(False, f"database: other users of this machine can open {', '.join(shown)}: chmod 600 them")
 
 
-async def _count_waiting(store: Store) -> None:
-    """Add the jobs that an older version left uncounted, so that they do not appear as drift."""
+async def _check_rows(store: Store, served: bool, recomputing: bool, found: Findings) -> None:
+    """Compare the stored figures with the rows that they count."""
     clock = SystemClock()
-    while await store.write(lambda tx: count_waiting(tx, clock.now()), "count"):
+    # The jobs that an older version left uncounted would appear as drift.
+    while not served and await store.write(lambda tx: count_waiting(tx, clock.now()), "count"):
         pass
+    stale = await store.read(lambda tx: tx.one(stale_listings_counted, version=TOKENS_VERSION))
+    found.add(True, f"search: {stale or 0} listings wait to be indexed again, which the market does as it runs")
+    if recomputing:
+        async for drift in recompute(store):
+            found.add(not drift.keys, f"recomputed: {drift}")
+    else:
+        wrong = await drifted_listings(store)
+        shown = f": {wrong[:5]}" if wrong else ""
+        found.add(not wrong, f"figures: {len(wrong)} listings differ from their rows{shown}")
 
 
-async def _figures(store: Store) -> AsyncIterator[tuple[bool, str]]:
-    drift = await drifted_listings(store)
-    yield not drift, f"figures: {len(drift)} listings differ from their rows" + (f": {drift[:5]}" if drift else "")
-
-
-async def _recomputed(store: Store) -> AsyncIterator[tuple[bool, str]]:
-    async for drift in recompute(store):
-        yield not drift.keys, f"recomputed: {drift}"
-
-
-async def _facilitators(world: World, config: MarketConfig) -> AsyncIterator[tuple[bool, str]]:
-    """Check that each facilitator answers and settles on the network that the settings name."""
-    for env, named in world.facilitators.items():
-        assert isinstance(named, HttpFacilitator)
-        wanted = config.networks[env].id
-        try:
-            known = await named.networks()
-        except (SettleNotSent, SettleUnknown) as down:
-            silent = f"does not answer GET /supported ({down}); nothing is paid gas-free meanwhile"
-            yield False, f"facilitator {env}: {silent}"
-        else:
-            says = "settles" if wanted in known else "does not say that it settles"
-            yield wanted in known, f"facilitator {env}: {says} on {wanted}"
+async def _check_facilitator(env: Env, facilitator: Facilitator, network: str, found: Findings) -> None:
+    """Check that a facilitator answers and settles on the network that the settings name."""
+    assert isinstance(facilitator, HttpFacilitator)
+    try:
+        known = await facilitator.networks()
+    except (SettleNotSent, SettleUnknown) as down:
+        silent = f"does not answer GET /supported ({down}); nothing is paid gas-free meanwhile"
+        found.add(False, f"facilitator {env}: {silent}")
+    else:
+        says = "settles" if network in known else "does not say that it settles"
+        found.add(network in known, f"facilitator {env}: {says} on {network}")
 
 
 def drifted(env: Env, seconds: float | None) -> tuple[bool, str]:
@@ -158,8 +149,9 @@ async def clock_drift(chain: Chain, clock: Clock) -> float | None:
     return None
 
 
-async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool, str]]:
-    world, opened = make_world(settings, config_of(settings, pepper), read_secrets(settings))
+async def _check_chains(settings: Settings, secrets: Secrets, found: Findings) -> None:
+    config = config_of(settings, secrets.pepper)
+    world, opened = make_world(settings, config, secrets)
     for env in Env:
         chain = world.chains.get(env)
         if chain is None:
@@ -167,14 +159,14 @@ async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool
             without = (
                 "`emporion serve --sandbox` brings its own, which is kept here" if kept else "payments there answer 502"
             )
-            yield True, f"chain {env}: not set; {without}"
+            found.add(True, f"chain {env}: not set; {without}")
             continue
         try:
-            yield True, f"chain {env}: head {await chain.head()}"
-            yield drifted(env, await clock_drift(chain, SystemClock()))
+            found.add(True, f"chain {env}: head {await chain.head()}")
+            found.add(*drifted(env, await clock_drift(chain, SystemClock())))
         except ChainDown as down:
-            yield False, f"chain {env}: {down}"
-    async for finding in _facilitators(world, config_of(settings, pepper)):
-        yield finding
+            found.add(False, f"chain {env}: {down}")
+    for env, facilitator in world.facilitators.items():
+        await _check_facilitator(env, facilitator, config.networks[env].id, found)
     for one in opened:
         await one.close()

@@ -13,9 +13,9 @@ import orjson
 
 from server.adapters.clock import SeedSigner
 from server.app import make_world
-from server.atomic_files import make_empty, new_file, sums, sync, write_manifest
+from server.atomic_files import new_file, sums, sync, write_manifest
 from server.secrets import known_secrets, read_secrets
-from server.settings import BadSettings, Settings, config_of
+from server.settings import BadSettings, Settings, config_of, make_empty
 from storage.migrate import newest
 from storage.open import SnapshotStore, open_moment
 from storage.rows import Row

@@ -29,15 +29,16 @@ class HttpLimits(HttpToolsProtocol):
         self.body_deadline: TimerHandle | None = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._in_time()
-        self._body_ended()
+        _cancel(self.deadline)
+        _cancel(self.body_deadline)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         self.unread += len(data)
         super().data_received(data)
         if self.unread == 0:
-            self._in_time()
+            _cancel(self.deadline)
+            self.deadline = None
         elif self.unread > MAX_HEAD:
             self._refuse()
         elif self.deadline is None:
@@ -47,7 +48,7 @@ class HttpLimits(HttpToolsProtocol):
         self.unread = 0
         super().on_headers_complete()
         self.headers = []  # a trailer is not a header (RFC 9110, 6.5.1): the request keeps the list it has
-        self._body_ended()
+        _cancel(self.body_deadline)
         self.body_began, self.body_bytes = self.loop.time(), 0
         self.body_deadline = self.loop.call_later(BODY_SECONDS, self._look_at_body)
 
@@ -58,13 +59,8 @@ class HttpLimits(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self.unread = 0
-        self._body_ended()
+        _cancel(self.body_deadline)
         super().on_message_complete()
-
-    def _in_time(self) -> None:
-        if self.deadline is not None:
-            self.deadline.cancel()
-            self.deadline = None
 
     def _look_at_body(self) -> None:
         """Close the connection if the body is late; bytes that came since extend the deadline."""
@@ -74,16 +70,17 @@ class HttpLimits(HttpToolsProtocol):
         else:
             self.body_deadline = self.loop.call_later(left, self._look_at_body)
 
-    def _body_ended(self) -> None:
-        if self.body_deadline is not None:
-            self.body_deadline.cancel()
-            self.body_deadline = None
-
     def _refuse(self) -> None:
         """Close the connection; send an error first unless a response is under way."""
         if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
             self.transport.write(refusal(self.docs_url))
         self.transport.close()
+
+
+def _cancel(timer: TimerHandle | None) -> None:
+    """Cancel a timer, which may have ended."""
+    if timer is not None:
+        timer.cancel()
 
 
 def bounded_http(docs_url: str) -> type[HttpLimits]:

@@ -17,8 +17,7 @@ from server.atomic_files import sync
 from server.secrets import NEXT, Secrets, check_secrets, make_secret, read_secrets
 from server.settings import BadSettings, Settings
 from storage.open import open_store
-from storage.requests import remember, retired_keys
-from storage.store import Store
+from storage.requests import remember
 from storage.tables import RetiredKeyRow, SettingsRow
 from storage.transaction import StorageError, Tx
 from tools.engine.dispatch import Market
@@ -74,10 +73,6 @@ async def until_replaced(market: Market, replaced: Callable[[], None]) -> None:
                 log.critical("the signing key was replaced; this process ends", kid=kid)
                 replaced()
                 return
-
-
-async def retired_count(store: Store) -> int:
-    return len(await store.read(lambda tx: tx.all(retired_keys)))
 
 
 def _next_seed(settings: Settings) -> bytes:

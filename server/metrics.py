@@ -5,7 +5,7 @@ content.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ from tools.engine.errors import RateLimited
 from tools.engine.idempotency import Response
 from tools.engine.oauth import challenge
 from tools.engine.observers import Observer
-from tools.engine.ports import Chain, Clock
+from tools.engine.ports import Clock
 from tools.engine.registry import Operation
 from tools.events.webhooks.rules import Attempted
 from tools.kernel.errors import MarketError
@@ -44,8 +44,7 @@ class Metrics(Observer):
     def __init__(self, clock: Clock) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.clock, self.registry = clock, CollectorRegistry()
-        of_call = ("operation", "surface", "status")
-        self.calls = self._counter("calls", "Calls the door answered.", *of_call)
+        self.calls = self._counter("calls", "Calls the door answered.", "operation", "surface", "status")
         self.refusals = self._counter(
             "refusals", "Calls that were refused, by the code of the error.", "code", "surface"
         )
@@ -134,7 +133,11 @@ class Now:
         yield _total("store_reads", "Reads, quick and long.", counters.looks + counters.scans)
         yield _gauge("store_longest_unit_seconds", "The longest unit since the start.", counters.longest_unit_seconds)
         yield _gauge("open_streams", "Streams of events that are open.", sum(market.services.notifier.streams.values()))
-        yield _heads(market.world.chains, now)
+        ages = GaugeMetricFamily(f"{NAME}_chain_head_age_seconds", "Since a chain's head was read.", labels=["env"])
+        for env, chain in market.world.chains.items():
+            if chain.last_head is not None:
+                ages.add_metric([env.value], now - chain.last_head[1])
+        yield ages
 
 
 def _total(name: str, what: str, value: float) -> Metric:
@@ -143,14 +146,6 @@ def _total(name: str, what: str, value: float) -> Metric:
 
 def _gauge(name: str, what: str, value: float) -> Metric:
     return GaugeMetricFamily(f"{NAME}_{name}", what, value=value)
-
-
-def _heads(chains: Mapping[Env, Chain], now: float) -> Metric:
-    ages = GaugeMetricFamily(f"{NAME}_chain_head_age_seconds", "Since a chain's head was read.", labels=["env"])
-    for env, chain in chains.items():
-        if chain.last_head is not None:
-            ages.add_metric([env.value], now - chain.last_head[1])
-    return ages
 
 
 def outcome_of(attempt: Attempted | None) -> str:
@@ -162,26 +157,24 @@ def outcome_of(attempt: Attempted | None) -> str:
     return "delivered" if 200 <= attempt.status < 300 else "refused"
 
 
-def metrics_page(
-    market: Market, metrics: Metrics, request_of: Callable[[MutableMapping[str, Any], Surface], CallRequest]
-) -> Callable[[MutableMapping[str, Any]], Any]:
-    """Return the handler of GET /metrics, which needs the operator's secret.
+async def metrics_page(
+    market: Market,
+    metrics: Metrics,
+    request_of: Callable[[MutableMapping[str, Any], Surface], CallRequest],
+    scope: MutableMapping[str, Any],
+) -> Found:
+    """Answer GET /metrics, which needs the operator's secret.
 
     A wrong secret counts against the client address, like any failed credential.
     """
-
-    async def answer(scope: MutableMapping[str, Any]) -> Found:
-        request = request_of(scope, Surface.REST)
-        try:
-            need_operator(request, market.config)
-        except MarketError as error:
-            refused = market.refuse_anonymous(error, request)
-            return Found(
-                refused.status, "application/json", refused.body, tuple(_said_of(refused, scope, market.config))
-            )
-        return Found(200, CONTENT_TYPE_LATEST, generate_latest(metrics.registry))
-
-    return answer
+    request = request_of(scope, Surface.REST)
+    try:
+        need_operator(request, market.config)
+    except MarketError as error:
+        refused = market.refuse_anonymous(error, request)
+        headers = tuple(_said_of(refused, scope, market.config))
+        return Found(refused.status, "application/json", refused.body, headers)
+    return Found(200, CONTENT_TYPE_LATEST, generate_latest(metrics.registry))
 
 
 def _said_of(refused: Response, scope: MutableMapping[str, Any], config: MarketConfig) -> Iterator[tuple[bytes, bytes]]:

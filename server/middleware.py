@@ -9,6 +9,7 @@ import orjson
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from protocol.http import send_response
 from server.http_identity import request_id
 from server.http_limits import MAX_HEAD, TOO_LARGE
 from tools.engine.errors import (
@@ -39,11 +40,6 @@ ALWAYS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 ]
-PREFLIGHT = [
-    (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
-    (b"access-control-allow-headers", b"*, Authorization"),
-    (b"access-control-max-age", b"86400"),
-]
 
 
 class Refused(Exception):
@@ -72,7 +68,7 @@ class Edge:
         try:
             self._check(headers, told)
             if scope["method"] == "OPTIONS":
-                await reply.preflight(told.get(b"access-control-request-headers"))
+                await reply.preflight(told.get(b"access-control-request-headers", b"*, Authorization"))
                 return
             await self.app(scope, bounded(receive, told.get(b"content-length", b"0")), reply)
         except Refused as refused:
@@ -156,24 +152,26 @@ class _Reply:
             message = {**message, "headers": [*message.get("headers", []), (b"x-request-id", self.rid), *ALWAYS]}
         await self.send(message)
 
-    async def preflight(self, asked: bytes | None) -> None:
-        allow = (
-            PREFLIGHT if asked is None else [*PREFLIGHT[:1], (b"access-control-allow-headers", asked), *PREFLIGHT[2:]]
-        )
-        await self({"type": "http.response.start", "status": 204, "headers": allow})
+    async def preflight(self, allowed: bytes) -> None:
+        """Answer that browsers may send these headers, by any method."""
+        headers = [
+            (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+            (b"access-control-allow-headers", allowed),
+            (b"access-control-max-age", b"86400"),
+        ]
+        await self({"type": "http.response.start", "status": 204, "headers": headers})
         await self({"type": "http.response.body", "body": b""})
 
     async def error(self, error: MarketError, docs_url: str) -> None:
         if self.started:
             return  # the response has already begun, so only closing the connection is left
         body = orjson.dumps({"error": error.record(self.rid.decode(), docs_url)})
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        headers: Headers = []
         if error.retryable:
             headers.append((b"retry-after", b"2"))
         if "allowed" in error.details:
             headers.append((b"allow", ", ".join(error.details["allowed"]).encode()))
-        await self({"type": "http.response.start", "status": error.status, "headers": headers})
-        await self({"type": "http.response.body", "body": body})
+        await send_response(self, error.status, body, *headers)
 
 
 def _all_origins_loopback(headers: Headers) -> bool:

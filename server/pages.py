@@ -70,7 +70,9 @@ class Pages:
         _require_read(scope)
         page = await self._chosen(scope["path"], _all_of(scope, b"accept"))
         if takes_gzip(_all_of(scope, b"accept-encoding")):
-            page = page.compressed if "compressed" in page.__dict__ else await asyncio.to_thread(_compressed, page)
+            page = (
+                page.compressed if "compressed" in page.__dict__ else await asyncio.to_thread(lambda: page.compressed)
+            )
         known = dict(scope["headers"]).get(b"if-none-match")
         if known is not None and matches(known, dict(page.headers)[b"etag"]):
             kept = [(name, value) for name, value in page.headers if name not in (b"content-length", b"content-type")]
@@ -106,25 +108,17 @@ class Found:
 Probe = Callable[[Scope], Awaitable[Found]]
 
 
-class Probes:
-    """The operator's monitoring pages by path: computed for each request, never cached."""
-
-    def __init__(self, probes: Mapping[str, Probe]) -> None:
-        self.probes = probes
-
-    def __contains__(self, path: str) -> bool:
-        return path in self.probes
-
-    async def __call__(self, scope: Scope, send: Send) -> None:
-        _require_read(scope)
-        found = await self.probes[scope["path"]](scope)
-        headers = [
-            (b"content-type", found.kind.encode()),
-            (b"content-length", b"%d" % len(found.body)),
-            (b"cache-control", b"no-store"),
-            *found.headers,
-        ]
-        await _send(scope, send, found.status, headers, found.body)
+async def send_probe(probe: Probe, scope: Scope, send: Send) -> None:
+    """Send a monitoring page of the operator: computed for each request, never cached."""
+    _require_read(scope)
+    found = await probe(scope)
+    headers = [
+        (b"content-type", found.kind.encode()),
+        (b"content-length", b"%d" % len(found.body)),
+        (b"cache-control", b"no-store"),
+        *found.headers,
+    ]
+    await _send(scope, send, found.status, headers, found.body)
 
 
 def prefers_html(accept: bytes, other: str) -> bool:
@@ -167,10 +161,6 @@ def _require_read(scope: Scope) -> None:
 
 def _all_of(scope: Scope, header: bytes) -> bytes:
     return b",".join(value for name, value in scope["headers"] if name == header)
-
-
-def _compressed(page: Page) -> Page:
-    return page.compressed
 
 
 async def _send(scope: Scope, send: Send, status: int, headers: Headers, body: bytes) -> None:

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from server.sandbox.journal import JOURNAL_NAME
-from server.sandbox.process import SandboxRefused, reset_sandbox
+from server.sandbox.journal import JOURNAL_NAME, JournalInUse, delete_journal
 from server.settings import BadSettings, Settings
 from storage.sqlite import holds_mark
 
@@ -18,8 +17,8 @@ def reset_market(settings: Settings) -> None:
     if database.exists() and not holds_mark(database, "sandbox_chain"):
         raise BadSettings(f"{database} never traded in a sandbox: nothing was deleted")
     try:
-        reset_sandbox(folder)
-    except SandboxRefused as refused:
+        delete_journal(folder)
+    except JournalInUse as refused:
         raise BadSettings(str(refused)) from None
     for ending in ("", "-wal", "-shm"):
         Path(f"{database}{ending}").unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nacl.signing import SigningKey
 
-from server.atomic_files import make_data_dir, write_file
+from server.atomic_files import write_file
 from server.sandbox.journal import JOURNAL_NAME
 from server.settings import BadSettings, Settings
 from storage.requests import remember
@@ -136,7 +136,7 @@ def _secret(settings: Settings, name: str) -> bytes:
     if not path.exists():
         if database is not None and database.exists():
             raise BadSettings(f"{path} is missing beside {database}: restore it, another one would lock everybody out")
-        make_data_dir(settings)
+        settings.make_data_dir()
         make_secret(path)
     return _hex(path)
 

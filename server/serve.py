@@ -1,6 +1,8 @@
 """`emporion serve`: run uvicorn with the market, and beside it the sandbox and the desk if asked to."""
 
 import gc
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
@@ -11,9 +13,9 @@ from types import FrameType
 import uvicorn
 
 from server import logs
+from server.adapters.clock import SystemDice
 from server.app import Service
-from server.atomic_files import make_data_dir
-from server.desk.child import Desk, with_operator_secret
+from server.child_processes import end_process
 from server.http_limits import bounded_http
 from server.sandbox.process import Sandbox, SandboxRefused, start_sandbox
 from server.settings import BadSettings, Settings, check_named
@@ -23,6 +25,7 @@ IDLE_SECONDS = 75  # of a connection; clients and proxies keep one for 60 s, and
 GRACE_SECONDS = 10
 UNREAD_SECONDS = 20  # then the kernel drops a connection whose peer acknowledges nothing
 COLLECT_AFTER = (50_000, 20, 10)  # collector thresholds of the three generations
+SECRET_BYTES = 24  # of an operator secret that is made for one run
 TCP_USER_TIMEOUT = 18  # linux/tcp.h; RFC 5482
 
 
@@ -58,20 +61,47 @@ class Server(uvicorn.Server):
     def end_with_its_key(self) -> None:
         """Finish the open requests and end, because new signatures with this key would be invalid."""
         self.key_replaced = self.should_exit = True
+        self._end_streams()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._end_streams()
+        super().handle_exit(sig, frame)
+
+    def _end_streams(self) -> None:
         if self.service.served is not None:
             self.service.served.market.services.notifier.close()
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self.service.served is not None:
-            self.service.served.market.services.notifier.close()
-        super().handle_exit(sig, frame)
+
+def with_operator_secret(settings: Settings) -> Settings:
+    """Return settings that have an operator's secret, which is new if there was none.
+
+    The desk labels itself with it.
+    """
+    secret = settings.operator_secret or SystemDice().random_bytes(SECRET_BYTES).hex()
+    return settings.model_copy(update={"operator_secret": secret})
+
+
+def start_desk(settings: Settings) -> "subprocess.Popen[bytes]":
+    """Start the desk of a sandbox as its own process, which ends with this one.
+
+    It has a session of its own, because an interrupt at the terminal is the market's to handle.
+    """
+    words = ["-m", "server", "desk", "run", "--url", settings.listening_url, "--parent-pid", str(os.getpid())]
+    given = {
+        "EMPORION_OPERATOR_SECRET": str(settings.operator_secret),
+        "EMPORION_DATA_DIR": str(settings.data_dir),
+        "EMPORION_ALLOW_PRIVATE_NETWORKS": "true",
+        "EMPORION_DESK_ENV": "test",
+    }
+    return subprocess.Popen(  # noqa: S603 - our own module, run by our own interpreter
+        [sys.executable, *words], stdin=subprocess.PIPE, env={**os.environ, **given}, start_new_session=True
+    )
 
 
 def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False, change_brand: bool = False) -> None:
     """Serve until stopped; exit 2 with a message if the service cannot start."""
     logs.set_up()
     chain: Sandbox | None = None
-    desk: Desk | None = None
     with ExitStack() as started:
         try:
             if warning := check_named(settings):
@@ -81,11 +111,9 @@ def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False, chang
                 started.callback(chain.stop)
             if with_desk:
                 settings = with_operator_secret(settings)
-                desk = Desk(settings)
-                started.callback(desk.stop)
-            chain_url, genesis = (chain.url, chain.genesis()) if chain else (None, "")
+            chain_url, genesis = (chain.url, chain.genesis) if chain else (None, "")
             service = Service(settings, chain_url, genesis, change_brand=change_brand)
-            ready = partial(settle_and_say, greeting(service, chain), desk)
+            ready = partial(settle_and_say, greeting(service, chain), settings if with_desk else None, started)
             server = Server(uvicorn_config(service, settings), service, ready)
             server.run()
             if server.key_replaced:
@@ -101,11 +129,12 @@ def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False, chang
             raise SystemExit(2) from None
 
 
-def settle_and_say(greeting: str, desk: Desk | None) -> None:
+def settle_and_say(greeting: str, desk: Settings | None, started: ExitStack) -> None:
+    """Greet the operator once the market serves, and start a desk that has these settings."""
     tune_garbage_collection()
     print(greeting, flush=True)
     if desk is not None:
-        desk.start()
+        started.callback(end_process, start_desk(desk))
 
 
 def tune_garbage_collection() -> None:
@@ -130,7 +159,7 @@ def start_chain(settings: Settings) -> tuple[Sandbox, Settings]:
             raise BadSettings(
                 f"EMPORION_{name.upper()}: not together with --sandbox, which brings a test chain of its own"
             )
-    make_data_dir(settings)
+    settings.make_data_dir()
     chain = start_sandbox(settings.data_dir, settings.sandbox_port)
     given = {
         "test_rpc_url": chain.url,

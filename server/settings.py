@@ -31,25 +31,8 @@ PREFIX, SQLITE = "EMPORION_", "sqlite:///"
 FAUCET = "/v1/sandbox/faucet"
 CLAIMS_PER_ADDRESS, MANY = 3, 1000  # all agents of a sandbox share one address
 PLAIN_WORDS = {"int_parsing": "must be a whole number", "bool_parsing": "must be true or false"}
-UNSHOWN = frozenset(  # secrets, and URLs that may contain a key
-    [
-        "signing_seed",
-        "key_pepper",
-        "next_signing_seed",
-        "operator_secret",
-        "desk_llm_key",
-        "database_url",
-        "sanctions_lists",
-        "live_rpc_url",
-        "test_rpc_url",
-        "live_facilitator_url",
-        "test_facilitator_url",
-        "desk_llm_url",
-        "otel_endpoint",
-        "base_url",
-        "extra_base_urls",
-    ]
-)
+# Secrets, and URLs that may contain a key, by how their names end. A new one is hidden too.
+HIDDEN = re.compile(r".*(seed|pepper|secret|key|url|urls|lists|endpoint|webhook)")
 EVERYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 - refused, not bound
 
 
@@ -193,9 +176,13 @@ class Settings(BaseSettings):
         return tuple(Path(place) for place in self.sanctions_lists if "://" not in place)
 
     @property
-    def url(self) -> str:
+    def listening_url(self) -> str:
         host = f"[{self.host}]" if ":" in self.host and not self.host.startswith("[") else self.host
-        return self.base_url or f"http://{host}:{self.port}"
+        return f"http://{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return self.base_url or self.listening_url
 
     @property
     def other_urls(self) -> tuple[str, ...]:
@@ -209,6 +196,25 @@ class Settings(BaseSettings):
     @property
     def is_loopback(self) -> bool:
         return self.host in LOOPBACK
+
+    def make_data_dir(self) -> None:
+        """Make the data folder if it is missing; raises BadSettings if it cannot be written to."""
+        folder = self.data_dir
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except FileExistsError:
+            raise BadSettings(f"EMPORION_DATA_DIR: {folder} is a file; name a folder") from None
+        except OSError as error:
+            raise BadSettings(f"EMPORION_DATA_DIR: {folder} cannot be made: {error.strerror}") from None
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise BadSettings(f"EMPORION_DATA_DIR: {folder} cannot be written to by this user")
+
+
+def make_empty(folder: Path) -> None:
+    """Make a folder if it is missing; raises BadSettings if it is not empty."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if any(folder.iterdir()):
+        raise BadSettings(f"{folder} is not empty: name a folder that is, or one that is not there yet")
 
 
 def check_named(settings: Settings) -> str | None:
@@ -261,7 +267,7 @@ def _sentence(fault: Mapping[str, Any]) -> str:
         return PREFIX + message
     name = str(fault["loc"][0])
     message = PLAIN_WORDS.get(str(fault["type"]), message)
-    shown = "" if name in UNSHOWN else f" (it is {str(fault['input'])[:80]!r})"
+    shown = "" if HIDDEN.fullmatch(name) else f" (it is {str(fault['input'])[:80]!r})"
     return f"{PREFIX}{name.upper()}: {message}{shown}"
 
 

@@ -45,19 +45,19 @@ class Tracing(Observer):
         resource = Resource.create({**named, SERVICE_VERSION: config.version})
         self.provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self.provider.add_span_processor(processor_to(endpoint))
-        self.tracer = self.provider.get_tracer("emporion", config.version)
+        tracer = self.provider.get_tracer("emporion", config.version)
+        # The message of an exception may contain a user's text.
+        self.start = partial(tracer.start_as_current_span, record_exception=False, set_status_on_exception=False)
         self.reads = TraceContextTextMapPropagator()
 
     @contextmanager
     def span(self, name: str, **attributes: str | int) -> Iterator[Span]:
         """Trace a block as a part of the current span."""
-        with self.tracer.start_as_current_span(
-            name, attributes=attributes, record_exception=False, set_status_on_exception=False
-        ) as span:
+        with self.start(name, attributes=attributes) as span:
             try:
                 yield span
             except BaseException as error:
-                span.set_attribute("error.type", type(error).__name__)  # its message may contain a user's text
+                span.set_attribute("error.type", type(error).__name__)
                 span.set_status(Status(StatusCode.ERROR))
                 raise
 
@@ -78,26 +78,17 @@ class Tracing(Observer):
         with self.span(f"chain {method}", **{"emporion.env": env.value}):
             return await asked
 
-    def asked(self, application: App) -> App:
-        """Wrap the application in a span for each request, which continues the sender's trace."""
-
-        async def traced(scope: Message, receive: Receive, send: Send) -> None:
-            if scope["type"] != "http":
-                await application(scope, receive, send)
-                return
-            sent = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in CARRIER}
-            method = scope["method"] if scope["method"] in METHODS else "_OTHER"
-            with self.tracer.start_as_current_span(
-                f"{method} {surface_of(scope['path'])}",
-                self.reads.extract(sent),
-                SpanKind.SERVER,
-                {"http.request.method": method, "emporion.surface": surface_of(scope["path"])},
-                record_exception=False,
-                set_status_on_exception=False,
-            ) as span:
-                await application(scope, receive, _noting(send, span))
-
-        return traced
+    async def trace_request(self, application: App, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer a request inside a span, which continues the sender's trace."""
+        if scope["type"] != "http":
+            await application(scope, receive, send)
+            return
+        sent = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in CARRIER}
+        method = scope["method"] if scope["method"] in METHODS else "_OTHER"
+        surface = surface_of(scope["path"])
+        named = {"http.request.method": method, "emporion.surface": surface}
+        with self.start(f"{method} {surface}", self.reads.extract(sent), SpanKind.SERVER, named) as span:
+            await application(scope, receive, _noting(send, span))
 
 
 def processor_to(endpoint: str) -> SpanProcessor:

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from server.findings import Findings
 from server.settings import Settings
 from storage.disputes import dispute_ids
 from storage.open import open_store
@@ -24,20 +25,22 @@ async def examine_draws(settings: Settings, dispute_id: str | None) -> int:
     """Check each draw of the database, or of one dispute; return 1 if one is wrong."""
     if settings.database_file is not None and not settings.database_file.exists():
         raise StorageError(f"{settings.database_file} is not there; `emporion serve` makes it")
-    worst, seen, after = 0, 0, ""
+    said, seen, after = Findings(), 0, ""
     with closing(open_store(settings.database, scan_seconds=PATIENCE_SECONDS)) as store:
         while True:
             page = await store.scan(lambda tx: _page(tx, dispute_id, after))  # noqa: B023
             found = await store.scan(lambda tx: [line for one in page for line in findings(tx, one)])  # noqa: B023
-            worst, seen = max(worst, _print(found)), seen + len(found)
+            seen += len(found)
+            for finding in found:
+                said.add(*finding)
             if dispute_id is not None or len(page) < PAGE:
                 break
             after = page[-1]
     if dispute_id is not None and not seen:
-        print(f"WRONG {dispute_id}: there is no such dispute")
-        return 1
+        said.add(False, f"{dispute_id}: there is no such dispute")
+        return said.exit_code
     print(f"{seen} draws were made again.")
-    return worst
+    return said.exit_code
 
 
 def findings(tx: Tx, dispute_id: str) -> list[Finding]:
@@ -50,7 +53,10 @@ def findings(tx: Tx, dispute_id: str) -> list[Finding]:
 
 def examine_record(record: Path, ids: Path, pairs: Path | None = None) -> int:
     """Check one draw of a closed case; `pairs` is needed since version 2."""
-    return _print(list(_of_record(_json(record), _json(ids), [] if pairs is None else _json(pairs))))
+    said = Findings()
+    for finding in _of_record(_json(record), _json(ids), [] if pairs is None else _json(pairs)):
+        said.add(*finding)
+    return said.exit_code
 
 
 def _of_record(shown: Mapping[str, Any], ids: Any, pairs: Any) -> Iterator[Finding]:
@@ -109,9 +115,3 @@ def _json(path: Path) -> Any:
 
 def _page(tx: Tx, dispute_id: str | None, after: str) -> list[str]:
     return [dispute_id] if dispute_id is not None else tx.all(dispute_ids, after=after, limit=PAGE)
-
-
-def _print(found: list[Finding]) -> int:
-    for well, sentence in found:
-        print(("ok    " if well else "WRONG ") + sentence)
-    return int(not all(well for well, _ in found))

@@ -4,16 +4,13 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TypeVar
 
 import structlog
 
 from protocol.a2a.push_notifications import PushBodies
-from server.workers import attempt, context_of
+from server.workers import MarketLoop, attempt, context_of
 from storage.events import fanned_out, newest_of_all, soonest_webhook
-from storage.transaction import Tx
 from tools.catalogue import CATALOGUE
-from tools.engine.context import TxContext
 from tools.engine.dispatch import Market
 from tools.events.webhooks.deliveries import BATCH, Claimed, Posting, claim, finish, post, wait_to_push
 from tools.events.webhooks.logic import BATCH as FANNED
@@ -21,7 +18,6 @@ from tools.events.webhooks.logic import fan_out
 from tools.events.webhooks.rules import Attempted
 from tools.jobs.views import task_to_push
 
-T = TypeVar("T")
 OnAttempt = Callable[[Attempted | None], None]  # called after each attempt; None: it was not begun
 
 log = structlog.get_logger("emporion.sender")
@@ -31,11 +27,12 @@ GATHER_SECONDS = 0.02  # events of this time are turned into deliveries together
 GRACE_SECONDS = 2.0  # for attempts in flight when the process stops; the others are repeated after their lease
 
 
-class Sender:
+class Sender(MarketLoop):
     """The loop and its steps. Tests call `step`; the server calls `run`."""
 
     def __init__(self, market: Market, on_attempt: OnAttempt = lambda _: None) -> None:
-        self.market, self.on_attempt = market, on_attempt
+        super().__init__(market)
+        self.on_attempt = on_attempt
         self.pushes = PushBodies(market.config.brand, CATALOGUE.values())
         self.in_flight: set[asyncio.Task[None]] = set()
         self.woken = asyncio.Event()
@@ -67,7 +64,7 @@ class Sender:
 
     async def fan_out(self) -> None:
         """Write the deliveries of all new events."""
-        if await self.market.store.read(_is_behind):
+        if await self.market.store.read(lambda tx: (tx.one(newest_of_all) or 0) > (tx.one(fanned_out) or 0)):
             while await self._write("fan_out", fan_out) == FANNED:
                 pass
 
@@ -87,9 +84,6 @@ class Sender:
         attempted = None if wait else await post(self.market.world, self.market.config, written)
         self.on_attempt(attempted)
         await self._write("finish_delivery", lambda ctx: finish(ctx, written, attempted, wait))
-
-    async def _write(self, name: str, work: Callable[[TxContext], T]) -> T:
-        return await self.market.store.write(lambda tx: work(context_of(self.market, tx)), name)
 
     async def _written(self, posting: Posting) -> Posting:
         """Fill in the body: a task is rendered from its job's state at the time of sending."""
@@ -129,8 +123,3 @@ class Sender:
             _, late = await asyncio.wait(self.in_flight, timeout=GRACE_SECONDS)
             for flight in late:
                 flight.cancel()
-
-
-def _is_behind(tx: Tx) -> bool:
-    """Return True if there are events that were not turned into deliveries yet."""
-    return (tx.one(newest_of_all) or 0) > (tx.one(fanned_out) or 0)

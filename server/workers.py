@@ -1,4 +1,4 @@
-"""The background loop: expire deadlines, fire schedules, send reminders and delete old rows. Any process may run it."""
+"""The background loops: expire deadlines, fire schedules, delete old rows, check proofs. Any process may run them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import structlog
 from structlog.typing import FilteringBoundLogger as BoundLogger
 
-from storage.accounts import due_departures
 from storage.agent_search import ANY_UNINDEXED
+from storage.agents import due_departures
 from storage.bounties import ANY_MATCH
 from storage.disputes import deserted_cases
 from storage.listing_search import stale_listings_counted
@@ -26,6 +26,7 @@ from tools.agents.logic import index_waiting
 from tools.bounties.alerts import tell_of_bounties
 from tools.bounties.logic import expire_due_bounties
 from tools.chain.transfer_verification import ChainDown
+from tools.domains import logic as domains
 from tools.engine.caller import Caller, CallRequest, Surface
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.dispatch import Market
@@ -33,21 +34,26 @@ from tools.engine.last_seen import write_touches
 from tools.engine.ports import Chain
 from tools.engine.search_log import write_searches
 from tools.events.schedules.logic import fire_due_schedules
+from tools.identities import logic as identities
 from tools.jobs.contributions import count_waiting
 from tools.jobs.deadlines import expire_due_jobs, tell_due_notices
 from tools.jobs.disputes.panel_actions import judge_due_cases, load_and_resolve
 from tools.jobs.lifecycle import CLOCK_MOVES, JobMove
 from tools.kernel.records import EPOCH
+from tools.kernel.ssrf_guard import NotAttempted
 from tools.listings.logic import index_stale
 from tools.operator.retention import forget_old
 from tools.purchases.workflow import follow_up
 
 log = structlog.get_logger("emporion.workers")
+looks_log = structlog.get_logger("emporion.looks")
 T = TypeVar("T")
 P = TypeVar("P")
+Due = TypeVar("Due")
 BEGINNING = (EPOCH, "")
 SYSTEM_CALLER = Caller(None, None, None, (), CallRequest(Surface.REST, "worker", "req_worker"))
 PROBE_SECONDS, SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 5.0, 1.0, 300.0
+LOOK_SECONDS = 30.0  # between the rounds of the daily checks
 PATIENCE_SECONDS = 3.0
 DEPARTURES, INDEX_BATCHES, DESERTED, PURCHASES, MATCH_BATCHES = 50, 20, 50, 20, 10
 
@@ -63,11 +69,22 @@ class PeriodicJob:
     failed: bool = False  # at the last run
 
 
-class Workers:
-    """The loop and its steps. Tests call the steps; the server calls `run`."""
+class MarketLoop:
+    """A background loop of a market. Tests call its steps; the server calls `run`."""
+
+    def __init__(self, market: Market) -> None:
+        self.market = market
+
+    async def _write(self, name: str, work: Callable[[TxContext], T]) -> T:
+        return await self.market.store.write(lambda tx: work(context_of(self.market, tx)), name)
+
+
+class Workers(MarketLoop):
+    """The clock's moves and the cleaning up, each a periodic job."""
 
     def __init__(self, market: Market, disk_is_low: Callable[[], bool] = lambda: False) -> None:
-        self.market, self.disk_is_low = market, disk_is_low
+        super().__init__(market)
+        self.disk_is_low = disk_is_low
         self.steps = [
             PeriodicJob(self.check_health, PROBE_SECONDS),
             PeriodicJob(self.sweep, SWEEP_SECONDS),
@@ -181,7 +198,6 @@ class Workers:
         market = self.market
         now = market.world.clock.now()
         due = await market.store.read(lambda tx: tx.all(due_purchases, now=now, limit=PURCHASES))
-        now = market.world.clock.now()
         looks = (follow_up(ReadContext(market.services, SYSTEM_CALLER, Env(row.env), now), row.id) for row in due)
         for fault in filter(None, await asyncio.gather(*looks, return_exceptions=True)):
             raise fault  # only after all other purchases were handled
@@ -200,9 +216,6 @@ class Workers:
     async def purge_old(self) -> None:
         while await self._write("housekeeping", forget_old):
             pass
-
-    async def _write(self, name: str, work: Callable[[TxContext], T]) -> T:
-        return await self.market.store.write(lambda tx: work(context_of(self.market, tx)), name)
 
     async def _in_batches(self, name: str, work: Callable[[TxContext, P], tuple[int, P | None]], after: P) -> int:
         """Do a work batch by batch, each from where the last ended; return how much was done."""
@@ -243,6 +256,46 @@ class Workers:
                 await chain.block(await chain.head())
                 return "ok"
         return "down"
+
+
+class DailyRechecks(MarketLoop):
+    """Daily checks of all proven domains and linked identity tokens, shared by all processes.
+
+    They have a loop of their own, because slow servers outside must not delay deadlines.
+    """
+
+    async def run(self) -> None:
+        """Run until cancelled. A failed check is logged and tried again once its lease has ended."""
+        while True:
+            await attempt(looks_log, "looks", self.step)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def step(self) -> int:
+        """Check everything that is due; return how many checks were made."""
+        of_domains = await self._all(domains.claim_due, self._at_domain)
+        return of_domains + await self._all(identities.claim_due, self._at_identity)
+
+    async def _all(self, claim: Callable[[TxContext], list[Due]], look: Callable[[Due], Awaitable[None]]) -> int:
+        looked = 0
+        while claimed := await self._write("looks", claim):
+            ended = await asyncio.gather(*map(look, claimed), return_exceptions=True)
+            for due, error in zip(claimed, ended, strict=True):
+                if error is not None:
+                    looks_log.error("a look failed", due=due, error=repr(error))
+            looked += len(claimed)
+        return looked
+
+    async def _at_domain(self, due: domains.Due) -> None:
+        market = self.market
+        try:
+            proof = await domains.look_for_proof(market.world, market.config, due.agent_id, due.domain)
+        except NotAttempted:
+            proof = None
+        await self._write("looks", lambda ctx: domains.finish_check(ctx, due, proof))
+
+    async def _at_identity(self, due: identities.Due) -> None:
+        seen = await identities.look_again(self.market.world, self.market.config, due)
+        await self._write("looks", lambda ctx: identities.finish_look(ctx, due, seen))
 
 
 def _expire(move: JobMove, ctx: TxContext, after: str) -> tuple[int, str | None]:

@@ -3,27 +3,33 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
 from sqlalchemy import select
 
 from storage.agents import SEEN_SINCE, was_seen
 from storage.query import Query
-from storage.search_index import Found, RecencyIndex, all_or_any
-from storage.search_tokens import Conjunction, Search, filter_token, groups_of
-from storage.statements import LIMIT, delete_where, matching
+from storage.search_index import Found, Hit, Order, SearchIndex, all_or_any, keep_newest
+from storage.search_tokens import Filters, Search, groups_of, join_tokens
+from storage.statements import delete_where, first_rows, matching
 from storage.tables.agents import AgentRow
 from storage.tables.search import AgentSearchRow, UnindexedRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
 
 FTS = "search_agents"  # SQLite's table
-AGENTS = RecencyIndex(AgentSearchRow, "agent_id", FTS)
-AGENTS_SEEN = RecencyIndex(AgentSearchRow, "agent_id", FTS, [was_seen(AgentSearchRow.agent_id)])
+NEWEST, NEWEST_SEEN = (
+    Order(FTS, AgentSearchRow.newest, AgentSearchRow.agent_id, conditions=conditions)
+    for conditions in ([], [was_seen(AgentSearchRow.agent_id)])
+)
+AGENTS = SearchIndex(AgentSearchRow, "agent_id", {"newest": NEWEST})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSearch(Search):
     """A search among the active agents."""
+
+    FILTERS: ClassVar = {"t": "tag", "c": "capability", "f": "framework", "d": "domain", "v": "verified"}
 
     tag: str | None = None
     capability: str | None = None
@@ -34,7 +40,12 @@ class AgentSearch(Search):
 
 
 def find_agents(tx: Tx, search: AgentSearch) -> Found:
-    return all_or_any(_page, tx, search)
+    return all_or_any(_hits, tx, search)
+
+
+def _hits(tx: Tx, search: AgentSearch) -> list[Hit]:
+    order = NEWEST if search.seen_since is None else NEWEST_SEEN
+    return order.after(tx, groups_of(search), search, **{SEEN_SINCE: search.seen_since})
 
 
 def index_agent(tx: Tx, agent: AgentRow, terms: Sequence[str], domains: Sequence[str] = ()) -> None:
@@ -42,40 +53,22 @@ def index_agent(tx: Tx, agent: AgentRow, terms: Sequence[str], domains: Sequence
 
     `domains` are all domains it has proven.
     """
-    AGENTS.keep(tx, agent.id, agent_tokens(agent, terms, domains) if agent.status is AgentStatus.ACTIVE else None)
+    tokens = agent_tokens(agent, terms, domains) if agent.status is AgentStatus.ACTIVE else None
+    keep_newest(tx, AGENTS, agent.id, tokens)
 
 
 def agent_tokens(agent: AgentRow, terms: Sequence[str], domains: Sequence[str] = ()) -> str:
     """Return an agent's tokens, separated by spaces; each begins with the letter of its kind."""
-    kinds = [
-        "a",
-        *(filter_token("t", tag) for tag in agent.tags),
-        *(filter_token("c", capability) for capability in agent.capabilities),
-        *((filter_token("f", agent.framework),) if agent.framework else ()),
-        *(filter_token("d", domain) for domain in (agent.verified_domain, *domains) if domain),
-        filter_token("v", agent.verified_domain is not None),
-        *("w" + term for term in terms),
-    ]
-    return " ".join(dict.fromkeys(kinds))
-
-
-def conjunction(search: AgentSearch) -> Conjunction:
-    """Return groups of tokens; a found agent has at least one token of each group."""
-    filters = [
-        ("t", search.tag),
-        ("c", search.capability),
-        ("f", search.framework),
-        ("d", search.domain),
-        ("v", search.verified),
-    ]
-    return groups_of(search, filters)
-
-
-def _page(tx: Tx, search: AgentSearch) -> Found:
-    index = AGENTS if search.seen_since is None else AGENTS_SEEN
-    return index.page(tx, conjunction(search), search, **{SEEN_SINCE: search.seen_since})
+    filters: Filters = {
+        "t": agent.tags,
+        "c": agent.capabilities,
+        "f": [agent.framework] if agent.framework else [],
+        "d": [domain for domain in (agent.verified_domain, *domains) if domain],
+        "v": [agent.verified_domain is not None],
+    }
+    return join_tokens(filters, terms)
 
 
 ANY_UNINDEXED = Query(select(UnindexedRow).limit(1))
-UNINDEXED = Query(select(UnindexedRow).order_by(UnindexedRow.agent_id).limit(LIMIT).with_for_update(skip_locked=True))
+UNINDEXED: Query[UnindexedRow] = first_rows(UnindexedRow, by=[UnindexedRow.agent_id], locks=True)
 INDEXED = delete_where(UnindexedRow, *matching(UnindexedRow.agent_id))

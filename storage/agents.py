@@ -1,13 +1,27 @@
-"""Queries of agents: their handles, keys and wallets, all they ever held, and what relates them to others."""
+"""Queries of agents: their handles, keys, wallets, domains and identities, all they ever held, what relates them to others, and those that left."""
 
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Select, bindparam, exists, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, exists, func, literal, literal_column, or_, select, update
 
 from storage.query import Query
-from storage.statements import LIMIT, before_id, count, delete_where, in_json_list, matching, rows_among
-from storage.tables import AgentRow, FormerKeyRow, HandleRow, HeldDomainRow, HeldWalletRow, KeyRow, SettlementRow
+from storage.rows import Row
+from storage.statements import after_id, before_id, count, delete_where, first_rows, in_json_list, matching, rows_among
+from storage.tables.agents import (
+    AgentRow,
+    DepartureRow,
+    DomainRow,
+    FormerKeyRow,
+    HandleRow,
+    HeldDomainRow,
+    IdentityRow,
+    KeyRow,
+)
+from storage.tables.disputes import HeldWalletRow
+from storage.tables.payments import SettlementRow
 
+R = TypeVar("R", bound=Row)
 agent_by_handle = Query(select(AgentRow).where(*matching(AgentRow.handle)))
 agent_by_public_key = Query(select(AgentRow).where(*matching(AgentRow.public_key)))
 agents_among = rows_among(AgentRow, AgentRow.id)
@@ -74,25 +88,68 @@ forget_useless = delete_where(KeyRow, KeyRow.id.in_(_useless))
 # Everything an agent ever held, by name: handles, former public keys, wallets, domains.
 
 
-def _held(row: Any, name: Any, what: Any) -> Select[Any]:
-    return select(what).where(row.agent_id == bindparam("agent_id")).order_by(name)
+def _held(row: Any, name: Any) -> Select[Any]:
+    return select(name).where(*matching(row.agent_id)).order_by(name)
 
 
 def _page(row: Any, name: Any) -> Query[Any]:
     """Build the query of whole rows after a name, at most `limit`."""
-    return Query(_held(row, name, row).where(name > bindparam("after")).limit(LIMIT))
+    return Query(after_id(select(row).where(*matching(row.agent_id)), name))
 
 
 _OTHER = select(HeldWalletRow.address).where(HeldWalletRow.agent_id == bindparam("other_id"))
-wallets_both_held: Query[str] = Query(
-    _held(HeldWalletRow, HeldWalletRow.address, HeldWalletRow.address).where(HeldWalletRow.address.in_(_OTHER)).limit(1)
-)
-keys_ever_held: Query[str] = Query(_held(FormerKeyRow, FormerKeyRow.public_key, FormerKeyRow.public_key))
-wallets_ever_held: Query[str] = Query(_held(HeldWalletRow, HeldWalletRow.address, HeldWalletRow.address))
+_WALLETS = _held(HeldWalletRow, HeldWalletRow.address)
+wallets_both_held: Query[str] = Query(_WALLETS.where(HeldWalletRow.address.in_(_OTHER)).limit(1))
+keys_ever_held: Query[str] = Query(_held(FormerKeyRow, FormerKeyRow.public_key))
+wallets_ever_held: Query[str] = Query(_WALLETS)
 handles_by_name: Query[HandleRow] = _page(HandleRow, HandleRow.handle)
 keys_by_name: Query[FormerKeyRow] = _page(FormerKeyRow, FormerKeyRow.public_key)
 domains_by_name: Query[HeldDomainRow] = _page(HeldDomainRow, HeldDomainRow.domain)
 wallets_by_name: Query[HeldWalletRow] = _page(HeldWalletRow, HeldWalletRow.address)
+
+# Proven domains and linked identities.
+
+_VERIFIED = DomainRow.status == literal_column("'verified'")  # a constant, as in the partial index
+_OF_AGENT = matching(DomainRow.agent_id)
+
+domains_of = Query(select(DomainRow).where(*_OF_AGENT).order_by(DomainRow.domain))
+domains_claimed = count(DomainRow, *_OF_AGENT)
+proven_domains_of: Query[str] = Query(
+    select(DomainRow.domain).where(*_OF_AGENT, _VERIFIED).order_by(DomainRow.verified_at, DomainRow.domain)
+)
+holder_of = Query(select(DomainRow).where(*matching(DomainRow.domain), _VERIFIED))
+holder_to_change = Query(holder_of.statement.with_for_update())
+forget_domain = delete_where(DomainRow, *matching(DomainRow.agent_id, DomainRow.domain))
+forget_domains = delete_where(DomainRow, *_OF_AGENT)
+identity_of_token = Query(select(IdentityRow).where(*matching(IdentityRow.env, IdentityRow.token)).with_for_update())
+forget_identity = delete_where(IdentityRow, *matching(IdentityRow.agent_id))
+due_domains, due_identities = (  # to be checked again
+    first_rows(kind, kind.check_at <= bindparam("now"), by=[kind.check_at], locks=True)
+    for kind in (DomainRow, IdentityRow)
+)
+
+# Agents that left, and their open rows, in batches.
+
+due_departures: Query[str] = first_rows(
+    DepartureRow.agent_id,
+    DepartureRow.due_at <= bindparam("now"),
+    by=(DepartureRow.due_at, DepartureRow.agent_id),
+)
+forget_departure = delete_where(DepartureRow, *matching(DepartureRow.agent_id))
+
+
+@cache
+def rows_at(kind: type[R], owner: str, env: str, status: str, locks: bool = True) -> Query[R]:
+    """Build the query of an agent's rows in one environment and status, by id.
+
+    `owner` is the column of the agent's id. With `locks` it locks the rows, and skips those that another unit of work
+    has locked.
+    """
+    table = kind.__table__
+    mine = table.c[owner] == bindparam("agent_id"), table.c.env == literal(env), table.c.status == literal(status)
+    found = after_id(select(table).where(*mine), table.c.id)
+    return Query(found.with_for_update(skip_locked=True) if locks else found)
+
 
 # Relations between agents before a time: wallets, domains, payers; and referrals.
 

@@ -1,6 +1,5 @@
 """Queries of bounties, proposals and bounty alerts, and of sellers' listings that help to compare proposals."""
 
-from functools import cache
 from typing import Any
 
 from sqlalchemy import bindparam, func, literal, or_, select, update
@@ -12,15 +11,17 @@ from storage.statements import (
     count,
     delete_where,
     due_rows,
+    first_rows,
     in_json_list,
     is_one_of,
     matching,
+    newest_ids,
+    newest_of,
     newest_rows,
     rows_among,
-    rows_at,
 )
 from storage.tables import AgentRow, BountyAlertRow, BountyMatchRow, BountyRow, DocumentRow, ListingRow, ProposalRow
-from storage.vocabulary import UNDECIDED
+from storage.vocabulary import UNDECIDED, ProposalStatus
 
 MAX_EXAMPLE = 8_192  # characters of an example that is checked against a bounty's schema
 EXAMPLES_EACH = 3
@@ -38,6 +39,16 @@ bounties_of_buyer: Query[BountyRow] = newest_rows(BountyRow, *_BUYERS)
 undecided_bounties_of = count(BountyRow, *_BUYERS, *_UNDECIDED_NOW)
 due_bounties: Query[BountyRow] = due_rows(BountyRow, BountyRow.expires_at, _UNDECIDED)
 
+proposals_by_id: Query[ProposalRow] = newest_of(
+    ProposalRow,
+    [
+        newest_ids(ProposalRow, ProposalRow.seller_id, ProposalRow.status == literal(status.value))
+        for status in ProposalStatus
+    ],
+)
+proposals_by_seller: Query[ProposalRow] = Query(
+    after_id(select(ProposalRow).where(*matching(ProposalRow.bounty_id)), ProposalRow.seller_id)
+)
 _own_proposal = select(ProposalRow).where(*matching(ProposalRow.bounty_id, ProposalRow.seller_id))
 own_proposal = Query(_own_proposal)
 proposal_of = Query(_own_proposal.with_for_update())
@@ -47,15 +58,12 @@ reject_pending = Query(
     .values(status=literal("rejected"), version=ProposalRow.version + 1, updated_at=bindparam("updated_at"))
     .returning(*ProposalRow.__table__.c)
 )
-proposals_by_price = Query(
-    select(ProposalRow)
-    .where(
-        *matching(ProposalRow.bounty_id),
-        ProposalRow.price >= bindparam("price"),
-        or_(ProposalRow.price > bindparam("price"), ProposalRow.id > bindparam("after")),
-    )
-    .order_by(ProposalRow.price, ProposalRow.id)
-    .limit(LIMIT)
+proposals_by_price: Query[ProposalRow] = first_rows(
+    ProposalRow,
+    *matching(ProposalRow.bounty_id),
+    ProposalRow.price >= bindparam("price"),
+    or_(ProposalRow.price > bindparam("price"), ProposalRow.id > bindparam("after")),
+    by=(ProposalRow.price, ProposalRow.id),
 )
 awaiting_decision: Query[Any] = Query(
     select(
@@ -73,26 +81,6 @@ awaiting_decision: Query[Any] = Query(
     .order_by(ProposalRow.id)
     .limit(LIMIT)
 )
-
-
-@cache
-def bounties_at(env: str) -> Query[BountyRow]:
-    """Build the query of an agent's bounties in one environment that have not ended, by id.
-
-    Bounties that another unit of work has locked are skipped.
-    """
-    mine = BountyRow.buyer_id == bindparam("agent_id"), BountyRow.env == literal(env)
-    found: Any = after_id(select(BountyRow).where(*mine, _UNDECIDED), BountyRow.id)
-    return Query(found.with_for_update(skip_locked=True))
-
-
-@cache
-def proposals_at(env: str) -> Query[ProposalRow]:
-    """Build the query of an agent's pending proposals in one environment, by id.
-
-    They are not locked, because their bounties are, one by one.
-    """
-    return Query(rows_at(ProposalRow, ProposalRow.seller_id, env, "pending"))
 
 
 # Active listings of sellers: their output schemas and examples.

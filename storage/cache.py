@@ -12,7 +12,7 @@ V = TypeVar("V")
 class Cache(Generic[V]):
     """Values by name; the least recently used are evicted first.
 
-    Names are those passed to `Tx.forget`. `most` limits the sum of the values' sizes or, without `size_of`, their
+    Names are those passed to `Tx.invalidate`. `most` limits the sum of the values' sizes or, without `size_of`, their
     number. With `owner_of` (the id of another row that a value shows) and `owners` (a prefix), dropping the name
     `owners:<id>` drops all values of that owner.
     """

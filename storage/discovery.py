@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, case, func, literal, or_,
 
 from storage.bounties import OPEN_NOW
 from storage.query import Query
-from storage.statements import LIMIT, before_id, count, delete_where, is_one_of, matching
+from storage.statements import LIMIT, before_id, count, delete_where, first_rows, is_one_of, matching
 from storage.tables import AgentRow, BountyRow, JobRow, ListingRow, SearchedRow, SettlementRow
 
 _KEY = (SearchedRow.env, SearchedRow.day, SearchedRow.term, SearchedRow.client)
@@ -76,15 +76,11 @@ bounties_by_category: Query[Any] = Query(
     .order_by(func.sum(BountyRow.budget_max).desc(), BountyRow.category)
 )
 
-highest_bounties = Query(
-    select(BountyRow).where(*_open_bounty).order_by(BountyRow.budget_max.desc(), BountyRow.id.desc()).limit(LIMIT)
+highest_bounties: Query[BountyRow] = first_rows(
+    BountyRow, *_open_bounty, by=(BountyRow.budget_max.desc(), BountyRow.id.desc())
 )
-unanswered = Query(
-    select(BountyRow)
-    .where(*_open_bounty, BountyRow.proposal_count == literal(0), BountyRow.buyer_id != bindparam("not_of"))
-    .order_by(BountyRow.id.desc())
-    .limit(LIMIT)
-)
+_unanswered = *_open_bounty, BountyRow.proposal_count == literal(0), BountyRow.buyer_id != bindparam("not_of")
+unanswered: Query[BountyRow] = first_rows(BountyRow, *_unanswered, by=[BountyRow.id.desc()])
 newest_of_others: Query[Any] = Query(
     select(ListingRow.id, ListingRow.seller_id)
     .select_from(_SELLERS)

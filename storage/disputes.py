@@ -18,19 +18,12 @@ from storage.statements import (
     octets,
     rows_among,
 )
-from storage.tables import (
-    AgentRow,
-    DisputeRow,
-    DrawRow,
-    EvaluatorRow,
-    HeldWalletRow,
-    JobRow,
-    MessageRow,
-    SeatRow,
-    SettlementRow,
-)
+from storage.tables.agents import AgentRow
+from storage.tables.disputes import DisputeRow, DrawRow, EvaluatorRow, HeldWalletRow, SeatRow
+from storage.tables.jobs import JobRow
+from storage.tables.messages import MessageRow
+from storage.tables.payments import SettlementRow
 
-dispute_of_job = Query(select(DisputeRow).where(*matching(DisputeRow.job_id)))
 disputes_of_jobs = rows_among(DisputeRow, DisputeRow.job_id, "job_ids")
 _SEATS = select(SeatRow).order_by(SeatRow.round, SeatRow.agent_id)
 seats_of_dispute = Query(_SEATS.where(*matching(SeatRow.dispute_id)))

@@ -1,6 +1,5 @@
 """Queries of events in the order of their commits, of the webhooks that send them, and of schedules."""
 
-from functools import cache
 from typing import Any
 
 from sqlalchemy import BigInteger, bindparam, exists, func, literal, select, type_coerce
@@ -10,6 +9,7 @@ from storage.quotas import EVENT_BYTES
 from storage.statements import (
     LIMIT,
     after_id,
+    before_id,
     count,
     delete_where,
     deleting,
@@ -17,6 +17,7 @@ from storage.statements import (
     in_json_list,
     matching,
     newest_rows,
+    newest_rows_chosen,
 )
 from storage.tables import AgentRow, DeliveryRow, EventRow, FanoutRow, HostSlotRow, ScheduleRow, WebhookRow
 
@@ -46,16 +47,7 @@ _ACTIVE = ScheduleRow.status == literal("active")
 active_schedules = count(ScheduleRow, *_SCHEDULES, _ACTIVE)
 forget_schedule = delete_where(ScheduleRow, *matching(ScheduleRow.id))
 due_schedules: Query[ScheduleRow] = due_rows(ScheduleRow, ScheduleRow.next_at, _ACTIVE)
-
-
-@cache
-def schedules_of(filtered: bool) -> Query[ScheduleRow]:
-    """Build the query of a page of an agent's schedules, newest first.
-
-    With `filtered`, only those of one status.
-    """
-    return newest_rows(ScheduleRow, *_SCHEDULES, *(matching(ScheduleRow.status) if filtered else ()))
-
+schedules_of = newest_rows_chosen(ScheduleRow, *_SCHEDULES, by=ScheduleRow.status)
 
 # Webhooks, and how far events have been fanned out to them.
 
@@ -107,11 +99,8 @@ due_webhook = Query(
 soonest_webhook = Query(
     select(WebhookRow.due_at).where(WebhookRow.due_at.is_not(None)).order_by(WebhookRow.due_at).limit(literal(1))
 )
-deliveries_of = Query(
-    select(DeliveryRow)
-    .where(*matching(DeliveryRow.webhook_id), DeliveryRow.event_number < bindparam("before"))
-    .order_by(DeliveryRow.event_number.desc())
-    .limit(LIMIT)
+deliveries_of: Query[DeliveryRow] = Query(
+    before_id(select(DeliveryRow).where(*matching(DeliveryRow.webhook_id)), DeliveryRow.event_number)
 )
 _PENDING = *matching(DeliveryRow.webhook_id), DeliveryRow.due_at.is_not(None)
 due_delivery = Query(

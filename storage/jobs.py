@@ -12,26 +12,29 @@ from storage.statements import (
     count,
     delete_where,
     due_rows,
+    first_rows,
     in_json_list,
     is_one_of,
     matching,
-    newest_ids,
-    newest_of,
-    newest_rows,
+    newest_of_sides,
+    newest_rows_chosen,
     rows_among,
 )
 from storage.tables import AgentRow, JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow, SettlementRow
 
 reviews_of_job = Query(select(ReviewRow).where(*matching(ReviewRow.job_id)))
 reviews_of_jobs = rows_among(ReviewRow, ReviewRow.job_id, "job_ids")
-settlements_of_job = Query(select(SettlementRow).where(*matching(SettlementRow.job_id)).order_by(SettlementRow.id))
+reviews_written: Query[ReviewRow] = Query(
+    select(ReviewRow)
+    .where(in_json_list(ReviewRow.job_id, "job_ids"), ReviewRow.reviewer_id == bindparam("agent_id"))
+    .order_by(ReviewRow.id.desc())
+)
 settlements_of_jobs = Query(
     select(SettlementRow).where(in_json_list(SettlementRow.job_id, "job_ids")).order_by(SettlementRow.id)
 )
 settlement_by_hash = Query(select(SettlementRow).where(*matching(SettlementRow.network, SettlementRow.tx_hash)))
-settlements_of_agent: Query[SettlementRow] = newest_of(
-    SettlementRow,
-    [newest_ids(SettlementRow, side) for side in (SettlementRow.payer_agent_id, SettlementRow.payee_agent_id)],
+settlements_of_agent: Query[SettlementRow] = newest_of_sides(
+    SettlementRow, (SettlementRow.payer_agent_id, SettlementRow.payee_agent_id)
 )
 audit_after: Query[JobEventRow] = Query(
     after_id(select(JobEventRow).where(*matching(JobEventRow.job_id)), JobEventRow.id)
@@ -41,11 +44,8 @@ deliveries_of_jobs = Query(
     .where(in_json_list(JobDeliveryRow.job_id, "job_ids"))
     .order_by(JobDeliveryRow.job_id, JobDeliveryRow.revision)
 )
-waiting_for = Query(
-    select(JobRow)
-    .where(JobRow.waits_for == bindparam("agent_id"), *matching(JobRow.env))
-    .order_by(JobRow.act_by, JobRow.id)
-    .limit(LIMIT)
+waiting_for: Query[JobRow] = first_rows(
+    JobRow, JobRow.waits_for == bindparam("agent_id"), *matching(JobRow.env), by=(JobRow.act_by, JobRow.id)
 )
 owing_refunds = Query(
     select(JobRow)
@@ -125,8 +125,7 @@ def jobs_of(role: str, filtered: bool) -> Query[JobRow]:
     `role` is buyer, seller or both.
     """
     columns = {"buyer": [JobRow.buyer_id], "seller": [JobRow.seller_id], "both": [JobRow.buyer_id, JobRow.seller_id]}
-    conditions = matching(JobRow.status) if filtered else ()
-    return newest_of(JobRow, [newest_ids(JobRow, column, *conditions) for column in columns[role]])
+    return newest_of_sides(JobRow, columns[role], *(matching(JobRow.status) if filtered else ()))
 
 
 MAX_COUNTED = 10_000
@@ -172,11 +171,4 @@ def due_jobs(status: str, deadline: str) -> Query[JobRow]:
     return Query(after_id(due, JobRow.id).with_for_update(skip_locked=True))
 
 
-@cache
-def reviews_about(by_role: bool) -> Query[ReviewRow]:
-    """Build the query of a page of reviews about an agent, newest first.
-
-    With `by_role`, only those by reviewers in one role.
-    """
-    chosen = matching(ReviewRow.role) if by_role else ()
-    return newest_rows(ReviewRow, *matching(ReviewRow.subject_id, ReviewRow.env), *chosen)
+reviews_about = newest_rows_chosen(ReviewRow, *matching(ReviewRow.subject_id, ReviewRow.env), by=ReviewRow.role)

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from sqlalchemy import bindparam, insert, or_, select, update
+from sqlalchemy import bindparam, or_, select, update
 
 from storage.agents import SEEN_SINCE, was_seen
 from storage.query import Query
-from storage.search_index import LAST_KEY, Found, Hit, Order, all_or_any, page_of
+from storage.search_index import LAST_KEY, Entry, Found, Hit, Move, Order, SearchIndex, all_or_any
 from storage.search_tokens import (
     ENVIRONMENTS,
     TOKENS_VERSION,
@@ -52,43 +51,37 @@ class Indexed:
     rating: float | None
 
 
-class _Place(NamedTuple):
-    """The index entry of an active listing."""
-
-    rank: int
-    newest: int
-    cheapest: int
-    tokens: str
-    made_by: int
-
-
-_Move = tuple[_Place | None, _Place | None]  # the old and the new index entry
+LISTINGS = SearchIndex(
+    S, "listing_id", {key: ORDERS[key, False] for key in FTS}, ["env", "seller_id"], also_placed=["made_by"]
+)
 
 
 def find(tx: Tx, search: ListingSearch) -> Found:
-    return all_or_any(_page, tx, search)
+    return all_or_any(_hits, tx, search)
 
 
-def _page(tx: Tx, search: ListingSearch) -> Found:
-    return page_of(_hits(tx, search, search.limit + 1), search)
-
-
-def _hits(tx: Tx, search: ListingSearch, limit: int) -> list[Hit]:
-    """Return at most `limit` hits with keys after `after`, lowest key first."""
+def _hits(tx: Tx, search: ListingSearch) -> list[Hit]:
+    """Return the hits of a page after `after`, lowest key first, and one more."""
     if search.sort not in (Sort.RELEVANCE, Sort.RATING):
-        return _between(tx, search, search.after + 1, LAST_KEY, limit)
+        return _between(tx, search, search.after + 1, LAST_KEY)
     halves = [(0, UNGRADUATED - 1), (UNGRADUATED, LAST_KEY)]  # of rank keys: graduated listings, then the others
     if search.graduated is not None:
         halves = halves[:1] if search.graduated else halves[1:]
     if search.sort is Sort.RELEVANCE:
         low, high = halves[0][0], halves[-1][1]
-        return _between(tx, search, max(search.after + 1, low), high, limit)
+        return _between(tx, search, max(search.after + 1, low), high)
     hits = [
         hit._replace(key=hit.key - low)
         for low, high in halves
-        for hit in _between(tx, search, low + search.after + 1, high, limit)
+        for hit in _between(tx, search, low + search.after + 1, high)
     ]
-    return sorted(hits, key=lambda hit: hit.key)[:limit]
+    return sorted(hits, key=lambda hit: hit.key)[: search.limit + 1]
+
+
+def _between(tx: Tx, search: ListingSearch, low: int, high: int) -> list[Hit]:
+    order = ORDERS[KEYS[search.sort], search.seen_since is not None]
+    bound = {"env": search.env, SEEN_SINCE: search.seen_since}
+    return order.between(tx, conjunction(search), low, high, search.limit + 1, **bound)
 
 
 def index_listing(tx: Tx, listing: ListingRow, terms: Sequence[str], rating: float | None) -> None:
@@ -97,49 +90,24 @@ def index_listing(tx: Tx, listing: ListingRow, terms: Sequence[str], rating: flo
 
 
 def index_listings(tx: Tx, batch: Iterable[Indexed]) -> None:
-    """Update the index entries of many listings.
-
-    They are written in the order of their keys, because FTS5 prefers that for bulk writes.
-    """
-    moves = [_place(tx, indexed) for indexed in batch]
-    if tx.is_sqlite:
-        for key in FTS:
-            _move(tx, key, moves)
+    """Update the index entries of many listings."""
+    LISTINGS.write_full_text(tx, [_change(tx, indexed) for indexed in batch])
 
 
-def _between(tx: Tx, search: ListingSearch, low: int, high: int, limit: int) -> list[Hit]:
-    order = ORDERS[KEYS[search.sort], search.seen_since is not None]
-    bound = {"env": search.env, SEEN_SINCE: search.seen_since}
-    return order.between(tx, conjunction(search), low, high, limit, **bound)
-
-
-def _place(tx: Tx, indexed: Indexed) -> _Move:
-    """Write the listing's index row; return the old and the new entry."""
+def _change(tx: Tx, indexed: Indexed) -> Move:
     listing = indexed.listing
-    row = tx.one(BY_LISTING, listing_id=listing.id)
-    before = _held(row)
-    if listing.status is not ListingStatus.ACTIVE:
-        if row and before:
-            tx.run(PLACE, _seq=row.seq, rank=None, newest=None, cheapest=None, tokens=None, made_by=None)
-        return before, None
-    seq = row.seq if row else tx.one(NUMBER, listing_id=listing.id, env=listing.env, seller_id=listing.seller_id)
-    assert seq is not None
-    after = _Place(
-        rank=rank_key(listing.graduated, indexed.rating, seq),
-        newest=newest_key(seq),
-        cheapest=_free_cheapest_key(tx, listing.price, seq),
-        tokens=listing_tokens(listing, indexed.terms),
-        made_by=TOKENS_VERSION,
-    )
-    if after != before:
-        tx.run(PLACE, _seq=seq, **after._asdict())
-    return before, after
 
+    def entry_of(seq: int) -> Entry:
+        return {
+            "rank": rank_key(listing.graduated, indexed.rating, seq),
+            "newest": newest_key(seq),
+            "cheapest": _free_cheapest_key(tx, listing.price, seq),
+            "tokens": listing_tokens(listing, indexed.terms),
+            "made_by": TOKENS_VERSION,
+        }
 
-def _held(row: S | None) -> _Place | None:
-    if row is None or row.rank is None or row.newest is None or row.cheapest is None or row.tokens is None:
-        return None
-    return _Place(row.rank, row.newest, row.cheapest, row.tokens, row.made_by or 0)
+    made = entry_of if listing.status is ListingStatus.ACTIVE else None
+    return LISTINGS.change(tx, listing.id, made, env=listing.env, seller_id=listing.seller_id)
 
 
 def _free_cheapest_key(tx: Tx, price: int | None, seq: int) -> int:
@@ -150,26 +118,6 @@ def _free_cheapest_key(tx: Tx, price: int | None, seq: int) -> int:
     return key
 
 
-def _move(tx: Tx, key: str, moves: Sequence[_Move]) -> None:
-    """Update one FTS5 table, in the order of its rowids.
-
-    A contentless table deletes a row only if given the row's text.
-    """
-    order, steps = ORDERS[key, False], list[tuple[int, Query[None], str]]()
-    for move in moves:
-        old, new = (place and (getattr(place, key), place.tokens) for place in move)
-        if old != new:
-            steps += [(old[0], order.forget, old[1])] if old else []
-            steps += [(new[0], order.remember, new[1])] if new else []
-    for rowid, query, tokens in sorted(steps, key=lambda step: step[0]):
-        tx.run(query, rowid=rowid, tokens=tokens)
-
-
-BY_LISTING = Query(select(S).where(*matching(S.listing_id)).with_for_update())
-NUMBER = Query(
-    insert(S).values({name: bindparam(name) for name in ("listing_id", "env", "seller_id")}).returning(S.seq)
-)
-PLACE = Query(update(S).where(S.seq == bindparam("_seq")).values({name: bindparam(name) for name in _Place._fields}))
 CHEAPEST_HOLDER = Query(
     select(S.seq).where(or_(*(S.env == env for env in ENVIRONMENTS)), S.cheapest == bindparam("cheapest"))
 )

@@ -1,12 +1,11 @@
 """Queries of listings, of their terms before a change, and of the rows that their figures are computed from."""
 
-from functools import cache
 from typing import Any
 
 from sqlalchemy import bindparam, delete, literal, select
 
 from storage.query import Query
-from storage.statements import count, in_json_list, is_one_of, matching, newest_rows
+from storage.statements import count, in_json_list, is_one_of, matching, newest_rows_chosen
 from storage.tables import JobResultRow, JobRow, ListingRow, ListingTermsRow, ReviewRow, SettlementRow
 
 _OF_SELLER = matching(ListingRow.seller_id, ListingRow.env)
@@ -28,16 +27,7 @@ forget_promises: Query[str] = Query(
     .where(*matching(ListingTermsRow.listing_id))
     .returning(ListingTermsRow.__table__.c.promised)
 )
-
-
-@cache
-def listings_of_seller(filtered: bool) -> Query[ListingRow]:
-    """Build the query of a page of a seller's own listings, newest first.
-
-    With `filtered`, only those of one status.
-    """
-    return newest_rows(ListingRow, *_OF_SELLER, *(matching(ListingRow.status) if filtered else ()))
-
+listings_of_seller = newest_rows_chosen(ListingRow, *_OF_SELLER, by=ListingRow.status)
 
 # Figures: the median turnaround, and the rows that all figures are computed from.
 

@@ -1,4 +1,7 @@
-"""Queries of threads and messages: an agent's threads, most recently active first, and its unread ones."""
+"""Queries of threads and messages: an agent's threads, most recently active first, and its unread ones.
+
+Also of an agent's reports to the operator.
+"""
 
 from functools import cache
 from typing import Any
@@ -7,14 +10,15 @@ from sqlalchemy import ColumnElement, bindparam, literal, literal_column, select
 
 from storage.query import Query
 from storage.rows import as_row
-from storage.statements import LIMIT, matching, rows_among
-from storage.tables import JobEventRow, MessageRow, ThreadRow
+from storage.statements import LIMIT, matching, newest_of_sides, newest_rows, rows_among
+from storage.tables import JobEventRow, MessageRow, ReportRow, ThreadRow
 from storage.transaction import Tx
 from storage.vocabulary import ThreadKind
 
 # A constant, as in the partial index: with a parameter the database would not use the index.
 _NONE: ColumnElement[int] = literal_column("0")
 
+threads_by_id: Query[ThreadRow] = newest_of_sides(ThreadRow, (ThreadRow.a, ThreadRow.b))
 thread_of_pair = Query(select(ThreadRow).where(*matching(ThreadRow.pair)))
 messages_among = rows_among(MessageRow, MessageRow.id)
 message_numbered = Query(select(MessageRow).where(*matching(MessageRow.thread_id, MessageRow.number)))
@@ -23,6 +27,7 @@ stepped_since = Query(
     .where(*matching(JobEventRow.job_id, JobEventRow.actor_id), JobEventRow.created_at > bindparam("since"))
     .limit(1)
 )
+reports_of: Query[ReportRow] = newest_rows(ReportRow, *matching(ReportRow.agent_id, ReportRow.env))
 
 
 @cache

@@ -60,30 +60,24 @@ def _run(connection: Connection, revision: str) -> None:
     found = MigrationContext.configure(connection).get_current_revision()
     if found is not None and not knows(found):
         raise Unavailable(newer_sentence(found))
-    command.upgrade(config(connection), revision)
+    command.upgrade(_config(connection), revision)
     connection.commit()
 
 
 def knows(revision: str) -> bool:
     """Check whether this version knows a revision; a newer version may have made it."""
-    return revision in {script.revision for script in ScriptDirectory.from_config(_scripts()).walk_revisions()}
+    return revision in {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 
 def newest() -> str:
     """Return the revision of this version's tables."""
-    head = ScriptDirectory.from_config(_scripts()).get_current_head()
+    head = ScriptDirectory.from_config(_config()).get_current_head()
     assert head is not None
     return head
 
 
-def config(connection: Connection) -> Config:
+def _config(connection: Connection | None = None) -> Config:
     """Return Alembic's settings, without a file: the scripts are beside this module."""
-    settings = _scripts()
-    settings.attributes["connection"] = connection
-    return settings
-
-
-def _scripts() -> Config:
-    settings = Config()
+    settings = Config(attributes={"connection": connection})
     settings.set_main_option("script_location", str(MIGRATIONS))
     return settings

@@ -58,21 +58,24 @@ def serve(database: SQLite | Postgres, scan_seconds: float = SCAN_SECONDS) -> St
     return PostgresStore(database, scan_seconds=scan_seconds)
 
 
-class OneConnection:
+class OneConnection(Database):
     """A single connection. If it is lost, the snapshot is lost too, and no other replaces it."""
 
+    writers, readers = 0, 1
     begun = False
 
-    def begin_once(self) -> None:
+    def reading(self, seconds: float) -> Tx:
         if self.begun:
             raise Unavailable(LOST)
         self.begun = True
+        return super().reading(seconds)
+
+    def end_read(self, tx: Tx) -> None:
+        """Do nothing: the snapshot ends with the store."""
 
 
 class SQLiteMoment(OneConnection, SQLite):
     """The database file without the lock beside it: a reader of a WAL does not block writers."""
-
-    writers, readers = 0, 1
 
     def __init__(self, path: Path) -> None:
         self.path, self.module = path, sqlite3
@@ -80,7 +83,6 @@ class SQLiteMoment(OneConnection, SQLite):
         Database.__init__(self, self.engine.dialect)
 
     def read_cursor(self, seconds: float) -> Cursor:
-        self.begin_once()
         cursor = super().read_cursor(seconds)
         cursor.execute("BEGIN")
         return cursor
@@ -88,24 +90,12 @@ class SQLiteMoment(OneConnection, SQLite):
     def start_read(self, tx: Tx, seconds: float) -> None:
         """Do nothing: the snapshot began with the first read."""
 
-    def end_read(self, tx: Tx) -> None:
-        """Do nothing: the snapshot ends with the store."""
-
     def close(self) -> None:
         Database.close(self)
 
 
 class PostgresMoment(OneConnection, Postgres):
     """One transaction, REPEATABLE READ and READ ONLY, for all reads."""
-
-    writers, readers = 0, 1
-
-    def read_cursor(self, seconds: float) -> Cursor:
-        self.begin_once()
-        return super().read_cursor(seconds)
-
-    def end_read(self, tx: Tx) -> None:
-        """Do nothing: the snapshot ends with the store."""
 
 
 class SnapshotStore(Store):

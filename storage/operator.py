@@ -5,38 +5,20 @@ from typing import Any
 from sqlalchemy import String, cast, exists, func, literal, or_, select
 
 from storage.query import Query
-from storage.statements import LIMIT, after_id, in_json_list, rows_among
-from storage.tables import (
-    AgentRow,
-    BountyRow,
-    DisputeRow,
-    HeldWalletRow,
-    JobEventRow,
-    JobResultRow,
-    JobRow,
-    JobTextRow,
-    KeyRow,
-    ListingPayerRow,
-    ListingRow,
-    MemoryRow,
-    MessageRow,
-    OpenRefundRow,
-    ProposalRow,
-    PurchaseRow,
-    ReportRow,
-    SettlementRow,
-    ThreadRow,
-    UnreadRow,
-    WalletRow,
-    WebhookRow,
-    X402AccountRow,
-)
+from storage.statements import LIMIT, after_id, first_rows, in_json_list, rows_among
+from storage.tables.agents import AgentRow, KeyRow, WalletRow
+from storage.tables.bounties import BountyRow, ProposalRow
+from storage.tables.disputes import DisputeRow, HeldWalletRow
+from storage.tables.events import WebhookRow
+from storage.tables.jobs import JobEventRow, JobRow, OpenRefundRow
+from storage.tables.listings import JobResultRow, ListingPayerRow, ListingRow
+from storage.tables.messages import MessageRow, ReportRow, ThreadRow, UnreadRow
+from storage.tables.payments import PurchaseRow, SettlementRow, X402AccountRow
+from storage.tables.quotas import JobTextRow, MemoryRow
 
 # Open problems, and counts of agents and jobs.
 
-escalated: Query[DisputeRow] = Query(
-    select(DisputeRow).where(DisputeRow.status == literal("escalated")).order_by(DisputeRow.id).limit(LIMIT)
-)
+escalated: Query[DisputeRow] = first_rows(DisputeRow, DisputeRow.status == literal("escalated"), by=[DisputeRow.id])
 refunds_open: Query[JobRow] = Query(
     select(JobRow)
     .select_from(OpenRefundRow.__table__.join(JobRow.__table__, JobRow.id == OpenRefundRow.job_id))
@@ -50,13 +32,10 @@ orphans: Query[SettlementRow] = Query(  # only of jobs that still owe a refund: 
     .order_by(SettlementRow.id)
     .limit(LIMIT)
 )
-failing_webhooks: Query[WebhookRow] = Query(
-    select(WebhookRow)
-    .where(WebhookRow.failures > literal(0))
-    .order_by(WebhookRow.failures.desc(), WebhookRow.id)
-    .limit(LIMIT)
+failing_webhooks: Query[WebhookRow] = first_rows(
+    WebhookRow, WebhookRow.failures > literal(0), by=(WebhookRow.failures.desc(), WebhookRow.id)
 )
-newest_reports: Query[ReportRow] = Query(select(ReportRow).order_by(ReportRow.id.desc()).limit(LIMIT))
+newest_reports: Query[ReportRow] = first_rows(ReportRow, by=[ReportRow.id.desc()])
 agents_by_status: Query[Any] = Query(select(AgentRow.status, func.count()).group_by(AgentRow.status))
 jobs_by_status: Query[Any] = Query(
     select(JobRow.env, JobRow.status, func.count())

@@ -3,21 +3,13 @@
 from sqlalchemy import bindparam, literal, select
 
 from storage.query import Query
-from storage.statements import LIMIT, delete_where, matching
-from storage.tables import (
-    AgentRow,
-    CategoryRow,
-    CounterpartyRow,
-    EventRow,
-    HandleRow,
-    ListingRow,
-    PurchaseRow,
-    ReputationRow,
-    SettlementRow,
-    UnreadRow,
-    WalletRow,
-    X402AccountRow,
-)
+from storage.statements import LIMIT, delete_where, first_rows, matching
+from storage.tables.agents import AgentRow, HandleRow, WalletRow
+from storage.tables.events import EventRow
+from storage.tables.listings import ListingRow
+from storage.tables.messages import UnreadRow
+from storage.tables.payments import PurchaseRow, SettlementRow, X402AccountRow
+from storage.tables.reputation import CategoryRow, CounterpartyRow, ReputationRow
 
 purchase_of: Query[PurchaseRow] = Query(
     select(PurchaseRow).where(*matching(PurchaseRow.env, PurchaseRow.payer, PurchaseRow.nonce))
@@ -38,11 +30,8 @@ forget_buyer: tuple[Query[None], ...] = (
     delete_where(AgentRow, AgentRow.id == bindparam("agent_id")),
 )
 """Deletes all rows of an agent that a purchase made and that never paid, except its jobs and threads."""
-due_purchases: Query[PurchaseRow] = Query(
-    select(PurchaseRow)
-    .where(PurchaseRow.look_at <= bindparam("now", type_=PurchaseRow.look_at.type))
-    .order_by(PurchaseRow.look_at)
-    .limit(LIMIT)
+due_purchases: Query[PurchaseRow] = first_rows(
+    PurchaseRow, PurchaseRow.look_at <= bindparam("now"), by=[PurchaseRow.look_at]
 )
 owners_of_wallet: Query[AgentRow] = Query(
     select(AgentRow)

@@ -5,22 +5,24 @@ from typing import Any
 from sqlalchemy import BigInteger, ColumnElement, bindparam, case, cast, func, literal, or_, select
 
 from storage.query import Query
-from storage.statements import LIMIT, count, delete_where, deleting, in_json_list, matching, octets, rows_among
-from storage.tables import (
-    BountyRow,
-    EventRow,
-    JobRow,
-    JobTextRow,
-    ListingRow,
-    ListingTermsRow,
-    MemoryRow,
-    MessageRow,
-    ProposalRow,
-    ResponseBodyRow,
-    RoomRow,
-    ScheduleRow,
-    ThreadRow,
+from storage.statements import (
+    LIMIT,
+    count,
+    delete_where,
+    deleting,
+    first_rows,
+    in_json_list,
+    matching,
+    octets,
+    rows_among,
 )
+from storage.tables.bounties import BountyRow, ProposalRow
+from storage.tables.events import EventRow, ScheduleRow
+from storage.tables.jobs import JobRow
+from storage.tables.listings import ListingRow, ListingTermsRow
+from storage.tables.messages import MessageRow, ThreadRow
+from storage.tables.quotas import JobTextRow, MemoryRow, RoomRow
+from storage.tables.requests import ResponseBodyRow
 
 _MINE = matching(MemoryRow.agent_id, MemoryRow.env)
 _ALIVE = or_(MemoryRow.expires_at.is_(None), MemoryRow.expires_at > bindparam("now"))
@@ -73,13 +75,8 @@ said_in: Query[Any] = Query(
 )
 forget_input = delete_where(JobTextRow, *matching(JobTextRow.job_id), _IS_INPUT)
 forget_outputs = delete_where(JobTextRow, *matching(JobTextRow.job_id), ~_IS_INPUT)
-forgettable_jobs = Query(
-    select(JobRow)
-    .where(JobRow.forget_at.is_not(None), JobRow.forget_at <= bindparam("now"))
-    .order_by(JobRow.forget_at, JobRow.id)
-    .limit(LIMIT)
-    .with_for_update(skip_locked=True)
-)
+_FORGETTABLE = JobRow.forget_at.is_not(None), JobRow.forget_at <= bindparam("now")
+forgettable_jobs: Query[JobRow] = first_rows(JobRow, *_FORGETTABLE, by=(JobRow.forget_at, JobRow.id), locks=True)
 rooms_of = rows_among(RoomRow, RoomRow.agent_id)
 
 COUNTED: tuple[Query[Any], ...] = (

@@ -5,20 +5,20 @@ from functools import cache
 from sqlalchemy import literal, select
 
 from storage.query import Query
-from storage.statements import LIMIT, delete_where, in_json_list, matching, rows_among
-from storage.tables import (
-    AgentRow,
+from storage.statements import LIMIT, delete_where, first_rows, in_json_list, matching, rows_among
+from storage.tables.agents import AgentRow
+from storage.tables.jobs import JobRow
+from storage.tables.reputation import (
     CategoryRow,
     ContributionRow,
     CounterpartyRow,
-    JobRow,
     PendingContributionRow,
     ReputationRow,
 )
 
 _SIDE = matching(CategoryRow.agent_id, CategoryRow.env, CategoryRow.role)
-largest_categories = Query(
-    select(CategoryRow).where(*_SIDE).order_by(CategoryRow.jobs.desc(), CategoryRow.category).limit(LIMIT)
+largest_categories: Query[CategoryRow] = first_rows(
+    CategoryRow, *_SIDE, by=(CategoryRow.jobs.desc(), CategoryRow.category)
 )
 categories_among = Query(select(CategoryRow).where(*_SIDE, in_json_list(CategoryRow.category, "categories")))
 
@@ -37,11 +37,8 @@ def leaders(role: str) -> Query[ReputationRow]:
     )
 
 
-unmarked = Query(
-    select(PendingContributionRow)
-    .order_by(PendingContributionRow.job_id)
-    .limit(LIMIT)
-    .with_for_update(skip_locked=True)
+unmarked: Query[PendingContributionRow] = first_rows(
+    PendingContributionRow, by=[PendingContributionRow.job_id], locks=True
 )
 ANY_UNMARKED: Query[str] = Query(select(PendingContributionRow.job_id).limit(1))
 marked_again = delete_where(PendingContributionRow, *matching(PendingContributionRow.job_id))

@@ -5,7 +5,7 @@ from sqlalchemy import bindparam, select, update
 from storage.query import Query
 from storage.quotas import BODY_BYTES
 from storage.statements import delete_where, deleting, matching
-from storage.tables import (
+from storage.tables.requests import (
     RateWindowRow,
     ResponseBodyRow,
     RetiredKeyRow,

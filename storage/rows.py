@@ -95,7 +95,7 @@ SQL_TYPES: dict[type, type[TypeEngine[Any]]] = {
 }  # fmt: skip
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(mapped_column,))
+@dataclass_transform(kw_only_default=True, field_specifiers=(mapped_column,))
 class Row:
     """A stored row: immutable and compared by its values. `Tx.change` writes a new version."""
 
@@ -104,18 +104,18 @@ class Row:
     __key__: ClassVar[tuple[str, ...]]
     __defaults__: ClassVar[dict[str, object]]
 
-    def __init_subclass__(cls, name: str, parts: Sequence[SchemaItem] = ()) -> None:
-        hints = get_type_hints(cls)
-        columns = [_column(key, get_args(hint)[0], cls.__dict__.get(key))
-                   for key, hint in hints.items() if get_origin(hint) is Mapped]  # fmt: skip
+    def __init_subclass__(cls, name: str | None = None, parts: Sequence[SchemaItem] = ()) -> None:
+        if name is None:  # only a base class of tables
+            return
+        hints = {key: hint for key, hint in get_type_hints(cls).items() if get_origin(hint) is Mapped}
+        specs = {key: getattr(cls, key, None) for key in hints}
+        columns = [_column(key, get_args(hint)[0], specs[key]) for key, hint in hints.items()]
         cls.__table__ = Table(
             name, metadata, *columns, *parts, sqlite_strict=True, sqlite_autoincrement=True, info={"row": cls}
         )
         cls.__names__ = tuple(column.key for column in columns)
         cls.__key__ = tuple(column.key for column in cls.__table__.primary_key)
-        optional = {
-            c.key: None for c in columns if c.nullable and c.key in cls.__dict__
-        }  # mapped_column hides default=None
+        optional = {c.key: None for c in columns if c.nullable and specs[c.key]}  # mapped_column hides default=None
         given = {c.key: c.default.arg for c in columns if isinstance(c.default, ScalarElementColumnDefault)}
         cls.__defaults__ = optional | given
         for column in columns:
@@ -148,10 +148,38 @@ class Row:
         return type(other) is type(self) and other.__dict__ == self.__dict__
 
     def __hash__(self) -> int:
-        return hash(tuple(self.__dict__.values()))
+        return hash(tuple(self.__dict__[name] for name in self.__key__))  # another column may hold a list
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.__dict__.items())})"
+
+
+class Entity(Row):
+    """The base of tables of things with an id. `Tx.change` raises the version."""
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+
+
+class EntityOfEnv(Entity):
+    """The base of tables of things that belong to one environment."""
+
+    env: Mapped[str]
+
+
+class StateOfAgent(Row):
+    """The base of tables with at most one row per agent."""
+
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+
+
+class StateOfAgentInEnv(Row):
+    """The base of tables with at most one row per agent and environment."""
+
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    env: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
 
 
 def as_row(kind: type[R], values: Sequence[object]) -> R:
@@ -171,7 +199,7 @@ def _column(key: str, hint: Any, spec: object) -> Column[Any]:
     """
     optional = get_origin(hint) in (Union, types.UnionType)
     python = next(arg for arg in get_args(hint) if arg is not types.NoneType) if optional else hint
-    column: Column[Any] = spec.column if isinstance(spec, MappedColumn) else Column()
+    column: Column[Any] = spec.column._copy() if isinstance(spec, MappedColumn) else Column()  # noqa: SLF001 - bases share specs
     column.key = column.name = key
     column.nullable = optional
     if isinstance(column.type, NullType):

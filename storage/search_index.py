@@ -5,7 +5,7 @@ PostgreSQL: a tsvector with a GIN index, and b-trees on the keys. Both store the
 return the same results.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -57,21 +57,18 @@ class Found:
     any_terms: bool
 
 
-def page_of(hits: Sequence[Hit], search: Search) -> Found:
-    """Return the page of a search; `hits` has one more than the page if another page follows."""
-    page = tuple(hits[: search.limit])
-    return Found(page, page[-1].key if len(hits) > search.limit else None, search.any_terms)
-
-
-def all_or_any(page: Callable[[Tx, S], Found], tx: Tx, search: S) -> Found:
+def all_or_any(hits_of: Callable[[Tx, S], list[Hit]], tx: Tx, search: S) -> Found:
     """Return one page of hits.
 
-    If nothing has all the terms, the first page and the following ones accept any of them.
+    `hits_of` returns one more than the page if another page follows. If nothing has all the terms, the first page and
+    the following ones accept any of them.
     """
-    found = page(tx, search)
-    if found.hits or search.after >= 0 or search.any_terms or len(search.terms) < 2:
-        return found
-    return page(tx, replace(search, any_terms=True))
+    hits = hits_of(tx, search)
+    if not hits and search.after < 0 and not search.any_terms and len(search.terms) > 1:
+        search = replace(search, any_terms=True)
+        hits = hits_of(tx, search)
+    page = tuple(hits[: search.limit])
+    return Found(page, page[-1].key if len(hits) > search.limit else None, search.any_terms)
 
 
 def render(asked: Conjunction, is_sqlite: bool) -> str:
@@ -156,42 +153,71 @@ class Order:
         near = tx.all(self.near, **values)
         return [*map(Hit._make, near if len(near) == limit else tx.all(self.anywhere, **values))]
 
+    def after(self, tx: Tx, asked: Conjunction, search: Search, **bound: object) -> list[Hit]:
+        """Return the hits of a page after `search.after`, and one more."""
+        return self.between(tx, asked, search.after + 1, LAST_KEY, search.limit + 1, **bound)
 
-class RecencyIndex(Order):
-    """An index with one order, newest first, of agents or bounties.
 
-    It contains only rows that may be found. Its table has the columns seq, newest, tokens and `of`, the found row's id.
+Entry = Mapping[str, Any]  # the sort keys and the tokens of a row that may be found
+Move = tuple[Entry | None, Entry | None]  # the old and the new entry
+
+
+class SearchIndex:
+    """The table with the entries of an index, and SQLite's full-text table of each order.
+
+    The table has the columns seq, tokens, a sort key for each order, and `of`, the found row's id.
     """
 
-    def __init__(self, places: type[Row], of: str, fts: str, conditions: Sequence[Condition] = ()) -> None:
+    def __init__(
+        self,
+        places: type[Row],
+        of: str,
+        orders: Mapping[str, Order],
+        also_numbered: Sequence[str] = (),
+        also_placed: Sequence[str] = (),
+    ) -> None:
         place: Any = places.__table__
-        super().__init__(fts, place.c.newest, place.c[of], conditions=conditions)
+        self.orders = orders
+        self.columns = (*orders, "tokens", *also_placed)
         self.held: Query[Any] = Query(select(place).where(place.c[of] == bindparam("id")).with_for_update())
-        self.number: Query[int] = Query(insert(place).values({of: bindparam("id")}).returning(place.c.seq))
-        self.place: Query[None] = Query(
-            update(place)
-            .where(place.c.seq == bindparam("_seq"))
-            .values(newest=bindparam("newest"), tokens=bindparam("tokens"))
-        )
+        numbered: dict[str, Any] = {of: bindparam("id"), **{name: bindparam(name) for name in also_numbered}}
+        self.number: Query[int] = Query(insert(place).values(numbered).returning(place.c.seq))
+        placed: dict[str, Any] = {name: bindparam(name) for name in self.columns}
+        self.place: Query[None] = Query(update(place).where(place.c.seq == bindparam("_seq")).values(placed))
 
-    def keep(self, tx: Tx, id: str, tokens: str | None) -> None:
-        """Make search find this id by these tokens; without tokens, remove it."""
-        row = tx.one(self.held, id=id)
-        seq = row.seq if row else tx.one(self.number, id=id)
-        assert seq is not None
-        before = row.tokens if row else None
-        if before == tokens:
-            return
-        key = newest_key(seq)
-        tx.run(self.place, _seq=seq, newest=None if tokens is None else key, tokens=tokens)
-        if tx.is_sqlite:  # a contentless table deletes a row only if given the row's text
-            for query, text in ((self.forget, before), (self.remember, tokens)):
-                if text is not None:
-                    tx.run(query, rowid=key, tokens=text)
+    def change(self, tx: Tx, id: str, entry_of: Callable[[int], Entry] | None, **numbered: str) -> Move:
+        """Write the entry that is made from a row's number; without `entry_of`, remove it.
 
-    def page(self, tx: Tx, asked: Conjunction, search: Search, **bound: object) -> Found:
-        """Return a page of hits with keys after `search.after`.
-
-        `bound` are the values of the conditions.
+        A row gets its number here the first time, even if it is not to be found yet.
         """
-        return page_of(self.between(tx, asked, search.after + 1, LAST_KEY, search.limit + 1, **bound), search)
+        row = tx.one(self.held, id=id)
+        before = None if row is None or row.tokens is None else {name: row.__dict__[name] for name in self.columns}
+        seq = row.seq if row else tx.one(self.number, id=id, **numbered)
+        assert seq is not None
+        after = entry_of(seq) if entry_of else None
+        if after != before:
+            tx.run(self.place, _seq=seq, **(after or dict.fromkeys(self.columns)))
+        return before, after
+
+    def write_full_text(self, tx: Tx, moves: Sequence[Move]) -> None:
+        """Update SQLite's full-text tables.
+
+        Each is written in the order of its rowids, because FTS5 prefers that for bulk writes. A contentless table deletes a row only if given the row's text.
+        """
+        if not tx.is_sqlite:
+            return
+        for key, order in self.orders.items():
+            steps: list[tuple[int, Query[None], str]] = []
+            for move in moves:
+                old, new = (entry and (entry[key], entry["tokens"]) for entry in move)
+                if old != new:
+                    steps += [(old[0], order.forget, old[1])] if old else []
+                    steps += [(new[0], order.remember, new[1])] if new else []
+            for rowid, query, tokens in sorted(steps, key=lambda step: step[0]):
+                tx.run(query, rowid=rowid, tokens=tokens)
+
+
+def keep_newest(tx: Tx, index: SearchIndex, id: str, tokens: str | None) -> None:
+    """Make an index, newest first, find this id by these tokens; without tokens, remove it."""
+    made = None if tokens is None else lambda seq: {"newest": newest_key(seq), "tokens": tokens}
+    index.write_full_text(tx, [index.change(tx, id, made)])

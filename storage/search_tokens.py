@@ -5,11 +5,12 @@ and a search in one environment never reads the other's. A search is a conjuncti
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
+from typing import ClassVar
 
 from storage.tables.listings import ListingRow
 
@@ -27,11 +28,14 @@ UNSAFE = re.compile("[\\x00-\\x20%\\x7f\\ud800-\\udfff]")  # characters that spl
 MAX_CHARACTERS = 300  # per token: no tag, category or id is longer, and PostgreSQL accepts 2 KB
 TOKENS_VERSION = 1  # raise it with every change of listing_tokens, so that the workers index all listings again
 Conjunction = tuple[tuple[str, ...], ...]
+Filters = Mapping[str, Sequence[str | bool]]  # the values of a row, by the letter of their tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
     """The parts that every search has."""
+
+    FILTERS: ClassVar[Mapping[str, str]]  # the letter of each filter's tokens, and the field with its value or values
 
     terms: tuple[str, ...] = ()  # as returned by tools.kernel.search_terms.query_terms
     any_terms: bool = False  # one term is enough; otherwise all are required
@@ -50,6 +54,10 @@ class Sort(StrEnum):
 class ListingSearch(Search):
     """A search among the active listings of one environment. Prices in USDC minor units."""
 
+    FILTERS: ClassVar = {
+        "s": "seller_id", "t": "tags", "c": "category", "m": "pricing_model", "p": "payment", "g": "graduated",
+    }  # fmt: skip
+
     env: str
     category: str | None = None
     tags: tuple[str, ...] = ()  # all of them
@@ -67,48 +75,42 @@ def listing_tokens(listing: ListingRow, terms: Sequence[str]) -> str:
 
     No token contains a space or a control character.
     """
-    kinds = [
-        "a",
-        filter_token("s", listing.seller_id),
-        filter_token("c", listing.category),
-        filter_token("m", listing.pricing_model),
-        filter_token("p", listing.payment),
-        filter_token("g", listing.graduated),
-        *(filter_token("t", tag) for tag in listing.tags),
-        *("w" + term for term in terms),
-        *price_tokens(listing.price),
-    ]
-    return " ".join(dict.fromkeys(ENVIRONMENTS[listing.env] + kind for kind in kinds))
+    filters: Filters = {
+        "s": [listing.seller_id],
+        "c": [listing.category],
+        "m": [listing.pricing_model],
+        "p": [listing.payment],
+        "g": [listing.graduated],
+        "t": listing.tags,
+    }
+    return join_tokens(filters, terms, price_tokens(listing.price), ENVIRONMENTS[listing.env])
 
 
 def conjunction(search: ListingSearch) -> Conjunction:
     """Return groups of tokens; a found listing has at least one token of each group."""
-    filters = [
-        ("s", search.seller_id),
-        *(("t", tag) for tag in search.tags),
-        ("c", search.category),
-        ("m", search.pricing_model),
-        ("p", search.payment),
-        ("g", search.graduated),
-    ]
     most = search.max_price
     bounds = [] if most is None or most >= MAX_PRICE else [up_to(most)]
-    return groups_of(search, filters, bounds, ENVIRONMENTS[search.env])
+    return groups_of(search, bounds, ENVIRONMENTS[search.env])
 
 
-def groups_of(
-    search: Search,
-    filters: Iterable[tuple[str, str | bool | None]],
-    more: Iterable[tuple[str, ...]] = (),
-    env: str = "",
-) -> Conjunction:
+def join_tokens(filters: Filters, terms: Sequence[str], prices: Sequence[str] = (), env: str = "") -> str:
+    """Return the tokens of an indexed row's filters, terms and price, separated by spaces."""
+    filtered = [filter_token(kind, value) for kind, values in filters.items() for value in values]
+    kinds = ["a", *filtered, *("w" + term for term in terms), *prices]
+    return " ".join(dict.fromkeys(env + kind for kind in kinds))
+
+
+def groups_of(search: Search, more: Sequence[tuple[str, ...]] = (), env: str = "") -> Conjunction:
     """Return groups of tokens: of the terms, of the filters that are not None, and `more`.
 
     Without any of them the only group is the token that every row of the environment has.
     """
     words = tuple("w" + term for term in search.terms)
     groups: list[tuple[str, ...]] = [words] if search.any_terms else [(word,) for word in words]
-    groups += [(filter_token(kind, value),) for kind, value in filters if value is not None]
+    for kind, name in search.FILTERS.items():
+        wanted = getattr(search, name)
+        values = wanted if isinstance(wanted, tuple) else (wanted,)
+        groups += [(filter_token(kind, value),) for value in values if value is not None]
     return tuple(tuple(env + kind for kind in group) for group in [*groups, *more] if group) or ((env + "a",),)
 
 

@@ -1,6 +1,6 @@
 """The parts that the queries of all nouns are made of: conditions, pages, and whole queries of one shape."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -129,6 +129,15 @@ def newest_rows(kind: Any, *conditions: Condition) -> Query[Any]:
     return Query(before_id(select(kind).where(*conditions), kind.id))
 
 
+def first_rows(kind: Any, *conditions: Condition, by: Sequence[Any], locks: bool = False) -> Query[Any]:
+    """Build the query of the first rows in an order.
+
+    With `locks` it locks them, and skips rows that another unit of work has locked.
+    """
+    found = select(kind).where(*conditions).order_by(*by).limit(LIMIT)
+    return Query(found.with_for_update(skip_locked=True) if locks else found)
+
+
 def count(kind: type[Row], *conditions: Condition) -> Query[int]:
     return Query(select(func.count()).select_from(kind.__table__).where(*conditions))
 
@@ -157,14 +166,7 @@ def due_rows(kind: Any, moment: Any, *conditions: Condition) -> Query[Any]:
     """
     since: BindParameter[Any] = bindparam("since")
     place = (moment >= since, moment <= bindparam("until"), or_(moment > since, kind.id > bindparam("after")))
-    found = select(kind).where(*conditions, *place).order_by(moment, kind.id).limit(LIMIT)
-    return Query(found.with_for_update(skip_locked=True))
-
-
-def rows_at(kind: Any, owner: Any, env: str, status: str) -> Any:
-    """Select a page of an agent's rows in one environment and status, by id."""
-    mine = owner == bindparam("agent_id"), kind.env == literal(env), kind.status == literal(status)
-    return after_id(select(kind).where(*mine), kind.id)
+    return first_rows(kind, *conditions, *place, by=(moment, kind.id), locks=True)
 
 
 def newest_ids(kind: Any, owner: Any, *conditions: Condition) -> Select[Any]:
@@ -175,6 +177,20 @@ def newest_ids(kind: Any, owner: Any, *conditions: Condition) -> Select[Any]:
     mine = owner == bindparam("agent_id"), kind.env == bindparam("env")
     found: Select[Any] = before_id(select(kind.id).where(*mine, *conditions), kind.id)
     return found
+
+
+def newest_of_sides(kind: Any, sides: Iterable[Any], *conditions: Condition) -> Query[Any]:
+    """Build the query of the newest rows in which an agent is on one of these sides."""
+    return newest_of(kind, [newest_ids(kind, side, *conditions) for side in sides])
+
+
+def newest_rows_chosen(kind: Any, *conditions: Condition, by: Any) -> Callable[[bool], Query[Any]]:
+    """Build two queries of a page of rows, newest first.
+
+    The function returns the query of all rows or, called with true, of those with one value in the column `by`.
+    """
+    queries = {False: newest_rows(kind, *conditions), True: newest_rows(kind, *conditions, *matching(by))}
+    return queries.__getitem__
 
 
 def newest_of(kind: Any, pages: Iterable[Select[Any]]) -> Query[Any]:

@@ -12,7 +12,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -88,9 +88,7 @@ class Store:
         return all(worker.is_alive() for worker in (*self.writers, *self.readers))
 
     async def write(self, work: Callable[[Tx], T], name: str = "unit") -> T:
-        if self.around_write is None:
-            return await self._ask(self.writes, work, name)
-        with self.around_write(name):
+        with self.around_write(name) if self.around_write else nullcontext():
             return await self._ask(self.writes, work, name)
 
     async def scan(self, read: Callable[[Tx], T]) -> T:
@@ -162,47 +160,44 @@ class Worker(threading.Thread):
     def __init__(self, store: Store, queue: "SimpleQueue[WorkItem | None]", name: str) -> None:
         super().__init__(name=name, daemon=True)
         self.store, self.database, self.queue = store, store.database, queue
+        self.tx: Tx | None = None
+
+    def discard(self) -> None:
+        """Close the connection, if there is one; the next request opens another."""
+        tx, self.tx = self.tx, None
+        if tx:
+            self.database.discard(tx)
 
 
 class Reader(Worker):
     """Runs one read at a time."""
 
     def run(self) -> None:
-        tx: Tx | None = None
         while asked := self.queue.get():
-            tx, answer = self._answer(tx, asked)
-            self.store.deliver_results([answer])
-            tx = self._rest(tx)
+            self.store.deliver_results([self._answer(asked)])
+            try:  # after the answer was sent, so that no caller waits for it
+                if self.tx:
+                    self.database.end_read(self.tx)
+            except Exception:  # noqa: BLE001 - the connection is lost
+                self.discard()
         self.queue.put(None)
 
-    def _answer(self, tx: Tx | None, asked: WorkItem) -> tuple[Tx | None, WorkResult]:
+    def _answer(self, asked: WorkItem) -> WorkResult:
         """Run one read; retry it on a new connection if the connection was lost since the last read."""
-        used = tx is not None
+        used = self.tx is not None
         while True:
             try:
-                tx = tx or self.database.reading(self.store.scan_seconds)
-                self.database.start_read(tx, self.store.scan_seconds)
-                return tx, WorkResult(asked.future, asked.work(tx))
+                self.tx = self.tx or self.database.reading(self.store.scan_seconds)
+                self.database.start_read(self.tx, self.store.scan_seconds)
+                return WorkResult(asked.future, asked.work(self.tx))
             except Exception as error:  # noqa: BLE001 - every failure is somebody's answer
                 verdict = self.database.classify_error(error)
             lost = isinstance(verdict, Unavailable)
-            if tx and lost:
-                self.database.discard(tx)
-                tx = None
+            if lost:
+                self.discard()
             if not (used and lost):
-                return tx, WorkResult(asked.future, error=verdict)
+                return WorkResult(asked.future, error=verdict)
             used = False
-
-    def _rest(self, tx: Tx | None) -> Tx | None:
-        """End the read after its answer was sent, so that no caller waits for it."""
-        if tx is None:
-            return None
-        try:
-            self.database.end_read(tx)
-        except Exception:  # noqa: BLE001 - the connection is lost: the next read opens another
-            self.database.discard(tx)
-            return None
-        return tx
 
 
 class Writer(Worker):
@@ -214,19 +209,16 @@ class Writer(Worker):
     """
 
     def run(self) -> None:
-        tx: Tx | None = None
         rest: list[WorkItem] = []
         while batch := rest or self._take():
             try:
-                last, tx = tx, None
-                tx = self._begin(last)
+                tx = self._begin()
                 answers = self._commit(tx, batch)
                 rest = batch[len(answers) :]
                 self.store.deliver_results(answers, notified=tx.notified, invalidated=tuple(tx.invalidated))
             except Exception as error:  # noqa: BLE001 - BEGIN, COMMIT or the connection failed: nothing is acknowledged
                 rest = []
-                self._refuse(batch, error, tx)
-                tx = None
+                self._refuse(batch, error)
 
     def _take(self) -> list[WorkItem]:
         batch: list[WorkItem] = []
@@ -240,16 +232,15 @@ class Writer(Worker):
             self.queue.put(None)
         return batch
 
-    def _begin(self, tx: Tx | None) -> Tx:
+    def _begin(self) -> Tx:
         """Begin a transaction, on another connection if this one was lost while it was idle."""
-        used = tx is not None
+        used = self.tx is not None
         while True:
-            tx = tx or self.database.writing()
+            tx = self.tx = self.tx or self.database.writing()
             try:
                 self.database.control(tx, self.database.begin)
             except Exception:
-                self.database.discard(tx)
-                tx = None
+                self.discard()
                 if not used:
                     raise
                 used = False
@@ -257,7 +248,7 @@ class Writer(Worker):
                 tx.begin()
                 return tx
 
-    def _refuse(self, batch: list[WorkItem], error: Exception, tx: Tx | None) -> None:
+    def _refuse(self, batch: list[WorkItem], error: Exception) -> None:
         """Refuse a batch, and drop what it would have changed from the caches.
 
         After a failed COMMIT it is unknown whether it took effect.
@@ -266,10 +257,9 @@ class Writer(Worker):
         failure.__cause__ = error
         self.store.deliver_results(
             [WorkResult(asked.future, error=failure) for asked in batch],
-            invalidated=tuple(tx.invalidated) if tx else (),
+            invalidated=tuple(self.tx.invalidated) if self.tx else (),
         )
-        if tx:
-            self.database.discard(tx)
+        self.discard()
 
     def _commit(self, tx: Tx, batch: list[WorkItem]) -> list[WorkResult]:
         """Run and commit the units from the start of the batch; return their answers.

@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 from sqlalchemy import Table, bindparam, select, tuple_
-from sqlalchemy.types import TypeEngine
 
 from storage.query import Query
 from storage.rows import JsonText, Row, metadata
@@ -48,11 +47,9 @@ def shown(row: Row) -> dict[str, Any]:
     """Return the exported columns of a row; JSON columns as their stored text."""
     table = row.__table__
     back = KEPT_BACK.get(table.name, frozenset())
-    return {name: _stored(table.c[name].type, value) for name, value in row.__dict__.items() if name not in back}
-
-
-def _stored(kind: TypeEngine[Any], value: Any) -> Any:
-    return value if value is None or not isinstance(kind, JsonText) else orjson.dumps(value).decode()
+    columns = {name: value for name, value in row.__dict__.items() if name not in back}
+    json = {name for name, value in columns.items() if value is not None and isinstance(table.c[name].type, JsonText)}
+    return columns | {name: orjson.dumps(columns[name]).decode() for name in json}
 
 
 def next_page(tx: Tx, kind: type[Row], after: Row | None) -> list[Any]:

@@ -96,14 +96,10 @@ class SavepointResult:
     error: Exception | None = None
 
 
-def _as_it_is(error: Exception) -> Exception:
-    return error
-
-
 class Tx:
     """Typed access to the rows inside one transaction."""
 
-    def __init__(self, cursor: Cursor, dialect: Dialect, verdict: Verdict = _as_it_is) -> None:
+    def __init__(self, cursor: Cursor, dialect: Dialect, verdict: Verdict) -> None:
         self.cursor = cursor
         self.dialect = dialect
         self.verdict = verdict

@@ -1,5 +1,6 @@
 """Fixtures for all tests: above all a store on each database, which is empty at the start of a test."""
 
+import gc
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -27,6 +28,7 @@ from tests.support.databases import (
 )
 from tools.events.payloads import PAYLOADS
 
+gc.disable()  # collecting eleven thousand tests makes no garbage; `pytest_collection_finish` enables it again
 EVENTS = {kind: TypeAdapter(data) for kind, data in PAYLOADS.items()}
 pytest_plugins = ["tests.support.market_fixtures", "tests.support.chain_fixtures"]
 MODES_BEFORE = modes_above(Path(sys.prefix), Path(__file__).parents[1], Path.home(), Path(tempfile.gettempdir()))
@@ -46,6 +48,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     config.stash[COLLECTED] = list(items)
     suites.select(config, items)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected tests out of later garbage collections, a third of the CPU time."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

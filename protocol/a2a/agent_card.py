@@ -11,8 +11,6 @@ from tools.engine.config import MarketConfig
 from tools.engine.ports import Signer
 from tools.engine.registry import Operation
 
-__all__ = ["Card", "card_json", "example_of", "extended_card", "public_card", "signed"]
-
 WORKFLOWS = ("hire",)  # listed beside the toolsets, if the market has them
 MAX_EXAMPLES = 3
 HOW = (

@@ -8,7 +8,7 @@ from starlette.types import Scope, Send
 
 from protocol.a2a.errors import invalid
 from protocol.a2a.sdk_bodies import CallState
-from protocol.http import send_json, send_refusal
+from protocol.http import Refused, send_response
 from tools.engine.caller import CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, NotFound, RouteNotFound
@@ -28,15 +28,14 @@ class AgentEndpoints:
     def __init__(self, market: Market) -> None:
         self.market = market
 
-    async def enter(self, handle: str, call: CallState) -> Response | None:
-        """Direct the call to an agent's endpoint; return the error if no such agent sells."""
+    async def enter(self, handle: str, call: CallState) -> None:
+        """Direct the call to an agent's endpoint; raises Refused if no such agent sells."""
         answer = await self.market.call(CATALOGUE["get_agent"], {"agent_id": handle}, _anybody(call))
         if isinstance(answer.refusal, NotFound):
-            return self.market.refuse(RouteNotFound(f"no agent {handle} has an endpoint here"), call.request)
+            raise Refused(self.market.refuse(RouteNotFound(f"no agent {handle} has an endpoint here"), call.request))
         if answer.refusal is not None:
-            return answer
+            raise Refused(answer)
         call.seller = orjson.loads(answer.body)["id"]
-        return None
 
     async def show(self, handle: str, scope: Scope, call: CallState, send: Send) -> None:
         """Send the agent's card; with ?env=test the card of its test listings."""
@@ -45,10 +44,9 @@ class AgentEndpoints:
         op = CATALOGUE["get_agent_card"]
         answer = await self.market.call(op, given, _anybody(call))
         if answer.refused:
-            await send_refusal(send, answer)
-            return
+            raise Refused(answer)
         kept = b"public, max-age=%d" % op.cache_seconds
-        await send_json(send, 200, answer.body, (b"cache-control", kept))
+        await send_response(send, 200, answer.body, (b"cache-control", kept))
 
     async def check(self, listing_id: Json, call: CallState) -> Response | None:
         """Return the error of a caller who may not read, if any.

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import orjson
 from starlette.types import Scope, Send
 
-from protocol.a2a import sdk_bodies as wire
 from protocol.a2a.errors import guarded
 from protocol.a2a.message_replies import MessageReplies, RenderedReply
 from protocol.a2a.sdk_bodies import CallState
-from protocol.http import send_json
+from protocol.http import header, send_response
 from tools.kernel.errors import Json
 
 SENDING = "/a2a/message:send"
@@ -71,9 +70,9 @@ class FastPath:
         message = self._message(asked.get("contextId"), shown, call.old)
         if call.over_rpc:
             result = message if call.old else {"message": message}
-            await send_json(send, 200, orjson.dumps({"result": result, "id": body["id"], "jsonrpc": "2.0"}))
+            await send_response(send, 200, orjson.dumps({"result": result, "id": body["id"], "jsonrpc": "2.0"}))
         else:
-            await send_json(send, 200, orjson.dumps({"message": message}), kind=b"application/a2a+json")
+            await send_response(send, 200, orjson.dumps({"message": message}), kind=b"application/a2a+json")
         return True
 
     def _calls(self, call: CallState) -> bool:
@@ -87,10 +86,8 @@ class FastPath:
 
     def _message(self, context: str | None, shown: RenderedReply, old: bool) -> dict[str, Json]:
         identity, record = self.dice.random_bytes(16).hex(), orjson.Fragment(shown.document)
-        beside = {
-            **({"contextId": context} if context else {}),
-            **({"metadata": shown.metadata} if shown.metadata else {}),
-        }
+        members = {"contextId": context, "metadata": shown.metadata}
+        beside = {name: value for name, value in members.items() if value}
         if old:
             words = [{"kind": "text", "text": shown.text}] if shown.text else []
             parts = [*words, {"data": record, "kind": "data"}]
@@ -103,7 +100,7 @@ class FastPath:
 def _plainly_sent(scope: Scope, body: Json, call: CallState) -> bool:
     """Return True if the request has only the usual headers and members."""
     form, sent = OLD if call.old else NEW, [name for name, _ in scope["headers"]]
-    if EXTENSIONS in sent or sent.count(VERSION) > 1 or (wire.header(scope, VERSION) or "") not in form.versions:
+    if EXTENSIONS in sent or sent.count(VERSION) > 1 or (header(scope, VERSION) or "") not in form.versions:
         return False
     if not call.over_rpc:
         return scope["path"] == SENDING and not call.old and _plain(body, form)

@@ -5,6 +5,7 @@ So the scheme is `transaction-proof`, never `exact`: for that one, a stock clien
 
 from typing import Any
 
+from protocol.untrusted_text import member_at
 from tools.kernel.errors import Json, MarketError
 
 URI = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2"
@@ -73,11 +74,9 @@ def refused(task: dict[str, Json], transaction: str, error: MarketError) -> dict
 
 def transaction_in(metadata: Any) -> str | None:
     """Return the payment's transaction hash in metadata; '' for another payload, or None."""
-    payload = metadata.get(PAYLOAD) if isinstance(metadata, dict) else None
-    if payload is None:
+    if member_at(metadata, PAYLOAD) is None:
         return None
-    inner = payload.get("payload") if isinstance(payload, dict) else None
-    found = inner.get("transaction") if isinstance(inner, dict) else None
+    found = member_at(metadata, PAYLOAD, "payload", "transaction")
     return found if isinstance(found, str) else ""
 
 

@@ -8,7 +8,7 @@ from a2a.compat.v0_3.conversions import to_compat_task
 from a2a.types import a2a_pb2 as pb
 from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0
 from a2a.utils.errors import A2AError, TaskNotFoundError
-from a2a.utils.proto_utils import parse_lenient
+from a2a.utils.proto_utils import parse_lenient, validate_proto_required_fields
 from google.protobuf.json_format import MessageToDict
 
 from protocol.a2a.errors import invalid, market_error
@@ -49,7 +49,12 @@ class Pushes:
     async def get(
         self, params: pb.GetTaskPushNotificationConfigRequest, call: CallState
     ) -> pb.TaskPushNotificationConfig:
-        """Return a config. Raises TaskNotFoundError if it does not exist."""
+        """Return a config. Raises TaskNotFoundError if it does not exist.
+
+        A request of 0.3 need not name it.
+        """
+        if not call.old:
+            validate_proto_required_fields(params)
         return _shown(await self._ask(read_push, _named(params.task_id, params.id), call))
 
     async def page(
@@ -64,6 +69,7 @@ class Pushes:
     async def end(self, params: pb.DeleteTaskPushNotificationConfigRequest, call: CallState) -> None:
         """Delete a config; a missing one is no error."""
         await self._ask(end_push, _named(params.task_id, params.id), call)
+        call.resultless = True
 
     async def _ask(self, op: Operation, arguments: dict[str, Any], call: CallState) -> dict[str, Json]:
         await self.tasks.read(arguments["job_id"], call, 0)

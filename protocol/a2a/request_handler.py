@@ -1,7 +1,8 @@
 """The SDK's RequestHandler on the market's operations, without AgentExecutor, TaskStore or queue."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any
 
 from a2a.server.context import ServerCallContext
 from a2a.server.events import Event
@@ -30,9 +31,30 @@ from tools.engine.protocol_requests import identify_viewer
 from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
 
-T = TypeVar("T")
-Params = TypeVar("Params", bound=Message)
+Work = Callable[[Any, CallState], Awaitable[Any]]
 REQUIRED: Callable[[Message], None] = validate_proto_required_fields
+
+
+async def answered(work: Work, params: Message, context: ServerCallContext, *checks: Callable[[Any], None]) -> Any:
+    """Check the parameters of a request that the SDK could read, then do the work."""
+    call = reached(context)
+    for check in checks:
+        check(params)
+    return await guarded(call, work(params, call))
+
+
+def answering(work: Callable[["MarketRequestHandler"], Work], *checks: Callable[[Any], None]) -> Any:
+    """Return a method of the handler that checks the parameters, then does the work."""
+
+    async def answer(handler: "MarketRequestHandler", params: Any, context: ServerCallContext) -> Any:
+        return await answered(work(handler), params, context, *checks)
+
+    return answer
+
+
+def _check_page_size(params: pb.ListTasksRequest) -> None:
+    if params.HasField("page_size"):
+        validate_page_size(params.page_size)
 
 
 class MarketRequestHandler(RequestHandler):
@@ -45,9 +67,15 @@ class MarketRequestHandler(RequestHandler):
         self.pushes = Pushes(self.tasks)
         self.sending = MessageSender(self.tasks, MessageReplies(market, operations), self.pushes)
         self.card = _proto(public_card(market.config, operations))
-        extended = extended_card(market.config, operations)
-        self.extended = _proto(signed(extended, market.config.base_url, market.world.signer))
-        self.extended_old = _proto(_as_old(extended))
+        self.extended_card = extended_card(market.config, operations)
+
+    @cached_property
+    def extended(self) -> pb.AgentCard:
+        return _proto(signed(self.extended_card, self.market.config.base_url, self.market.world.signer))
+
+    @cached_property
+    def extended_old(self) -> pb.AgentCard:
+        return _proto(_as_old(self.extended_card))
 
     async def on_message_send(self, params: pb.SendMessageRequest, context: ServerCallContext) -> pb.Task | pb.Message:
         return await self._reply(params, context)
@@ -61,14 +89,13 @@ class MarketRequestHandler(RequestHandler):
             async for event in self.streams.after(call, on=False):
                 yield event
 
-    async def on_get_task(self, params: pb.GetTaskRequest, context: ServerCallContext) -> pb.Task | None:
-        return await answered(self.tasks.get, params, context, REQUIRED, validate_history_length)
-
-    async def on_list_tasks(self, params: pb.ListTasksRequest, context: ServerCallContext) -> pb.ListTasksResponse:
-        return await answered(self.tasks.page, params, context, validate_history_length, _check_page_size)
-
-    async def on_cancel_task(self, params: pb.CancelTaskRequest, context: ServerCallContext) -> pb.Task | None:
-        return await answered(self.sending.cancel, params, context, REQUIRED)
+    on_get_task = answering(lambda desk: desk.tasks.get, REQUIRED, validate_history_length)
+    on_list_tasks = answering(lambda desk: desk.tasks.page, validate_history_length, _check_page_size)
+    on_cancel_task = answering(lambda desk: desk.sending.cancel, REQUIRED)
+    on_create_task_push_notification_config = answering(lambda desk: desk.pushes.set, REQUIRED)
+    on_get_task_push_notification_config = answering(lambda desk: desk.pushes.get)
+    on_delete_task_push_notification_config = answering(lambda desk: desk.pushes.end, REQUIRED)
+    on_list_task_push_notification_configs = answering(lambda desk: desk.pushes.page, REQUIRED)
 
     async def on_subscribe_to_task(
         self, params: pb.SubscribeToTaskRequest, context: ServerCallContext
@@ -76,28 +103,6 @@ class MarketRequestHandler(RequestHandler):
         yield await answered(self.streams.snapshot, params, context, REQUIRED)
         async for event in self.streams.after(reached(context), on=True):
             yield event
-
-    async def on_create_task_push_notification_config(
-        self, params: pb.TaskPushNotificationConfig, context: ServerCallContext
-    ) -> pb.TaskPushNotificationConfig:
-        return await answered(self.pushes.set, params, context, REQUIRED)
-
-    async def on_get_task_push_notification_config(
-        self, params: pb.GetTaskPushNotificationConfigRequest, context: ServerCallContext
-    ) -> pb.TaskPushNotificationConfig:
-        """Return a push notification config; a request of 0.3 need not name it."""
-        return await answered(self.pushes.get, params, context, *([] if reached(context).old else [REQUIRED]))
-
-    async def on_list_task_push_notification_configs(
-        self, params: pb.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
-    ) -> pb.ListTaskPushNotificationConfigsResponse:
-        return await answered(self.pushes.page, params, context, REQUIRED)
-
-    async def on_delete_task_push_notification_config(
-        self, params: pb.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
-    ) -> None:
-        await answered(self.pushes.end, params, context, REQUIRED)
-        reached(context).resultless = True
 
     async def on_get_extended_agent_card(
         self, params: pb.GetExtendedAgentCardRequest, context: ServerCallContext
@@ -131,24 +136,6 @@ class MarketRequestHandler(RequestHandler):
         if asked.configuration.HasField("task_push_notification_config"):
             self.pushes.check(asked.configuration.task_push_notification_config, call)
         return await guarded(call, self.sending.send(asked, call, wait))
-
-
-async def answered(
-    work: Callable[[Params, CallState], Awaitable[T]],
-    params: Params,
-    context: ServerCallContext,
-    *checks: Callable[[Params], None],
-) -> T:
-    """Check the parameters of a request that the SDK could read, then do the work."""
-    call = reached(context)
-    for check in checks:
-        check(params)
-    return await guarded(call, work(params, call))
-
-
-def _check_page_size(params: pb.ListTasksRequest) -> None:
-    if params.HasField("page_size"):
-        validate_page_size(params.page_size)
 
 
 def _proto(card: dict[str, Any]) -> pb.AgentCard:

@@ -21,6 +21,7 @@ import orjson
 from starlette.types import Message, Scope, Send
 
 from protocol.brief import DETAIL, FULL
+from protocol.http import CREDENTIALS
 from protocol.reserved_arguments import API_KEY, IDEMPOTENCY_KEY, RESERVED, extract
 from tools.engine.caller import CallRequest
 from tools.engine.dispatch import Market
@@ -40,7 +41,7 @@ from tools.kernel.strict_json import (
 
 ENVELOPE_DEPTH = 6  # params, message, parts, part, data: the arguments of a call are six levels inside a body
 JSON_KIND = re.compile(r"application/([a-z0-9.-]+\+)?json", re.IGNORECASE)
-HIDDEN_HEADERS = (b"authorization", b"x-api-key", b"signature", b"signature-input", b"idempotency-key")
+HIDDEN_HEADERS = (*CREDENTIALS, b"idempotency-key")
 HELD = "held"
 MARK = re.compile(rb'\{"held": ?"(\d+)"\}')
 NOT_FINAL = re.compile(rb'"final": ?false')
@@ -132,11 +133,6 @@ def for_sdk(scope: Scope, call: CallState) -> Scope:
     """Return the request without credentials, so that the SDK cannot log them."""
     headers = [(name, value) for name, value in scope["headers"] if name not in HIDDEN_HEADERS]
     return {**scope, "headers": headers, "a2a.call": call}
-
-
-def header(scope: Scope, name: bytes) -> str | None:
-    found: bytes | None = dict(scope["headers"]).get(name)
-    return None if found is None else found.decode("latin-1")
 
 
 def speaks_json(kind: str | None) -> bool:

@@ -61,11 +61,9 @@ class RequestedCall:
 class MessageSender:
     """The handler of messages about jobs."""
 
-    def __init__(
-        self, tasks: Tasks, replies: MessageReplies, pushes: Pushes, waited_seconds: int = WAITED_SECONDS
-    ) -> None:
+    def __init__(self, tasks: Tasks, replies: MessageReplies, pushes: Pushes) -> None:
         self.shops, self.pushes = AgentEndpoints(tasks.market), pushes
-        self.tasks, self.replies, self.market, self.waited_seconds = tasks, replies, tasks.market, waited_seconds
+        self.tasks, self.replies, self.market = tasks, replies, tasks.market
         self.actions = {op.action: op for op in replies.operations.values() if op.action}
 
     async def send(self, asked: pb.SendMessageRequest, call: CallState, wait: bool = True) -> Answer:
@@ -112,7 +110,7 @@ class MessageSender:
         return self.tasks.shown(await self.tasks.read(params.id, call), call, None)
 
     async def _hire(self, order: Order, asked: pb.SendMessageRequest, call: CallState, wait: bool) -> Answer:
-        message, (order, seconds) = asked.message, self._waited(order)
+        message, (order, seconds) = asked.message, _waited(order)
         letter = A2aMessageRef(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
         answer = await call.ask(self.market, CATALOGUE["create_job"], order, _key(message, call), letter=letter)
         if answer.refusal is not None:
@@ -150,17 +148,7 @@ class MessageSender:
             told = "" if answer.refusal is None else said_of(answer.refusal)
             return self.replies.record(message, call, step.operation, answer, told)
         waits = wait and record["job"]["role"] == "buyer"
-        return await self._task(message.task_id, asked, call, self.waited_seconds if waits else 0)
-
-    def _waited(self, order: Order) -> tuple[Order, int]:
-        """Separate the order from its `wait_seconds`, which callers know from the tool `hire`."""
-        seconds = order.get(WAIT)
-        order = {name: value for name, value in order.items() if name != WAIT}
-        if seconds is None:
-            return order, self.waited_seconds
-        if type(seconds) is not int or not 0 <= seconds <= MAX_WAITED:
-            raise invalid(f"{WAIT}: must be a whole number, 0-{MAX_WAITED}", WAIT)
-        return order, seconds
+        return await self._task(message.task_id, asked, call, WAITED_SECONDS if waits else 0)
 
     async def _task(self, job_id: str, asked: pb.SendMessageRequest, call: CallState, seconds: int) -> pb.Task:
         """Return the task once it has ended or its buyer must act, at most `seconds` later."""
@@ -257,6 +245,17 @@ def _input_in(words: str) -> Json:
 
 def said_of(error: MarketError) -> str:
     return f"{error.message}. {error.hint}".strip()
+
+
+def _waited(order: Order) -> tuple[Order, int]:
+    """Separate the order from its `wait_seconds`, which callers know from the tool `hire`."""
+    seconds = order.get(WAIT)
+    order = {name: value for name, value in order.items() if name != WAIT}
+    if seconds is None:
+        return order, WAITED_SECONDS
+    if type(seconds) is not int or not 0 <= seconds <= MAX_WAITED:
+        raise invalid(f"{WAIT}: must be a whole number, 0-{MAX_WAITED}", WAIT)
+    return order, seconds
 
 
 def _why_unhired(error: MarketError, order: Order, *, stranger: bool) -> str:

@@ -35,20 +35,17 @@ from protocol.a2a import sdk_bodies as wire
 from protocol.a2a.agent_endpoint import CARD, AgentEndpoints
 from protocol.a2a.errors import invalid
 from protocol.a2a.fast_path import FastPath
-from protocol.a2a.message_replies import KEY_ADVICE
 from protocol.a2a.request_handler import MarketRequestHandler
 from protocol.a2a.sdk_bodies import CallState, Reply
-from protocol.http import FAST_PATHS, challenged, replayed, send_json, send_refusal
+from protocol.http import FAST_PATHS, Refused, check, check_credential, header, replayed, send_refusal, send_response
 from tools.engine.access_tokens import is_token
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed, RouteNotFound
-from tools.engine.protocol_requests import count_protocol_request, refuse_unread_body, require_credential
+from tools.engine.protocol_requests import count_protocol_request, refuse_unread_body
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.strict_json import BadJson, MalformedJson
-
-__all__ = ["KEY_ADVICE", "A2aSurface"]
 
 log = structlog.get_logger("emporion.a2a")
 logging.getLogger("a2a").setLevel(logging.CRITICAL)  # the SDK logs input of any length; faults are logged here
@@ -79,16 +76,17 @@ class A2aSurface:
         self.routes = [*chain.from_iterable(rpc), *only_routes]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        call = CallState(self.request_of(scope, Surface.A2A), wire.header(scope, b"idempotency-key"))
-        if (place := OF_AGENT.fullmatch(scope["path"])) is not None:
-            scope = {**scope, "path": PREFIX + place[2]}
-            if refused := await self.shops.enter(place[1], call):
-                await send_refusal(send, refused)
-                return
-            if scope["path"] == PREFIX + CARD and scope["method"] == "GET":
-                await self.shops.show(place[1], scope, call, send)
-                return
-        await self._answer(scope, receive, send, call)
+        call = CallState(self.request_of(scope, Surface.A2A), header(scope, b"idempotency-key"))
+        try:
+            if (place := OF_AGENT.fullmatch(scope["path"])) is not None:
+                scope = {**scope, "path": PREFIX + place[2]}
+                await self.shops.enter(place[1], call)
+                if scope["path"] == PREFIX + CARD and scope["method"] == "GET":
+                    await self.shops.show(place[1], scope, call, send)
+                    return
+            await self._answer(scope, receive, send, call)
+        except Refused as refused:
+            await send_refusal(send, refused.answer, *refused.headers)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, call: CallState) -> None:
         path: str = scope["path"]
@@ -98,23 +96,18 @@ class A2aSurface:
             route, scope = self._routed(wire.for_sdk(scope, call))
             raw = await Request(scope, receive).body()
         except MarketError as error:
-            await send_refusal(send, self.market.refuse(error, call.request))
-            return
+            raise Refused(self.market.refuse(error, call.request)) from None
         except ClientDisconnect:
             return
         call.request = call.request.with_body(raw)
-        if is_token(call.request.credential) and (closed := await require_credential(self.market, call.request)):
-            await send_refusal(send, closed, *challenged(closed, self.market.config, sent, PREFIX, tried=True))
-            return
-        if refused := await refuse_unread_body(self.market, call.request, len(raw)):
-            await send_refusal(send, refused)
-            return
+        if is_token(call.request.credential):
+            await check_credential(self.market, call.request, sent, PREFIX)
+        check(await refuse_unread_body(self.market, call.request, len(raw)))
         reply = Reply(send, call, UNREADABLE)
         try:
             rest = _extracted(scope, raw, call)
-            if not call.wanted and (refused := await count_protocol_request(self.market, call.request)):
-                await send_refusal(send, refused)
-                return
+            if not call.wanted:
+                check(await count_protocol_request(self.market, call.request))
             if FAST_PATHS and await self.front.serve(scope, rest, call, send):
                 return
             body = raw if rest is None else orjson.dumps(rest)
@@ -122,11 +115,9 @@ class A2aSurface:
         except A2AError as error:
             if reply.started:
                 raise
-            counts = not call.reached and not call.wanted
-            if counts and (refused := await count_protocol_request(self.market, call.request)):
-                await send_refusal(send, refused)
-            else:
-                await _refuse(send, call, raw, error)
+            if not call.reached and not call.wanted:
+                check(await count_protocol_request(self.market, call.request))
+            await _refuse(send, call, raw, error)
 
     async def _handled(self, route: Route, scope: Scope, receive: Receive, reply: Reply) -> None:
         """Let the SDK answer; raises A2AError.
@@ -168,7 +159,7 @@ class ContextBuilder(DefaultServerCallContextBuilder):
 
 def _extracted(scope: Scope, raw: bytes, call: CallState) -> Json:
     """Fill `call` from the body and return the rest of it; raises A2AError."""
-    kind = wire.header(scope, b"content-type")
+    kind = header(scope, b"content-type")
     if scope["method"] == "POST" and not wire.speaks_json(kind):
         raise ContentTypeNotSupportedError(message="Content-Type must be application/json")
     try:
@@ -193,4 +184,4 @@ async def _refuse(send: Send, call: CallState, raw: bytes, error: A2AError) -> N
         if isinstance(error, ContentTypeNotSupportedError) and not call.reached:
             refused["error"]["code"] = UNSUPPORTED_MEDIA_TYPE
         status = refused["error"]["code"]
-    await send_json(send, status, orjson.dumps(refused))
+    await send_response(send, status, orjson.dumps(refused))

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-from protocol.docs.html_diagram import diagram_svg
+from protocol.docs.lifecycle import diagram_svg
 
 MAX_COLUMNS = 4  # in a table that fits a phone
 MAX_ABOUT = 200  # characters of the description

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
-from protocol.docs.markdown import fields_table, filled, front_matter
+from protocol.docs.markdown import fields_table, filled, front_matter, type_within
 from tools.engine.config import MarketConfig
 from tools.engine.json_schemas import input_schema
 from tools.engine.registry import Operation
@@ -65,7 +65,7 @@ def _section(op: Operation) -> Iterator[str]:
     )
     schema = input_schema(op)
     if schema["properties"]:
-        yield from (*fields_table(schema), "")
+        yield from (*fields_table(schema, type_within(schema)), "")
     if op.errors:
         yield from (f"Errors: {', '.join(sorted({error.code for error in op.errors}))}.", "")
 

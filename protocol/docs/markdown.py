@@ -1,8 +1,12 @@
 """The templates of the documents, which are written by hand, and markdown tables made from schemas."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 from tools.engine.json_schemas import Schema
 
@@ -29,36 +33,68 @@ def table(head: str, rows: Iterable[Iterable[str]]) -> Iterator[str]:
     yield from (head, "|" + "---|" * (head.count("|") - 1), *map(_row, rows))
 
 
-def fields_table(schema: Schema, known: Collection[str] = ()) -> Iterator[str]:
-    """Yield a table with a row for each property that is not `known` already."""
+def fields_table(
+    schema: Schema, kind: Callable[[Schema], str], known: Collection[str] = (), head: str = "field"
+) -> Iterator[str]:
+    """Yield a table with a row for each property that is not `known` already.
+
+    `kind` describes types.
+    """
     required = schema.get("required", ())
     rows = (
-        (f"`{name}`", type_of(field, schema), optional(field.get("description", ""), name in required))
-        for name, field in schema["properties"].items()
+        (f"`{name}`", kind(field), described(field, name in required))
+        for name, field in schema.get("properties", {}).items()
         if name not in known
     )
-    return table("| field | type | |", rows)
+    return table(f"| {head} | type | |", rows)
 
 
-def optional(description: str, required: bool) -> str:
-    """Return the description of a value that may be absent unless it is required."""
-    return description if required else "; ".join(filter(None, (description, "may be absent")))
+def described(part: Schema, required: bool) -> str:
+    """Return the description on one line; a value may be absent unless it is required."""
+    text = on_one_line(part.get("description", ""))
+    return text if required else "; ".join(filter(None, (text.removesuffix("."), "may be absent")))
 
 
-def type_of(field: Schema, whole: Schema) -> str:
-    """Return the type in a few words; `whole` is the schema that has the definitions."""
-    if "$ref" in field:
-        return type_of(whole["$defs"][field["$ref"].removeprefix("#/$defs/")], whole)
-    if "const" in field:
-        return f"`{field['const']}`"
-    if "enum" in field:
-        return ", ".join(f"`{one}`" for one in field["enum"])
-    for choice in ("anyOf", "oneOf"):
-        if choice in field:
-            return " or ".join(dict.fromkeys(type_of(one, whole) for one in field[choice]))
-    if field.get("type") == "array":
-        return f"list of {type_of(field['items'], whole)}"
-    return str(field.get("type", "any JSON"))
+def on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def type_within(whole: Schema) -> Callable[[Schema], str]:
+    """Return a function that describes types with the definitions of this schema."""
+
+    def kind(schema: Schema) -> str:
+        return type_of(schema, lambda name: kind(whole["$defs"][name]))
+
+    return kind
+
+
+def type_of(schema: Schema, named: Callable[[str], str], bounds: Collection[str] = ()) -> str:
+    """Return the type of a value in a few words, with these bounds.
+
+    `named` describes a schema by its name.
+    """
+    if "$ref" in schema:
+        return named(schema["$ref"].rpartition("/")[2])
+    limits = [f"{name} {as_code(schema[name])}" for name in bounds if schema.get(name) is not None]
+    return _bare(schema, partial(type_of, named=named, bounds=bounds)) + (f" ({', '.join(limits)})" if limits else "")
+
+
+def as_code(value: Any) -> str:
+    return f"`{value if isinstance(value, str) and value else orjson.dumps(value).decode()}`"
+
+
+def _bare(schema: Schema, inner: Callable[[Schema], str]) -> str:
+    if "const" in schema:
+        return as_code(schema["const"])
+    if "enum" in schema:
+        return ", ".join(map(as_code, schema["enum"]))
+    for choice, word in (("anyOf", " or "), ("oneOf", " or "), ("allOf", " and ")):
+        if choice in schema:
+            return word.join(dict.fromkeys(map(inner, schema[choice])))
+    if schema.get("type") == "array" and "items" in schema:
+        return f"list of {inner(schema['items'])}"
+    given = schema.get("type", "any JSON")
+    return " or ".join(given) if isinstance(given, list) else str(given)
 
 
 def _row(cells: Iterable[str]) -> str:

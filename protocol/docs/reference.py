@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import orjson
 
-from protocol.docs.markdown import optional, table
+from protocol.docs.markdown import described, fields_table, on_one_line, table, type_of
 from tools.engine.json_schemas import Schema
 
 BOUNDS = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format", "default")
@@ -63,12 +63,12 @@ class Reference:
         yield from (f"Credentials: {' or '.join(ways)}.", "")
         if op.get("parameters"):
             rows = (
-                (f"`{one['name']}`", one["in"], kind(one["schema"]), _said(one, one["required"]))
+                (f"`{one['name']}`", one["in"], kind(one["schema"]), described(one, one["required"]))
                 for one in op["parameters"]
             )
             yield from (*table("| parameter | in | type | |", rows), "")
         for shape in _content(op.get("requestBody", {}))[:1]:
-            yield from self._fields(self._whole(shape), "field of the body")
+            yield from (*fields_table(self._whole(shape), kind, head="field of the body"), "")
         yield from self._examples(op)
         yield from self._answers(op)
 
@@ -81,7 +81,7 @@ class Reference:
         for status, answer in op["responses"].items():
             if status < "400":
                 shapes = " or ".join(kind(shape) for shape in _content(answer))
-                yield from (f"{status}: {_line(answer['description'])}{f' {shapes}' if shapes else ''}", "")
+                yield from (f"{status}: {on_one_line(answer['description'])}{f' {shapes}' if shapes else ''}", "")
         own = set(self._codes(op)) - self.common
         if own:
             yield from (_refusals(own), "")
@@ -100,7 +100,7 @@ class Reference:
     def _webhooks(self) -> Iterator[str]:
         hooks = {name: hook["post"] for name, hook in self.document["webhooks"].items()}
         first = next(iter(hooks.values()))
-        headers = ((f"`{one['name']}`", kind(one["schema"]), _said(one, True)) for one in first["parameters"])
+        headers = ((f"`{one['name']}`", kind(one["schema"]), described(one, True)) for one in first["parameters"])
         yield from ("## Webhooks as they are sent", "", *table("| header | type | |", headers), "")
         yield from (f"- {status}: {answer['description']}" for status, answer in first["responses"].items())
         bodies = ((hook["summary"], _links(_content(hook["requestBody"]))) for hook in hooks.values())
@@ -109,15 +109,9 @@ class Reference:
     def _schema(self, name: str, schema: Schema) -> Iterator[str]:
         yield from (f"### {name}", "", schema.get("description", ""), "")
         if schema.get("properties"):
-            yield from self._fields(schema, "field")
+            yield from (*fields_table(schema, kind), "")
         else:
             yield from (kind(schema), "")
-
-    def _fields(self, schema: Schema, head: str) -> Iterator[str]:
-        required = schema.get("required", ())
-        fields = schema.get("properties", {}).items()
-        rows = ((f"`{name}`", kind(field), _said(field, name in required)) for name, field in fields)
-        yield from (*table(f"| {head} | type | |", rows), "")
 
     def _whole(self, schema: Schema) -> Schema:
         whole: Schema = self.components["schemas"][_last(schema["$ref"])] if "$ref" in schema else schema
@@ -126,24 +120,7 @@ class Reference:
 
 def kind(schema: Schema) -> str:
     """Return the type of a value in a few words, with its bounds; named schemas are links."""
-    if "$ref" in schema:
-        return f"[{_last(schema['$ref'])}](#{_last(schema['$ref'])})"
-    bounds = [f"{name} {_value(schema[name])}" for name in BOUNDS if schema.get(name) is not None]
-    return _bare(schema) + (f" ({', '.join(bounds)})" if bounds else "")
-
-
-def _bare(schema: Schema) -> str:
-    if "const" in schema:
-        return _value(schema["const"])
-    if "enum" in schema:
-        return ", ".join(map(_value, schema["enum"]))
-    for choice, word in (("anyOf", " or "), ("allOf", " and ")):
-        if choice in schema:
-            return word.join(dict.fromkeys(map(kind, schema[choice])))
-    if schema.get("type") == "array" and "items" in schema:
-        return f"list of {kind(schema['items'])}"
-    given = schema.get("type", "any JSON")
-    return " or ".join(given) if isinstance(given, list) else str(given)
+    return type_of(schema, lambda name: f"[{name}](#{name})", BOUNDS)
 
 
 def _refusals(codes: Iterable[tuple[str, str]]) -> str:
@@ -176,19 +153,6 @@ def _objects(shape: Any) -> Iterator[Schema]:
 
 def _content(part: Schema) -> list[Schema]:
     return [media["schema"] for media in part.get("content", {}).values()]
-
-
-def _said(part: Schema, required: bool) -> str:
-    said = _line(part.get("description", ""))
-    return optional(said if required else said.removesuffix("."), required)
-
-
-def _value(value: Any) -> str:
-    return f"`{value if isinstance(value, str) and value else orjson.dumps(value).decode()}`"
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _last(reference: str) -> str:

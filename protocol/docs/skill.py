@@ -30,11 +30,6 @@ def skill_text(source: str, operations: Iterable[Operation], config: MarketConfi
     return BLOCK.sub(lambda found: blocks[found[2]], source.replace(EXAMPLE_URL, config.base_url))
 
 
-def rewrite_skill(path: Path, operations: Iterable[Operation], config: MarketConfig) -> None:
-    """Update the generated blocks of the file."""
-    path.write_text(refreshed(path.read_text(encoding="utf-8"), operations, config), encoding="utf-8")
-
-
 def refreshed(source: str, operations: Iterable[Operation], config: MarketConfig) -> str:
     """Return the file with updated blocks; the markers stay."""
     blocks = _blocks(list(operations), config)

@@ -2,16 +2,15 @@
 
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import urlencode
 
 import orjson
 
-from protocol.docs.events import events_text
 from protocol.docs.lifecycle import lifecycle_text
 from protocol.docs.llms import WHAT, full_text, llms_text
-from protocol.docs.markdown import filled
+from protocol.docs.markdown import fields_table, filled, on_one_line, type_within
 from protocol.docs.server_json import server_json
 from protocol.docs.skill import duration, free_usdc, skill_source, skill_text
 from storage.vocabulary import Env
@@ -22,8 +21,11 @@ from tools.engine import errors
 from tools.engine.config import MarketConfig
 from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimit
 from tools.engine.registry import Operation
+from tools.events.payloads import PAYLOADS, JobEvent
 from tools.jobs.errors import PaymentRequired
 from tools.kernel.errors import MarketError
+from tools.kernel.records import record_schema
+from tools.operator.retention import EVENTS_KEPT
 
 BODY_TYPE = "-H 'Content-Type: application/json'"
 CALL = re.compile(r"^\{\{(\w+) (\{.*\})\}\}$", re.MULTILINE)  # in the quickstart: an operation and its arguments
@@ -102,6 +104,20 @@ class Calls:
         if unknown:
             raise TypeError(f"{name} has no argument {sorted(unknown)}")
         return op
+
+
+def events_text() -> str:
+    """Return the page docs/events: how events are delivered, then each type with its `data`."""
+    common = record_schema(JobEvent)
+    sections = (line for kind, data in PAYLOADS.items() for line in _of_event(kind, data, common["properties"]))
+    fields = "\n".join(fields_table(common, type_within(common)))
+    return filled("events.md", days=EVENTS_KEPT.days, common=fields, sections="\n".join(sections))
+
+
+def _of_event(kind: str, data: type, of_jobs: dict[str, object]) -> Iterator[str]:
+    schema = record_schema(data)
+    yield from ("", f"## {kind}", "", on_one_line(inspect.getdoc(data) or ""), "")
+    yield from fields_table(schema, type_within(schema), of_jobs if kind.startswith("job.") else ())
 
 
 def _changelog() -> str:

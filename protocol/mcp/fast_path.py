@@ -23,11 +23,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.types import Message, Send
 
-from protocol.http import send_json
+from protocol.http import send_response
 from protocol.mcp.request import HIRE, TASKS, McpRequest
-from protocol.mcp.tool_results import ToolResult
-from protocol.mcp.tools import Called, Tools
+from protocol.mcp.tools import Called, ToolResult, Tools
 from protocol.mcp.toolsets import View
+from protocol.untrusted_text import member_at
 from tools.kernel.errors import Json
 
 CALL, TOOLS, DISCOVER = "tools/call", "tools/list", "server/discover"
@@ -39,7 +39,6 @@ MAX_KEPT, MAX_BYTES = 1_000, 1_024  # cached shapes, and the bytes of each
 CHECKED = (b"host", b"origin", b"accept")
 TOKEN = "progressToken"  # noqa: S105 - each request has its own, and any text or integer will do
 
-COMPLETE = "complete"
 ListKey = tuple[str, str, View, bool]
 Shape = tuple[bytes, ...]
 
@@ -48,14 +47,14 @@ class FastPath:
     """The fast path for calls and lists of `tools`; `identity` is the server's own description."""
 
     def __init__(self, tools: Tools, security: TransportSecuritySettings, identity: Mapping[str, Any]) -> None:
-        self.tools, self.identity, self.checks = tools, identity, SdkChecks(security)
-        own = tools.keyed.keys() - {tool.name for tool in tools.more}
-        self.names = frozenset(name for name in own if not x_mcp_header_map(tools.schemas[name]))
+        self.tools, self.identity = tools, identity
+        self.guard, self.passed = TransportSecurityMiddleware(security), dict[Shape, str]()
+        self.names = frozenset(name for name, schema in tools.schemas.items() if not x_mcp_header_map(schema))
         self.lists: dict[ListKey, bytes] = {}
 
     async def serve(self, arrived: McpRequest, send: Send) -> Send | None:
         """Answer a request and return None; otherwise return the `send` with which the SDK answers."""
-        if not self._ordinary(arrived) or (version := await self.checks.supported_version(arrived)) is None:
+        if not self._ordinary(arrived) or (version := await self._supported_version(arrived)) is None:
             return send
         request: Any = arrived.request
         if arrived.tool is not None:
@@ -66,7 +65,7 @@ class FastPath:
                 return self._learning(key, send)
             result = self.lists[key]
         answer = {"jsonrpc": "2.0", "id": request["id"], "result": orjson.Fragment(result)}
-        await send_json(send, 200, orjson.dumps(answer))
+        await send_response(send, 200, orjson.dumps(answer))
         return None
 
     def _ordinary(self, arrived: McpRequest) -> bool:
@@ -107,21 +106,7 @@ class FastPath:
 
         return watch
 
-
-def _list_key(method: str, version: str, arrived: McpRequest) -> ListKey:
-    """Return everything that the answer depends on."""
-    if method == TOOLS:
-        return method, version, arrived.view, arrived.call_request.is_anonymous
-    return method, version, arrived.view if method == DISCOVER else View(), False
-
-
-class SdkChecks:
-    """The SDK's checks of a request, its headers and its shape."""
-
-    def __init__(self, security: TransportSecuritySettings) -> None:
-        self.guard, self.passed = TransportSecurityMiddleware(security), dict[Shape, str]()
-
-    async def supported_version(self, arrived: McpRequest) -> str | None:
+    async def _supported_version(self, arrived: McpRequest) -> str | None:
         """Return the request's protocol version; None leaves the request to the SDK.
 
         The request has usual members only. `shape_of` is the cache key.
@@ -155,6 +140,13 @@ class SdkChecks:
         return True
 
 
+def _list_key(method: str, version: str, arrived: McpRequest) -> ListKey:
+    """Return everything that the answer depends on."""
+    if method == TOOLS:
+        return method, version, arrived.view, arrived.call_request.is_anonymous
+    return method, version, arrived.view if method == DISCOVER else View(), False
+
+
 def shape_of(arrived: McpRequest) -> Shape:
     """Return everything that the checks read from a request.
 
@@ -185,24 +177,24 @@ def may_be_task(arrived: McpRequest) -> bool:
     """Return True if a call may become a task: hiring, by a client that supports tasks."""
     if arrived.target[0] != HIRE:
         return False
-    found = arrived.request
-    for name in ("params", "_meta", CLIENT_CAPABILITIES_META_KEY, "extensions"):
-        found = found.get(name) if isinstance(found, dict) else None
-    return isinstance(found, dict) and TASKS in found
+    extensions = member_at(arrived.request, "params", "_meta", CLIENT_CAPABILITIES_META_KEY, "extensions")
+    return isinstance(extensions, dict) and TASKS in extensions
 
 
 def _frame(result: ToolResult, version: str, identity: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON that the SDK's runner makes of a result; `identity` describes the server."""
     modern = version in MODERN_PROTOCOL_VERSIONS
-    if result.record is not None and result.record.links:
+    if result.links:
         said = result.result().model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"structured_content"})
         frame = serialize_server_result(CALL, version, said)
     else:  # only texts, which are the same in all versions
         texts = [{"type": "text", "text": text} for text in result.texts]
         frame = {"content": texts, "isError": result.is_error}
-        frame |= ({"resultType": COMPLETE} if modern else {}) | ({} if result.meta is None else {"_meta": result.meta})
+        frame |= ({"resultType": "complete"} if modern else {}) | (
+            {} if result.meta is None else {"_meta": result.meta}
+        )
     if result.record is not None:
-        frame["structuredContent"] = orjson.Fragment(result.record.body)
+        frame["structuredContent"] = orjson.Fragment(result.body)
     if modern:
         frame["_meta"] = {**frame.get("_meta", {}), SERVER_INFO_META_KEY: identity}
     return frame

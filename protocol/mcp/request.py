@@ -8,11 +8,12 @@ from typing import Any
 
 import orjson
 from mcp.server.context import ServerRequestContext
-from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from starlette.types import Scope
 
+from protocol.http import CREDENTIALS
 from protocol.mcp.toolsets import CALL, USUAL, View
+from protocol.untrusted_text import member_at
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import Json
@@ -21,7 +22,6 @@ from tools.kernel.strict_json import MAX_DEPTH, BadJson, parse, read_leniently, 
 Request = ServerRequestContext[Any, Any]
 
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
-CREDENTIALS = (b"authorization", b"x-api-key", b"signature", b"signature-input")
 REPEAT = b"idempotency-key"
 ARGUMENTS = "params.arguments"
 TASKS, HIRE = "io.modelcontextprotocol/tasks", "hire"  # the extension, and the only tool whose calls become tasks
@@ -38,15 +38,14 @@ class McpRequest:
     scope: Scope
     call_request: CallRequest
     view: View
-    request: Json = None
+    request: Json
     bad: BadJson | None = None
     tool: str | None = field(init=False)
 
     def __post_init__(self) -> None:
-        called = isinstance(self.request, dict) and self.request.get("method") == "tools/call"
-        params = self.request.get("params") if called else None
-        name = params.get("name") if isinstance(params, dict) else None
-        self.tool = name if isinstance(name, str) else None
+        name = member_at(self.request, "params", "name")
+        called = member_at(self.request, "method") == "tools/call"
+        self.tool = name if called and isinstance(name, str) else None
 
     @property
     def target(self) -> tuple[Json, Json]:
@@ -86,7 +85,9 @@ class McpRequest:
 
 
 # for calls without HTTP
-IN_PROCESS = McpRequest({"headers": []}, CallRequest(Surface.MCP, ip="unknown", request_id="req_in_process"), USUAL)
+IN_PROCESS = McpRequest(
+    {"headers": []}, CallRequest(Surface.MCP, ip="unknown", request_id="req_in_process"), USUAL, request=None
+)
 
 
 def arrived_in(request: Request) -> McpRequest:
@@ -102,17 +103,6 @@ class UnreadableRequest(Exception):
         super().__init__(message)
         error = {"code": code, "message": message} | ({"data": data} if data else {})
         self.answer = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
-
-
-def security(allowed_hosts: tuple[str, ...]) -> TransportSecuritySettings:
-    """Return the settings of the SDK's check of Host and Origin; without hosts it is off.
-
-    `allowed_hosts` are host[:port] texts in lower case. Origins need no list: `for_sdk` keeps only those that must be
-    refused. Without hosts, only the edge checks.
-    """
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=bool(allowed_hosts), allowed_hosts=list(allowed_hosts), allowed_origins=[]
-    )
 
 
 def parsed(body: bytes) -> tuple[bytes, Json, BadJson | None]:
@@ -160,9 +150,8 @@ def _tool_call(body: bytes) -> dict[str, Any] | None:
         request = read_leniently(body)
     except ValueError:
         return None
-    if not isinstance(request, dict) or request.get("method") != "tools/call":
-        return None
-    return request if isinstance(request.get("params"), dict) else None
+    is_call = member_at(request, "method") == "tools/call" and isinstance(member_at(request, "params"), dict)
+    return request if is_call else None
 
 
 def _fault_of(arguments: object, bad: BadJson) -> BadJson | None:

@@ -5,9 +5,9 @@ start OAuth. /mcp/oauth is the same server for clients that use OAuth: it answer
 token gets 401 at both.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import mcp_types as t
@@ -15,24 +15,17 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.types import Receive, Scope, Send
 
-from protocol.http import FAST_PATHS, Header, challenged, replayed, send_json, send_refusal
+from protocol.http import FAST_PATHS, Refused, check, check_credential, replayed, send_refusal, send_response
 from protocol.mcp.fast_path import FastPath
-from protocol.mcp.hire_tasks import HireTasks
-from protocol.mcp.request import (
-    McpRequest,
-    Request,
-    UnreadableRequest,
-    arrived_in,
-    parsed,
-    security,
-)
+from protocol.mcp.request import McpRequest, Request, UnreadableRequest, arrived_in, parsed
 from protocol.mcp.resources import TEMPLATES, read_record
-from protocol.mcp.tasks import Asking, Source, declares, install
+from protocol.mcp.tasks import Asking, HireTasks, declares
 from protocol.mcp.texts import GUIDES, Texts, completion_of, instructions, prompt_messages, read_resource, resources
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import view_of
@@ -40,14 +33,12 @@ from tools.engine.access_tokens import is_token
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed
-from tools.engine.idempotency import Response
 from tools.engine.oauth import CLOSED_MCP, OPEN_MCP
-from tools.engine.protocol_requests import count_protocol_request, refuse_unread_body, require_credential
+from tools.engine.protocol_requests import count_protocol_request, refuse_unread_body
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import MarketError
 
 Listing = t.PaginatedRequestParams | None
-Call = Callable[[Request, t.CallToolRequestParams], Awaitable[t.Result | dict[str, Any]]]
 Item = TypeVar("Item")
 
 LIST_SECONDS, TEXT_SECONDS = 60, 300
@@ -63,20 +54,6 @@ CACHING: Mapping[Any, CacheHint] = {
 }
 
 
-@dataclass(frozen=True)
-class Extra:
-    """Tools, resources and prompts that conformance suites expect; production has none."""
-
-    tools: tuple[t.Tool, ...] = ()
-    calls: Mapping[str, Call] = field(default_factory=dict)
-    resources: tuple[t.Resource, ...] = ()
-    templates: tuple[t.ResourceTemplate, ...] = ()
-    documents: Callable[[str], t.ReadResourceResult | None] = lambda uri: None
-    prompts: tuple[t.Prompt, ...] = ()
-    messages: Callable[[str, Mapping[str, str]], t.GetPromptResult | None] = lambda name, given: None
-    tasks: tuple[Source, ...] = ()
-
-
 class McpSurface:
     """The ASGI application for /mcp and the paths below it, with or without a trailing slash.
 
@@ -90,15 +67,23 @@ class McpSurface:
         request_of: Callable[[Scope, Surface], CallRequest],
         texts: Texts,
         allowed_hosts: tuple[str, ...],
-        extra: Extra | None = None,
     ) -> None:
-        self.market, self.request_of, self.texts, self.extra = market, request_of, texts, extra or Extra()
-        self.tools = Tools(market, CATALOGUE.values(), self.extra.tools)
+        self.market, self.request_of, self.texts = market, request_of, texts
+        self.tools = Tools(market, CATALOGUE.values())
         self.hires = HireTasks(self.tools)
         self.server = self._server()
-        self.security = security(allowed_hosts)
-        self.front = FastPath(self.tools, self.security, self.server.server_info_stamp)
-        self.plain, self.streaming = (self._manager(as_json) for as_json in (True, False))
+        # Origins need no list: `for_sdk` keeps only those that must be refused. Without hosts, only the edge checks Host.
+        security = TransportSecuritySettings(
+            enable_dns_rebinding_protection=bool(allowed_hosts), allowed_hosts=list(allowed_hosts), allowed_origins=[]
+        )
+        self.front = FastPath(self.tools, security, self.server.server_info_stamp)
+        # JSON responses cost half as much, but carry no progress and no pings, which keep a long wait open.
+        self.plain, self.streaming = (
+            StreamableHTTPSessionManager(
+                app=self.server, stateless=True, json_response=as_json, security_settings=security
+            )
+            for as_json in (True, False)
+        )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -111,58 +96,42 @@ class McpSurface:
             body = await HttpRequest(scope, receive).body()
         except ClientDisconnect:
             return
+        try:
+            await self._answer(scope, body, receive, send)
+        except Refused as refused:
+            await send_refusal(send, refused.answer, *refused.headers)
+
+    async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         call_request = self.request_of(scope, Surface.MCP).with_body(body)
         try:
             view = view_of(scope["path"].rstrip("/"), scope["query_string"], self.tools.toolsets)
         except MarketError as astray:
-            await send_refusal(send, self.market.refuse_anonymous(astray, call_request))
-            return
-        if (closed := await self._shut(scope, call_request)) is not None:
-            await send_refusal(send, *closed)
-            return
-        if refused := await refuse_unread_body(self.market, call_request, len(body)):
-            await send_refusal(send, refused)
-            return
+            raise Refused(self.market.refuse_anonymous(astray, call_request)) from None
+        await self._admit(scope, call_request)
+        check(await refuse_unread_body(self.market, call_request, len(body)))
         try:
             body, request, bad = parsed(body)
         except UnreadableRequest as unreadable:
-            if refused := await count_protocol_request(self.market, call_request):
-                await send_refusal(send, refused)
-            else:
-                await send_json(send, 400, unreadable.answer)
+            check(await count_protocol_request(self.market, call_request))
+            await send_response(send, 400, unreadable.answer)
             return
         arrived = McpRequest(scope, call_request, view, request, bad)
-        if arrived.tool not in self.tools.schemas and (
-            refused := await count_protocol_request(self.market, call_request)
-        ):
-            await send_refusal(send, refused)
-            return
+        if arrived.tool not in self.tools.schemas:
+            check(await count_protocol_request(self.market, call_request))
         sending = await self.front.serve(arrived, send) if FAST_PATHS else send
         if sending is None:
             return
-        manager = self.streaming if arrived.tool in self.extra.calls or arrived.may_wait else self.plain
+        manager = self.streaming if arrived.may_wait else self.plain
         await manager.handle_request(arrived.for_sdk(), replayed(body, receive), sending)
 
-    async def _shut(self, scope: Scope, call_request: CallRequest) -> tuple[Response, *tuple[Header, ...]] | None:
-        """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
+    async def _admit(self, scope: Scope, call_request: CallRequest) -> None:
+        """Raise Refused if a required credential is missing, or for a method other than POST."""
         opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
-        needed = opening == CLOSED_MCP or is_token(call_request.credential)
-        if needed and (closed := await require_credential(self.market, call_request)):
-            tried = not call_request.is_anonymous
-            return closed, *challenged(closed, self.market.config, scope["headers"], opening, tried=tried)
+        if opening == CLOSED_MCP or is_token(call_request.credential):
+            await check_credential(self.market, call_request, scope["headers"], opening)
         if scope["method"] != "POST":
             error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
-            return (self.market.refuse(error, call_request),)
-        return None
-
-    def _manager(self, as_json: bool) -> StreamableHTTPSessionManager:
-        """Build a session manager that answers with JSON or with streams.
-
-        JSON responses cost half as much, but carry no progress and no pings, which keep a long wait open.
-        """
-        return StreamableHTTPSessionManager(
-            app=self.server, stateless=True, json_response=as_json, security_settings=self.security
-        )
+            raise Refused(self.market.refuse(error, call_request))
 
     def _server(self) -> Server[dict[str, Any]]:
         config = self.market.config
@@ -182,7 +151,7 @@ class McpSurface:
             on_completion=self._complete,
         )
         server.add_request_handler("tools/call", t.CallToolRequestParams, self._call_tool)
-        install(server, (*self.extra.tasks, self.hires))
+        self.hires.install(server)
         server.middleware[:] = [self.instruct]  # replaces OpenTelemetry, which is on by default
         return server
 
@@ -198,44 +167,37 @@ class McpSurface:
         return t.ListToolsResult(tools=whole(self.tools.listed(arrived.call_request, arrived.view), asked))
 
     async def _call_tool(self, request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
-        if asked.name in self.extra.calls:
-            return await self.extra.calls[asked.name](request, asked)
         arrived = arrived_in(request)
         call = Called(asked.name, asked.arguments or {}, arrived.repeat, arrived.view)
         if arrived.bad is None and declares(request):
-            begun = await self.hires.begin(call, Asking(request))
+            begun = await self.hires.begin(call, Asking(request, arrived.call_request))
             if begun is not None:
                 return begun
         call_request = replace(arrived.call_request, progress=request.session.report_progress)
         return (await self.tools.call(call, call_request, arrived.bad)).result()
 
     async def _list_resources(self, request: Request, asked: Listing) -> t.ListResourcesResult:
-        return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.extra.resources], asked))
+        return t.ListResourcesResult(resources=whole(resources(self.texts), asked))
 
     async def _list_templates(self, request: Request, asked: Listing) -> t.ListResourceTemplatesResult:
-        templates = [*(one.listed for one in TEMPLATES), *self.extra.templates]
-        return t.ListResourceTemplatesResult(resource_templates=whole(templates, asked))
+        return t.ListResourceTemplatesResult(resource_templates=whole([one.listed for one in TEMPLATES], asked))
 
     async def _read_resource(self, request: Request, asked: t.ReadResourceRequestParams) -> t.ReadResourceResult:
         uri, arrived = str(asked.uri), arrived_in(request)
         fences, wording = self.tools.telling.fences, self.tools.wording(arrived.view)
-        found = self.extra.documents(uri) or await read_record(uri, self.market, arrived.call_request, fences, wording)
+        found = await read_record(uri, self.market, arrived.call_request, fences, wording)
         return found or read_resource(uri, self.texts)
 
     async def _list_prompts(self, request: Request, asked: Listing) -> t.ListPromptsResult:
-        own = [guide.prompt for guide in GUIDES.values()]
-        return t.ListPromptsResult(prompts=whole([*own, *self.extra.prompts], asked))
+        return t.ListPromptsResult(prompts=whole([guide.prompt for guide in GUIDES.values()], asked))
 
     async def _get_prompt(self, request: Request, asked: t.GetPromptRequestParams) -> t.GetPromptResult:
-        given, wording = asked.arguments or {}, self.tools.wording(arrived_in(request).view)
-        found = self.extra.messages(asked.name, given)
-        return found or prompt_messages(asked.name, given, self.tools.operations, wording)
+        wording = self.tools.wording(arrived_in(request).view)
+        return prompt_messages(asked.name, asked.arguments or {}, self.tools.operations, wording)
 
     async def _complete(self, request: Request, asked: t.CompleteRequestParams) -> t.CompleteResult:
         if not isinstance(asked.ref, t.PromptReference):
             raise MCPError(t.INVALID_PARAMS, "only arguments of prompts complete")
-        if any(prompt.name == asked.ref.name for prompt in self.extra.prompts):
-            return t.CompleteResult(completion=t.Completion(values=[], total=0, has_more=False))
         return t.CompleteResult(completion=completion_of(asked.ref.name, asked.argument.name, asked.argument.value))
 
 

@@ -1,28 +1,28 @@
 """MCP tools, made from the registry: one per operation, and the results of their calls."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Any
 
 import mcp_types as t
+import orjson
 from mcp.shared.exceptions import MCPError
 
-from protocol.brief import DETAIL, briefly, schema_of
-from protocol.mcp.tool_results import ResultRenderer, ToolResult
+from protocol.brief import briefly, in_brief, schema_of
+from protocol.mcp.resources import link_to
 from protocol.mcp.toolsets import CALL, USUAL, View, shown
 from protocol.mcp.wording import Wording
 from protocol.reserved_arguments import (
-    API_KEY,
-    DRY_RUN,
     DRY_RUN_TOLD,
     IDEMPOTENCY_KEY,
     KEY_ADVICE,
+    PROPERTIES,
     extract,
     listed_schema,
     reserved_properties,
 )
-from protocol.untrusted_markers import UntrustedMarkers
+from protocol.untrusted_markers import UntrustedMarkers, places_in, places_in_error
 from tools.discovery.tool_search import nearest
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
@@ -34,6 +34,7 @@ from tools.kernel.errors import Json, MarketError
 from tools.kernel.strict_json import BadJson
 
 KEPT_VIEWS = 32  # views whose lists and wording are cached
+KEPT, MAX_BYTES = 1_024, 4 * 1024  # cached results, and the maximum size of a record in bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,83 @@ class Called:
     view: View = USUAL
 
 
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The result of a call: a record as a model reads it, with its JSON in `body`.
+
+    Errors carry no record, because published clients validate it against the output schema and throw.
+    """
+
+    texts: tuple[str, ...]
+    meta: dict[str, Any] | None = None
+    record: dict[str, Json] | None = None
+    body: bytes = b""
+    links: tuple[t.ResourceLink, ...] = ()
+    # the fast path's JSON, by protocol version
+    frames: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def is_error(self) -> bool:
+        return self.record is None
+
+    def with_more(self, texts: tuple[str, ...], beside: dict[str, Any]) -> "ToolResult":
+        """Return the result with additions for this call only."""
+        return replace(self, texts=(*self.texts, *texts), meta={**(self.meta or {}), **beside}, frames={})
+
+    def result(self) -> t.CallToolResult:
+        """Return the result as the SDK's type."""
+        texts = [t.TextContent(text=text) for text in self.texts]
+        content: list[t.ContentBlock] = [*texts[:1], *self.links, *texts[1:]]
+        return t.CallToolResult(
+            content=content, structured_content=self.record, is_error=self.is_error, _meta=self.meta
+        )
+
+
+class ResultRenderer:
+    """The renderer of records. It caches recent results, because agents read the same listings."""
+
+    def __init__(self, fences: UntrustedMarkers, brand: str) -> None:
+        self.fences, self.brand, self._kept = fences, brand, lru_cache(KEPT)(self._told)
+
+    def render(
+        self, op: Operation, body: bytes, detail: str | None, wording: Wording, caller: str | None
+    ) -> ToolResult:
+        """Render a record at the requested level of detail.
+
+        All callers that the record does not name share the result. A caller that it names may have written text in it.
+        """
+        kept = len(body) <= MAX_BYTES and not op.shows_secrets
+        named = caller if caller is not None and caller.encode() in body else None
+        return (self._kept if kept else self._told)(op, body, detail, wording, named)
+
+    def render_error(self, answer: Response, wording: Wording) -> ToolResult:
+        record = wording.refusal(orjson.loads(answer.body))
+        shown = self.fences.show(orjson.dumps(record), record, places_in_error(answer.refusal))
+        return ToolResult((shown.text,), self.named(error=record["error"], untrusted=shown.untrusted))
+
+    def named(self, **beside: Any) -> dict[str, Any]:
+        """Return metadata under the market's names (MCP, `_meta`: prefix and name).
+
+        Places are JSON Pointers.
+        """
+        told = {name: [*value] if isinstance(value, tuple) else value for name, value in beside.items() if value != ()}
+        return {f"{self.brand}/{name}": value for name, value in told.items()}
+
+    def _told(self, op: Operation, body: bytes, detail: str | None, wording: Wording, caller: str | None) -> ToolResult:
+        brief = in_brief(op, body, detail)
+        record = wording.record(op, brief.record)
+        told = brief.body if record is brief.record else orjson.dumps(record)
+        shown = self.fences.show(told, record, places_in(op, record), caller)
+        links = tuple(link_to(place, wording) for place in brief.uris)
+        beside = self.named(untrusted=shown.untrusted, left_out=brief.left_out)
+        return ToolResult((shown.text,), beside or None, record, told, links)
+
+
 class Tools:
     """Operations as tools, in their order, for connections with and without a credential."""
 
-    def __init__(self, market: Market, operations: Iterable[Operation], more: tuple[t.Tool, ...] = ()) -> None:
-        self.market, self.more = market, more
+    def __init__(self, market: Market, operations: Iterable[Operation]) -> None:
+        self.market = market
         self.telling = ResultRenderer(UntrustedMarkers(market.config.pepper), market.config.brand)
         operations = tuple(operations)
         self.operations = {op.name: op for op in operations if Surface.MCP in op.surfaces}
@@ -62,7 +135,7 @@ class Tools:
             for is_anonymous in (False, True)
         )
         self.wording, self._shown = lru_cache(KEPT_VIEWS)(self._wording), lru_cache(KEPT_VIEWS)(self._view_of)
-        self.schemas: dict[str, Schema] = {tool.name: tool.input_schema for tool in (*self.keyed.values(), *more)}
+        self.schemas: dict[str, Schema] = {tool.name: tool.input_schema for tool in self.keyed.values()}
 
     def _tool_of(self, op: Operation, is_anonymous: bool) -> t.Tool:
         tool = tool_of(op, is_anonymous)
@@ -72,7 +145,7 @@ class Tools:
 
     def listed(self, call_request: CallRequest, view: View) -> list[t.Tool]:
         """Return the tools for this connection; without a credential, they take an `api_key`."""
-        return [*self._shown(view, call_request.is_anonymous), *self.more]
+        return self._shown(view, call_request.is_anonymous)
 
     def _view_of(self, view: View, is_anonymous: bool) -> list[t.Tool]:
         tools, wording = self.anonymous if is_anonymous else self.keyed, self.wording(view)
@@ -119,8 +192,7 @@ class Tools:
             raise InvalidRequest(f"{unknown}: unknown field", param=unknown, hint="It belongs into `arguments`.")
         if not isinstance(arguments, dict):
             raise InvalidRequest("arguments: must be an object", param="arguments")
-        words = (API_KEY, IDEMPOTENCY_KEY, DRY_RUN, DETAIL)
-        beside = {word: given[word] for word in words if given.get(word) not in (None, False)}
+        beside = {word: given[word] for word in PROPERTIES if given.get(word) not in (None, False)}
         for word, value in beside.items():
             if arguments.get(word, value) != value:
                 raise InvalidRequest("one call came with two different values", param=word)
@@ -150,10 +222,8 @@ class Tools:
         """Return a response as a result."""
         if answer.refusal is not None or op is None:
             return self.telling.render_error(answer, wording)
-        said, advised = (
-            self.telling.render(op, answer.body, detail, wording, answer.caller_id),
-            call_request.is_anonymous,
-        )
+        said = self.telling.render(op, answer.body, detail, wording, answer.caller_id)
+        advised = call_request.is_anonymous
         beside: dict[str, Any] = {"replayed": True} if answer.replayed else {"dry_run": True} if answer.dry_run else {}
         if advised and (op.shows_secrets or call_request.argument_key):
             beside["api_key"] = KEY_ADVICE

@@ -119,13 +119,12 @@ class Wording:
         return {**told, "tool": CALL, "arguments": {"name": step["tool"], "arguments": step.get("arguments") or {}}}
 
 
-def sayings_in(kind: Any) -> Sayings:
-    """Return the places of the market's sentences and steps in a record type."""
-    return _sayings(kind, ())
-
-
 @cache
-def _sayings(kind: Any, within: tuple[Any, ...]) -> Sayings:
+def sayings_in(kind: Any, within: tuple[Any, ...] = ()) -> Sayings:
+    """Return the places of the market's sentences and steps in a record type.
+
+    `within`: the types of the records around it.
+    """
     hints = members_of(kind)
     if Signature in hints.values():  # signed content must not change
         return ()
@@ -141,7 +140,7 @@ def _saying(name: str, hint: Any, within: tuple[Any, ...]) -> Saying | None:
     if OURS in marks and any(bare in TEXTS for bare in _bare(hint)):
         return Saying(name)
     payload = next((mark for mark in marks if isinstance(mark, Payload)), None)
-    inner = tuple(dict.fromkeys(saying for record in held for saying in _sayings(record, within)))
+    inner = tuple(dict.fromkeys(saying for record in held for saying in sayings_in(record, within)))
     return Saying(name, inner=inner, each=any(held.values()), payload=payload) if inner or payload else None
 
 

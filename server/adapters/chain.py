@@ -4,14 +4,18 @@ import asyncio
 import itertools
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol, TypeVar
 
 import httpx
 import orjson
 
 from server.adapters.http import JSON_HEADERS, http_client, read_bounded
+from storage.vocabulary import Env
 from tools.chain.transfer_verification import MAX_BLOCK_NUMBER, ChainDown, InvalidNodeAnswer, block_time_in, quantity
+from tools.engine.ports import Chain
 
+T = TypeVar("T")
 MAX_ANSWER_BYTES = 2 * 1024 * 1024
 MAX_BLOCK_BYTES = 16 * 1024 * 1024  # for a block with its transactions on a busy chain
 CALL_GAS = 1_000_000  # a passkey wallet's signature check takes about a third of it
@@ -59,20 +63,10 @@ class JsonRpcChain:
         self._numbers = itertools.count(1)
         self._identified = False
         self._identifying = asyncio.Lock()
-        self._highest: tuple[int, float] | None = None
+        self.last_head: tuple[int, float] | None = None  # the highest known number, and the monotonic time it was seen
+        self.last_block_time: tuple[int, float] | None = None  # the newest block's timestamp, and when it was read
+        self._timed_block = 0  # the number of that block
         self._absent: dict[str, float] = {}  # hashes the node did not know, and until when to believe that
-        self._read: tuple[int, float] | None = None
-        self._read_number = 0
-
-    @property
-    def last_head(self) -> tuple[int, float] | None:
-        """The highest known block number and the monotonic time it was seen; None before `head`."""
-        return self._highest
-
-    @property
-    def last_block_time(self) -> tuple[int, float] | None:
-        """The newest block's timestamp and the monotonic time it was read; None before `block`."""
-        return self._read
 
     async def receipt(self, transaction: str) -> object:
         """Return eth_getTransactionReceipt unchanged; None if no such transaction was mined.
@@ -126,19 +120,19 @@ class JsonRpcChain:
 
     def _remember(self, number: int) -> int:
         now = self._monotonic()
-        known = self._highest
+        known = self.last_head
         if known is None or number >= known[0] or now - known[1] > HEAD_MEMORY_IN_SECONDS:
-            self._highest = known = (number, now)
+            self.last_head = known = (number, now)
         return known[0]
 
     def _remember_time(self, number: int, answer: object) -> None:
         """Keep the newest block's time for HEAD_MEMORY_IN_SECONDS, as is done with its number."""
-        now = self._monotonic()
-        if self._read is not None and number < self._read_number and now - self._read[1] <= HEAD_MEMORY_IN_SECONDS:
+        now, known = self._monotonic(), self.last_block_time
+        if known is not None and number < self._timed_block and now - known[1] <= HEAD_MEMORY_IN_SECONDS:
             return
         found = block_time_in(answer)
         if found is not None:
-            self._read, self._read_number = (found, now), number
+            self.last_block_time, self._timed_block = (found, now), number
 
     async def _ask(self, method: str, *params: object, most: int = MAX_ANSWER_BYTES) -> object:
         try:
@@ -194,6 +188,49 @@ class JsonRpcChain:
             self._identified = False
 
 
+class Watch(Protocol):
+    async def __call__(self, env: Env, method: str, asked: Awaitable[T]) -> T:
+        """Await the result and return it; `method` is the name of the port's method."""
+
+
+class WatchedChain:
+    """A chain port that passes each call of `inner` through `watch`."""
+
+    def __init__(self, inner: Chain, env: Env, watch: Watch) -> None:
+        self.inner, self.env, self.watch = inner, env, watch
+
+    @property
+    def chain_id(self) -> int:
+        return self.inner.chain_id
+
+    @property
+    def last_head(self) -> tuple[int, float] | None:
+        return self.inner.last_head
+
+    @property
+    def last_block_time(self) -> tuple[int, float] | None:
+        return self.inner.last_block_time
+
+    async def receipt(self, transaction: str) -> object:
+        return await self.watch(self.env, "receipt", self.inner.receipt(transaction))
+
+    async def head(self) -> int:
+        return await self.watch(self.env, "head", self.inner.head())
+
+    async def block(self, number: int) -> object:
+        return await self.watch(self.env, "block", self.inner.block(number))
+
+    async def whole_block(self, number: int) -> object:
+        return await self.watch(self.env, "whole_block", self.inner.whole_block(number))
+
+    async def call(self, to: str, data: str) -> str | None:
+        return await self.watch(self.env, "call", self.inner.call(to, data))
+
+
+def watched_chains(chains: Mapping[Env, Chain], watch: Watch) -> dict[Env, Chain]:
+    return {env: WatchedChain(chain, env, watch) for env, chain in chains.items()}
+
+
 def _result(method: str, number: int, raw: bytes) -> object:
     answer = orjson.loads(raw)
     if not isinstance(answer, dict) or answer.get("jsonrpc") != "2.0":
@@ -202,7 +239,10 @@ def _result(method: str, number: int, raw: bytes) -> object:
         raise ChainDown(f"{method}: the answer to another question")
     error = answer.get("error")
     if error is not None:
-        raise _node_error(method, error)
+        code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
+        if type(code) is not int or not isinstance(message, str):
+            raise ChainDown(f"{method}: a malformed error")
+        raise NodeError(method, code, message)
     if "result" not in answer:
         raise ChainDown(f"{method}: no result")
     return answer["result"]
@@ -213,13 +253,6 @@ def _number(method: str, answer: object) -> int:
         return quantity(answer, "the result", MAX_BLOCK_NUMBER)
     except InvalidNodeAnswer as error:
         raise ChainDown(f"{method}: {error}") from None
-
-
-def _node_error(method: str, error: object) -> ChainDown:
-    code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
-    if type(code) is not int or not isinstance(message, str):
-        return ChainDown(f"{method}: a malformed error")
-    return NodeError(method, code, message)
 
 
 def _contract_failed(error: NodeError) -> bool:

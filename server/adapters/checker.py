@@ -43,7 +43,7 @@ def serve(connection: Connection) -> None:
 
 def faults(kind: str, held_to: str, value: Json) -> list[tuple[str, str]]:
     if kind == "acceptance":
-        return [(one.rule.name, one.message) for one in failures(rules_in(held_to), value)]
+        return [(rule.name, why) for rule, why in failures(rules_in(held_to), value)]
     return [(one.path, one.message) for one in checker_for(held_to).violations(value)]
 
 

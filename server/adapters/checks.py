@@ -15,6 +15,7 @@ import orjson
 
 from server.adapters.checker import DIED
 from server.adapters.fair_queue import FairQueue
+from server.child_processes import clean_environment
 from tools.engine.ports import CheckTooLong
 from tools.kernel.errors import Json
 from tools.kernel.json_schema import Violation
@@ -67,7 +68,7 @@ class CheckPool:
         child: Child | None = getattr(self.local, "child", None)
         if child is None or child.process.poll() is not None:
             child = self._start(instead_of=child)
-        answer = child.ask(orjson.dumps([kind, held_to, value]), WALL_SECONDS)
+        answer = child.ask(orjson.dumps([kind, held_to, value]))
         if answer is None:
             self.killed += 1
         if child.is_lost and not self.closed:
@@ -90,8 +91,7 @@ class Child:
     """
 
     def __init__(self) -> None:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
-        command = [sys.executable, "-m", "server.adapters.checker"]
+        command, clean = [sys.executable, "-m", "server.adapters.checker"], clean_environment()
         self.connection, theirs = Pipe()
         with theirs:
             place = theirs.fileno()
@@ -99,12 +99,16 @@ class Child:
         self.ready = False
         self.is_lost = False
 
-    def ask(self, text: bytes, seconds: float) -> bytes | None:
+    def ask(self, text: bytes) -> bytes | None:
         """Return the answer; None if it is late or the check was killed.
 
         The first call may also wait START_SECONDS for the process to start.
         """
-        answer = self._exchange(text, seconds + (0 if self.ready else START_SECONDS))
+        answer = None
+        with suppress(EOFError, OSError):  # it has ended
+            self.connection.send_bytes(text)
+            if self.connection.poll(WALL_SECONDS + (0 if self.ready else START_SECONDS)):
+                answer = self.connection.recv_bytes()
         self.is_lost = answer is None
         self.ready = self.ready or not self.is_lost
         return None if answer == DIED else answer
@@ -114,10 +118,3 @@ class Child:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.connection.close()
-
-    def _exchange(self, text: bytes, seconds: float) -> bytes | None:
-        with suppress(EOFError, OSError):  # it has ended
-            self.connection.send_bytes(text)
-            if self.connection.poll(seconds):
-                return self.connection.recv_bytes()
-        return None

@@ -5,12 +5,11 @@ Source: the x402 specification, version 2, facilitator interface: POST /verify, 
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 import orjson
 
-from server.adapters.http import ServiceClient
+from server.adapters.http import HASH, ServiceClient
 from tools.chain.x402_payload import SCHEME
 from tools.engine.ports import SettleNotSent, SettleResult, SettleUnknown
 
@@ -20,36 +19,29 @@ MAX_REASON = 200
 UNNAMED = "invalid_payload"
 
 _REASON = re.compile(r"[a-z0-9_]{1,100}")  # the form of x402's reason codes
-_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 
 
-class HttpFacilitator:
-    """The facilitator port over HTTP. Use it in one event loop and `close` it.
+class HttpFacilitator(ServiceClient):
+    """The facilitator port over HTTP."""
 
-    Error messages never contain the URL, because it may contain a key.
-    """
+    not_sent, unknown, max_bytes = SettleNotSent, SettleUnknown, MAX_ANSWER_BYTES
 
     def __init__(self, url: str, *, timeout_in_seconds: float = TIMEOUT_IN_SECONDS) -> None:
-        self.url = url.rstrip("/")
-        self._http = ServiceClient(
-            SettleNotSent, SettleUnknown, timeout_in_seconds=timeout_in_seconds, max_bytes=MAX_ANSWER_BYTES
-        )
-        self.close = self._http.close
+        super().__init__(url, timeout_in_seconds)
 
     async def settle(self, body: Mapping[str, Any]) -> SettleResult:
         """Submit a payment and return the facilitator's report.
 
         Raises SettleNotSent if the facilitator certainly did not receive it, and SettleUnknown if that is unknown.
         """
-        return _read(*await self._http.request("POST", f"{self.url}/settle", orjson.dumps(body)))
+        return _read(*await self.request("POST", "/settle", orjson.dumps(body)))
 
     async def verify(self, body: Mapping[str, Any]) -> str | None:
         """Ask if a payment would be accepted; return x402's reason if not, otherwise None.
 
         Raises SettleUnknown if the answer does not say.
         """
-        status, said = await self._http.request("POST", f"{self.url}/verify", orjson.dumps(body))
-        found = _object(status, said)
+        status, found = await self.request("POST", "/verify", orjson.dumps(body))
         if found.get("isValid") is True:
             return None
         if found.get("isValid") is not False:
@@ -59,29 +51,19 @@ class HttpFacilitator:
 
     async def networks(self) -> set[str]:
         """Return the networks (CAIP-2) on which it settles the scheme `exact`. Raises like `settle`."""
-        status, said = await self._http.request("GET", f"{self.url}/supported")
-        kinds = _object(status, said).get("kinds")
+        _, supported = await self.request("GET", "/supported")
+        kinds = supported.get("kinds")
         found = [one for one in kinds if isinstance(one, dict)] if isinstance(kinds, list) else []
         return {str(one.get("network")) for one in found if one.get("scheme") == SCHEME}
 
 
-def _object(status: int, body: bytes) -> dict[str, Any]:
-    found: Any = None
-    with suppress(orjson.JSONDecodeError):
-        found = orjson.loads(body)
-    if not isinstance(found, dict):
-        raise SettleUnknown(f"HTTP {status} without a JSON object")
-    return found
-
-
-def _read(status: int, body: bytes) -> SettleResult:
+def _read(status: int, found: Mapping[str, Any]) -> SettleResult:
     """Read the report; an answer of any status may name the transaction.
 
     A refusal without a transaction proves nothing: only the chain shows if anything was sent.
     """
-    found = _object(status, body)
     sent = found.get("transaction")
-    transaction = sent.lower() if isinstance(sent, str) and _HASH.fullmatch(sent) else None
+    transaction = sent.lower() if isinstance(sent, str) and HASH.fullmatch(sent) else None
     if found.get("success") is True and transaction is not None:
         return SettleResult(transaction, None)
     reason = found.get("errorReason") or found.get("error") or found.get("invalidReason")

@@ -1,32 +1,22 @@
 """A client of a faucet for test money, a service with the methods dev_faucet and dev_gas. Answers are not trusted."""
 
-import re
-from contextlib import suppress
-from typing import Any
-
 import orjson
 
-from server.adapters.http import ServiceClient
+from server.adapters.http import HASH, ServiceClient
 from tools.engine.ports import FaucetLost, FaucetRefused
 
 TIMEOUT_IN_SECONDS = 20.0
 MAX_ANSWER_BYTES = 16 * 1024
 
-_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 
+class RpcFaucet(ServiceClient):
+    """The faucet port over HTTP."""
 
-class RpcFaucet:
-    """The faucet port over HTTP. Use it in one event loop and `close` it.
-
-    Error messages never contain the URL, because it may contain a key.
-    """
+    not_sent, unknown, max_bytes = FaucetRefused, FaucetLost, MAX_ANSWER_BYTES
 
     def __init__(self, url: str, *, gives_gas: bool, timeout_in_seconds: float = TIMEOUT_IN_SECONDS) -> None:
-        self.url, self.gives_gas = url, gives_gas
-        self._http = ServiceClient(
-            FaucetRefused, FaucetLost, timeout_in_seconds=timeout_in_seconds, max_bytes=MAX_ANSWER_BYTES
-        )
-        self.close = self._http.close
+        super().__init__(url, timeout_in_seconds)
+        self.gives_gas = gives_gas
 
     async def give(self, address: str, amount: int) -> str:
         """Send gas if this faucet gives some, then USDC; return the hash of the USDC transfer."""
@@ -39,14 +29,10 @@ class RpcFaucet:
 
     async def _ask(self, method: str, *params: object) -> str:
         body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-        said: Any = None
-        with suppress(orjson.JSONDecodeError):
-            said = orjson.loads((await self._http.request("POST", self.url, body))[1])
-        if not isinstance(said, dict):
-            raise FaucetLost(f"{method}: no JSON object")
+        _, said = await self.request("POST", "", body)
         if said.get("error") is not None:
             raise FaucetRefused(f"{method}: an error")
         result = said.get("result")
-        if not isinstance(result, str) or not _HASH.fullmatch(result):
+        if not isinstance(result, str) or not HASH.fullmatch(result):
             raise FaucetLost(f"{method}: no hash")
         return result.lower()

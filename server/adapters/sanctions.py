@@ -67,7 +67,10 @@ class Source:
         found = addresses_in(text)
         if self.addresses and not found:
             raise BadList("it names nobody, and the one in force does")
-        keep(self.path, text)
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        new = self.path.with_suffix(f".{os.getpid()}")  # each process has its own temporary file
+        new.write_text(text, encoding="utf-8")
+        new.replace(self.path)
         self._hold(found, self.path.stat().st_mtime_ns)
 
     def _hold(self, addresses: frozenset[str], changed: int) -> None:
@@ -143,14 +146,6 @@ async def fetched(url: str) -> str:
     if body is None:
         raise BadList(f"more than {MAX_BYTES} bytes")
     return body.decode("utf-8")
-
-
-def keep(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    new = path.with_suffix(f".{os.getpid()}")  # each process has its own temporary file
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
 
 
 def addresses_in(text: str) -> frozenset[str]:

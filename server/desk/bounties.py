@@ -64,7 +64,8 @@ def read_bounties(path: Path) -> list[Wanted]:
         found = list(_faults(one, [known.name for known in wanted]))
         faults += [f"{path}: [{place}] {fault}" for fault in found]
         if not found:
-            wanted.append(_wanted(one))
+            asked = read_arguments(CreateBounty, _body(one))
+            wanted.append(Wanted(one["name"], asked.model_dump(mode="json", exclude_unset=True)))
     if faults:
         raise BadSettings("\n".join(faults))
     return wanted
@@ -110,11 +111,6 @@ async def _post(market: Market, one: Wanted, last: JsonObject | None) -> JsonObj
         return {"name": one.name, "did": "nothing", "note": OVER.format(status=last["status"]), "bounty": last}
     note = {} if one.is_said_in(last) else {"note": CHANGED}
     return {"name": one.name, "did": "kept", **note, "bounty": last}
-
-
-def _wanted(one: JsonObject) -> Wanted:
-    asked = read_arguments(CreateBounty, _body(one))
-    return Wanted(one["name"], asked.model_dump(mode="json", exclude_unset=True))
 
 
 def _body(one: JsonObject) -> JsonObject:

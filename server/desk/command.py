@@ -33,8 +33,8 @@ def run(
 ) -> None:
     """Register the desk's agent, list the six services and work their orders until told to stop."""
     from server import logs
-    from server.desk.running import run as work
-    from server.sandbox.parent import end_with_parent
+    from server.child_processes import end_with_parent
+    from server.desk.opening import run as work
 
     if parent_pid is not None:
         end_with_parent(parent_pid)
@@ -74,8 +74,8 @@ def award(
     data_dir: DataDir = None,
 ) -> None:
     """Take a proposal on a bounty of the desk's: a job begins, which the desk's agent is to pay as any buyer."""
-    read = {name: value for name, value in (("price", price), ("payment", payment)) if value is not None}
-    chosen = {"proposal_id": proposal_id, **read}
+    asked = {"proposal_id": proposal_id, "price": price, "payment": payment}
+    chosen = {name: value for name, value in asked.items() if value is not None}
     _ask(url, data_dir, lambda market: market.post(f"{_path(bounty_id)}/award", chosen))
 
 
@@ -88,7 +88,7 @@ def close(bounty_id: BountyId, url: Url = None, data_dir: DataDir = None) -> Non
 def _ask(url: str | None, data_dir: Path | None, ask: "Callable[[Market], Awaitable[Any]]") -> Any:
     """Ask a market as the desk's agent and print the answer, as JSON in ASCII: others' text in it cannot speak to a terminal."""
     from server import logs
-    from server.desk.asking import as_desk
+    from server.desk.opening import as_desk
 
     logs.set_up()
     with _sentences():

@@ -40,8 +40,8 @@ def read(body: bytes, url: str, kind: str, charset: str | None) -> dict[str, Any
     article = bare_extraction(tree, url=url, include_comments=False, with_metadata=True)
     if article is None or isinstance(article, dict):
         return _found("", lang=lang, links=links)
-    title, description = article.title, article.description
-    return _found((article.text or "").strip(), title=title, description=description, lang=lang, links=links)
+    text = (article.text or "").strip()
+    return _found(text, links, title=article.title, description=article.description, lang=lang)
 
 
 def links_of(tree: HtmlElement, url: str) -> list[dict[str, str]]:
@@ -57,10 +57,8 @@ def links_of(tree: HtmlElement, url: str) -> list[dict[str, str]]:
     return [{"url": place, "text": words} for place, words in links.items()]
 
 
-def _found(
-    text: str, title: str | None = None, description: str | None = None, lang: str | None = None, links: Any = ()
-) -> dict[str, Any]:
-    words = {"title": title, "description": description, "lang": lang}
+def _found(text: str, links: Any = (), **known: str | None) -> dict[str, Any]:
+    words = {"title": None, "description": None, "lang": None, **known}
     short = {name: value[:MAX_WORDS].strip() or None if value else None for name, value in words.items()}
     return {**short, "text": text[:MAX_TEXT], "links": list(links)}
 

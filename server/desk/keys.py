@@ -1,10 +1,9 @@
 """What the desk must not lose: its agent's keys and its wallet's, in one file that only its owner reads."""
 
 import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -12,6 +11,7 @@ from coincurve import PrivateKey
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
+from server.atomic_files import write_file
 from server.settings import BadSettings
 from tools.chain.wallet_proof import eip191_hash
 from tools.kernel.keys import binding_message
@@ -70,9 +70,6 @@ class KeyFile:
         """Keep the keys, on disk before this returns; the ones before stay until they are."""
         beside = self.path.with_suffix(".new")
         beside.unlink(missing_ok=True)
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(orjson.dumps(asdict(keys), option=orjson.OPT_INDENT_2))
-            file.flush()
-            os.fsync(file.fileno())
+        write_file(beside, orjson.dumps(keys, option=orjson.OPT_INDENT_2))
         beside.replace(self.path)
         return keys

@@ -2,11 +2,12 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import httpx
 import orjson
 
+from server.adapters.http import read_bounded
 from tools.kernel.json_schema import Validator
 from tools.kernel.records import Json
 from tools.kernel.strict_json import BadJson, validate_tree
@@ -83,16 +84,14 @@ class Model:
             raise Unusable("the model's answer does not have the form it was asked for")
         return said
 
-    async def _post(self, body: dict[str, Any]) -> bytes:
-        async with self.http.stream("POST", f"{self.url}/chat/completions", json=body) as response:
+    async def _post(self, asked: dict[str, Any]) -> bytes:
+        async with self.http.stream("POST", f"{self.url}/chat/completions", json=asked) as response:
             if response.status_code != 200:
                 raise Unusable(f"the model's endpoint answers HTTP {response.status_code}")
-            read = bytearray()
-            async for piece in response.aiter_bytes():
-                read += piece
-                if len(read) > MAX_ANSWER_BYTES:
-                    raise Unusable("the model's answer is too long")
-            return bytes(read)
+            body = await read_bounded(response.aiter_bytes(), MAX_ANSWER_BYTES)
+        if body is None:
+            raise Unusable("the model's answer is too long")
+        return body
 
 
 def document_in(answered: bytes) -> Json:
@@ -102,20 +101,16 @@ def document_in(answered: bytes) -> Json:
         finished, message = choice["finish_reason"], choice["message"]
         refusal, content = message.get("refusal"), message["content"]
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-        _unusable("the endpoint did not answer with a chat completion")
+        raise Unusable("the endpoint did not answer with a chat completion") from None
     if refusal:
-        _unusable("the model refused")
+        raise Unusable("the model refused")
     if finished != "stop":
-        _unusable("the model's answer was cut off")
+        raise Unusable("the model's answer was cut off")
     if not isinstance(content, str) or not content.strip():
-        _unusable("the model's answer is empty")
+        raise Unusable("the model's answer is empty")
     try:
         said: Json = orjson.loads(content)
         validate_tree(said)
     except (ValueError, BadJson):
-        _unusable("the model's answer is no JSON")
+        raise Unusable("the model's answer is no JSON") from None
     return said
-
-
-def _unusable(why: str) -> NoReturn:
-    raise Unusable(why) from None

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from server.adapters.http_fetch import HttpFetcher, Page
+from server.child_processes import clean_environment
 from tools.kernel.ssrf_guard import NotAttempted, UrlUnreachable
 
 WALL_SECONDS = 20.0  # the process ends itself after ten seconds of its own time; this is for when it cannot
@@ -81,11 +82,10 @@ class Reader:
 
 async def extracted(page: Page, wall_seconds: float = WALL_SECONDS) -> dict[str, Any] | None:
     """What the extractor finds in a page; None where it did not end well, or not in time."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "server.desk.extractor",
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-        env=clean, process_group=0,
+        env=clean_environment(), process_group=0,
     )  # fmt: skip
     head = orjson.dumps({"url": page.final_url, "kind": page.kind, "charset": page.charset})
     try:

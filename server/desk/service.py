@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from server.desk.model import Model
+from server.desk.model import Model, Question, Unusable
+from server.desk.offers import JsonObject
 from server.desk.reader import Reader
 from tools.engine.ports import Checks, Clock, RandomSource
 from tools.kernel.records import Json
 
 BY = "desk"  # whom checks and look-ups are counted for
 MAX_REASON = 500  # characters, as decline_job and cancel_job take them
+ATTEMPTS = 2  # of the model
+MARK_BYTES = 12
 Work = Callable[[], Awaitable[Json]]
-JsonObject = dict[str, Any]
 
 
 class Declined(Exception):
@@ -41,10 +43,6 @@ class Kit:
     clock: Clock
     dice: RandomSource
     model: Model | None = None
-
-    @property
-    def model_name(self) -> str:
-        return self.model.name if self.model else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,34 +77,29 @@ def need_units(order: Order, characters: int, per: int) -> None:
         )
 
 
-def on_delivery(turnaround: int) -> JsonObject:
-    """What the offers have in common: paid on delivery, a quarter of an hour to accept, ten orders at once."""
-    times = {"turnaround_seconds": turnaround, "accept_timeout_seconds": 900}
-    return {"payment": "on_delivery", "max_open_jobs": 10, **times}
+async def answered(
+    kit: Kit,
+    task: str,
+    wanted: JsonObject,
+    about: str,
+    schema: JsonObject,
+    judged: Callable[[Any], Awaitable[JsonObject]],
+    *,
+    strict: bool = True,
+) -> Json:
+    """Ask the model and return the output that `judged` makes of a usable answer, with the model's name.
 
-
-def exact(properties: JsonObject, **more: Any) -> JsonObject:
-    """The schema of an object that has all of these properties and no other."""
-    return {
-        "type": "object", "properties": properties, "required": list(properties), "additionalProperties": False, **more
-    }  # fmt: skip
-
-
-def by_characters(price: int, per: int, most: int) -> JsonObject:
-    """What a listing says of a price for each `per` characters of the input's text, of which there are at most `most`."""
-    return {
-        "pricing_model": "per_unit",
-        "price": price,
-        "unit_name": f"{per} characters",
-        "unit_basis": {"rules": [{"field": "text", "measure": "characters", "per": per}], "max": most // per},
-        "unit_basis_note": f"ceil(characters of text / {per})",
-    }
-
-
-def given(properties: JsonObject, required: list[str], **more: Any) -> JsonObject:
-    """The schema of an input: these properties, some of them required, and no other."""
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **more}
-
-
-def text(most: int, least: int = 1, **more: Any) -> JsonObject:
-    return {"type": "string", "minLength": least, "maxLength": most, **more}
+    What the buyer left open (None in `wanted`) is not said. Raises Failed, with what was wrong with the last answer.
+    """
+    if kit.model is None:
+        raise Failed("No language model is connected to this desk.")
+    said = {name: value for name, value in wanted.items() if value is not None}
+    asking = Question(task, said, about, schema, kit.dice.random_bytes(MARK_BYTES).hex(), strict)
+    why = ""
+    for _ in range(ATTEMPTS):
+        try:
+            output = await judged(await kit.model.ask(asking))
+            return {**output, "model": kit.model.name}
+        except Unusable as unusable:
+            why = str(unusable)
+    raise Failed(f"Nothing could be delivered: {why}. You are not charged.")

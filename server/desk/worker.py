@@ -108,10 +108,8 @@ class Worker:
 
     async def _take(self, job: JsonObject) -> None:
         """Accept the order and work it, or say why not."""
-        try:
-            left = await self._looked_at(job)
-        except Declined as why:
-            await self._say(job["id"], "decline", str(why))
+        left = await self._looked_at(job, "decline")
+        if left is None:
             return
         accepted = await self.market.post(f"/v1/jobs/{job['id']}/accept")
         if accepted["status"] == "in_progress":
@@ -127,18 +125,20 @@ class Worker:
         if job["id"] in self.made:
             await self._deliver(job["id"], self.made[job["id"]])
             return
-        try:
-            left = await self._looked_at(job)
-        except Declined as why:
-            await self._say(job["id"], "cancel", str(why))
-            return
-        await self._complete(job["id"], left)
+        left = await self._looked_at(job, "cancel")
+        if left is not None:
+            await self._complete(job["id"], left)
 
-    async def _looked_at(self, job: JsonObject) -> Work:
+    async def _looked_at(self, job: JsonObject, otherwise: str) -> Work | None:
+        """Return the work that an order needs; None after it was declined or cancelled, as `otherwise` says."""
         service = self.services[job["listing_id"]]
-        if service.needs_model and self.kit.model is None:
-            raise Declined("No language model is connected to this desk now.")
-        return await service.look(self.kit, Order(job["input"], job["units"]))
+        try:
+            if service.needs_model and self.kit.model is None:
+                raise Declined("No language model is connected to this desk now.")
+            return await service.look(self.kit, Order(job["input"], job["units"]))
+        except Declined as why:
+            await self._say(job["id"], otherwise, str(why))
+            return None
 
     async def _complete(self, job_id: str, left: Work) -> None:
         try:

@@ -1,4 +1,4 @@
-"""`python -m server.sandbox`: the sandbox's process. It prints `ready URL` or `refused SENTENCE` on standard output."""
+"""`python -m server.sandbox`: the sandbox's process. It prints `ready URL GENESIS` or `refused SENTENCE` on standard output."""
 
 import argparse
 import logging
@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+from server.child_processes import end_with_parent
 from server.sandbox.journal import JournalDamaged, JournalInUse
-from server.sandbox.parent import end_with_parent
 
 LOOPBACK: Final = "127.0.0.1"
 _MAX_PORT: Final = 65535
@@ -32,16 +32,15 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="sandbox: %(message)s")
     try:
         _serve(options.data_dir, options.port, options.chain_id)
+        return 0
     except (_Refusal, JournalDamaged, JournalInUse) as refusal:
-        _say(f"refused {refusal}")
-        return 1
+        why = str(refusal)
     except ModuleNotFoundError as missing:
-        _say(f"refused the sandbox needs {missing.name}: pip install 'emporion[sandbox]'")
-        return 1
+        why = f"the sandbox needs {missing.name}: pip install 'emporion[sandbox]'"
     except OSError as problem:
-        _say(f"refused {options.data_dir} cannot be used: {problem.strerror}")
-        return 1
-    return 0
+        why = f"{options.data_dir} cannot be used: {problem.strerror}"
+    _say(f"refused {why}")
+    return 1
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -64,6 +63,7 @@ def _serve(data_dir: Path, port: int, chain_id: int) -> None:
         from server.sandbox.evm import open_chain
         from server.sandbox.facilitator import Facilitator, facilitator_routes
         from server.sandbox.rpc import rpc_app
+        from server.sandbox.wire import data
 
         chain, journal = open_chain(data_dir, chain_id, _now, _tell)
         app = rpc_app(chain, (facilitator_routes(Facilitator(url, chain_id)),))
@@ -75,7 +75,7 @@ def _serve(data_dir: Path, port: int, chain_id: int) -> None:
             ws="none",
             timeout_graceful_shutdown=_SHUTDOWN_LIMIT_IN_SECONDS,
         )
-        _say(f"ready {url}")
+        _say(f"ready {url} {data(chain.genesis)}")
         try:
             uvicorn.Server(config).run(sockets=[listener])
         finally:

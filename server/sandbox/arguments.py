@@ -49,12 +49,6 @@ def parameter(params: Sequence[Any], position: int) -> Any:
     return params[position]
 
 
-def no_more(params: Sequence[Any], most: int) -> None:
-    """Raise InvalidParams if there are more than `most` parameters."""
-    if len(params) > most:
-        raise InvalidParams(f"takes at most {most} parameters, got {len(params)}")
-
-
 def flag(params: Sequence[Any], position: int) -> bool:
     """Return an optional boolean parameter, False if it is missing."""
     value = params[position] if len(params) > position else False

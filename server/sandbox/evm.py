@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from eth.abc import BlockAPI, BlockHeaderAPI, ComputationAPI, ReceiptAPI, SignedTransactionAPI, StateAPI
 from eth.chains.base import MiningChain
@@ -48,13 +48,6 @@ class Reverted(Exception):
     def __init__(self, data: bytes) -> None:
         super().__init__("execution reverted")
         self.data = data
-
-
-class Place(NamedTuple):
-    """The position of a mined transaction."""
-
-    block: BlockAPI
-    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +99,11 @@ class DevChain:
         return len(self._hashes) - 1
 
     @property
+    def genesis(self) -> bytes:
+        """The hash of block 0, which is different for each chain that was ever made."""
+        return self._hashes[0]
+
+    @property
     def head(self) -> BlockHeaderAPI:
         """The last block's header."""
         return self._chain.get_block_header_by_hash(self._hashes[-1])
@@ -135,13 +133,11 @@ class DevChain:
         """Return the receipts of a block, in the order of its transactions."""
         return block.get_receipts(self._chain.chaindb)
 
-    def find(self, transaction_hash: bytes) -> Place | None:
-        """Return the position of a transaction; None if held, unknown or on a dropped branch."""
-        place = self._places.get(transaction_hash)
-        if place is None or place[0] > self.number:
-            return None
-        block = self.block(self._chain.get_block_header_by_hash(self._hashes[place[0]]))
-        return Place(block, place[1])
+    def find(self, transaction_hash: bytes) -> tuple[BlockAPI, int] | None:
+        """Return the block of a transaction and its position there; None if it was not mined."""
+        number, position = self._places.get(transaction_hash, (-1, 0))
+        header = self.header(number)
+        return None if header is None else (self.block(header), position)
 
     def state(self, header: BlockHeaderAPI) -> StateAPI:
         """Return balances, nonces, code and storage after the block of a header."""
@@ -314,7 +310,7 @@ class DevChain:
 
 def chain_id_of(transaction: SignedTransactionAPI) -> int | None:
     """Return the chain a transaction was signed for; None for the old kind without a chain id."""
-    if isinstance(getattr(transaction, "type_id", None), int):
+    if transaction.type_id is not None:
         return cast(int, transaction.chain_id)
     v = cast(int, cast(Any, transaction).v)
     return (v - 35) // 2 if v >= 35 else None
@@ -352,7 +348,9 @@ def open_chain(
     journal = Journal(directory, Header(chain_id, now(), genesis.contracts_hash()))
     try:
         chain = DevChain(chain_id, now, genesis_time=journal.header.genesis_time)
-        _replay(chain, journal, tell)
+        for sealed in journal.blocks():
+            _replay(chain, journal, sealed)
+            tell(sealed.number)
     except BaseException:
         journal.close()
         raise
@@ -360,12 +358,10 @@ def open_chain(
     return chain, journal
 
 
-def _replay(chain: DevChain, journal: Journal, tell: Callable[[int], None]) -> None:
-    for sealed in journal.blocks():
-        try:
-            made = chain.replay(sealed)
-        except Refused as problem:
-            raise JournalDamaged(journal.path, f"block {sealed.number} cannot be replayed ({problem})") from problem
-        if made != sealed.hash:
-            raise JournalDamaged(journal.path, f"block {sealed.number} came out different")
-        tell(sealed.number)
+def _replay(chain: DevChain, journal: Journal, sealed: Sealed) -> None:
+    try:
+        made = chain.replay(sealed)
+    except Refused as problem:
+        raise JournalDamaged(journal.path, f"block {sealed.number} cannot be replayed ({problem})") from problem
+    if made != sealed.hash:
+        raise JournalDamaged(journal.path, f"block {sealed.number} came out different")

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -79,31 +80,26 @@ class Facilitator:
 
 def facilitator_routes(facilitator: Facilitator) -> Mount:
     """Return the routes /facilitator/supported, /facilitator/verify and /facilitator/settle."""
-
-    async def supported(_: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(facilitator.supported))
-
-    return Mount(
-        "/facilitator",
-        routes=[
-            Route("/supported", supported, methods=["GET"]),
-            Route("/verify", _posted(facilitator.verify), methods=["POST"]),
-            Route("/settle", _posted(facilitator.settle), methods=["POST"]),
-        ],
-    )
+    routes = [
+        Route("/supported", partial(_supported, facilitator), methods=["GET"]),
+        Route("/verify", partial(_posted, facilitator.verify), methods=["POST"]),
+        Route("/settle", partial(_posted, facilitator.settle), methods=["POST"]),
+    ]
+    return Mount("/facilitator", routes=routes)
 
 
-def _posted(act: Callable[[bytes], _Answer]) -> Callable[[Request], Any]:
-    async def handle(request: Request) -> Response:
-        body = await read_body(request)
-        if body is None:
-            return JSONResponse({"error": "the body is larger than 1 MiB"}, 413)
-        try:
-            return JSONResponse(await asyncio.to_thread(act, body))
-        except _Malformed as problem:
-            return JSONResponse({"error": str(problem)}, 400)
+async def _supported(facilitator: Facilitator, _: Request) -> Response:
+    return JSONResponse(await asyncio.to_thread(facilitator.supported))
 
-    return handle
+
+async def _posted(act: Callable[[bytes], _Answer], request: Request) -> Response:
+    body = await read_body(request)
+    if body is None:
+        return JSONResponse({"error": "the body is larger than 1 MiB"}, 413)
+    try:
+        return JSONResponse(await asyncio.to_thread(act, body))
+    except _Malformed as problem:
+        return JSONResponse({"error": str(problem)}, 400)
 
 
 def _library(rpc_url: str, network: str) -> "x402FacilitatorSync":

@@ -3,7 +3,7 @@
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 from eth_keys.datatypes import PrivateKey
@@ -24,22 +24,11 @@ _RICH_IN_WEI: Final = 10**30
 _ARTIFACTS: Final = Path(__file__).parent / "contracts" / "artifacts.json"
 
 
-class Artifact(NamedTuple):
-    """A compiled contract: its creation code and its runtime code."""
-
-    creation: bytes
-    runtime: bytes
-
-
 @cache
-def artifacts() -> dict[str, Artifact]:
-    """Return the contracts of contracts/artifacts.json by name."""
+def contracts() -> dict[str, bytes]:
+    """Return the runtime code of the standing contracts by name."""
     found = orjson.loads(_ARTIFACTS.read_bytes())
-    return {
-        name: Artifact(bytes.fromhex(one["bytecode"][2:]), bytes.fromhex(one["runtime"][2:]))
-        for name, one in found.items()
-        if isinstance(one, dict)
-    }
+    return {name: bytes.fromhex(found[name]["runtime"][2:]) for name in _STANDING}
 
 
 def contracts_hash() -> str:
@@ -47,7 +36,7 @@ def contracts_hash() -> str:
 
     The journal stores it, because other contracts mean another genesis block.
     """
-    return hashlib.sha256(b"".join(artifacts()[name].runtime for name in _STANDING)).hexdigest()
+    return hashlib.sha256(b"".join(contracts().values())).hexdigest()
 
 
 def bank() -> PrivateKey:
@@ -70,11 +59,11 @@ def genesis_accounts(chain_id: int) -> dict[bytes, dict[str, object]]:
     rich = {
         key.public_key.to_canonical_address(): _account(balance=_RICH_IN_WEI) for key in (bank(), facilitator_key())
     }
-    contracts = {
-        to_canonical_address(places[chain_id]): _account(nonce=1, code=artifacts()[name].runtime)
+    standing = {
+        to_canonical_address(places[chain_id]): _account(nonce=1, code=contracts()[name])
         for name, places in _STANDING.items()
     }
-    return rich | contracts
+    return rich | standing
 
 
 def _account(*, balance: int = 0, nonce: int = 0, code: bytes = b"") -> dict[str, object]:

@@ -8,11 +8,12 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 import orjson
+
+from server.atomic_files import sync
 
 JOURNAL_NAME: Final = "sandbox-chain.jsonl"
 LOCK_NAME: Final = "sandbox-chain.lock"
@@ -67,7 +68,9 @@ class Journal:
         self.path = directory / JOURNAL_NAME
         with ExitStack() as held:
             held.enter_context(_locked(directory / LOCK_NAME))
-            self._file = held.enter_context(_opened(self.path))
+            # Unbuffered: after a failed write, nothing may remain that a later flush would write after the repaired end.
+            opened = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+            self._file = held.enter_context(os.fdopen(opened, "r+b", buffering=0))
             self._size = self._file.read().rfind(b"\n") + 1
             self.header = self._checked(fresh) if self._size else fresh
             self._cut()
@@ -122,7 +125,7 @@ class Journal:
 
     def _begin(self) -> None:
         self._write(orjson.dumps({"format": FORMAT, **self.header._asdict()}, option=orjson.OPT_APPEND_NEWLINE))
-        _sync_directory(self.path.parent)
+        sync(self.path.parent)
 
     def _checked(self, fresh: Header) -> Header:
         with self.path.open("rb") as lines:
@@ -147,12 +150,6 @@ def delete_journal(directory: Path) -> None:
         (directory / JOURNAL_NAME).unlink(missing_ok=True)
 
 
-def _opened(path: Path) -> FileIO:
-    # Unbuffered: after a failed write, nothing may remain that a later flush would write after the repaired end.
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    return os.fdopen(descriptor, "r+b", buffering=0)
-
-
 def _object(line: bytes) -> dict[str, Any]:
     try:
         found = orjson.loads(line)
@@ -171,14 +168,6 @@ def _sealed(line: bytes) -> Sealed | None:
         return None
     numbers = isinstance(number, int) and isinstance(timestamp, int)
     return Sealed(number, timestamp, transactions, block_hash) if numbers else None
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _locked(path: Path) -> BinaryIO:

@@ -18,7 +18,6 @@ from server.sandbox.arguments import (
     flag,
     hash32,
     log_filter,
-    no_more,
     parameter,
     raw_bytes,
 )
@@ -36,6 +35,7 @@ _MAX_BLOCKS_SEARCHED: Final = 10_000
 _ERROR_OF_STRING: Final = bytes.fromhex("08c379a0")
 
 Params = Sequence[Any]
+Method = Callable[[DevChain, Params], Any]
 
 
 class RpcError(Exception):
@@ -52,15 +52,14 @@ def answer(chain: DevChain, method: str, params: Params) -> Any:
         raise RpcError(METHOD_NOT_FOUND, f"the method {method[:60]} does not exist here")
     most, run = METHODS[method]
     try:
-        no_more(params, most)
+        if len(params) > most:
+            raise InvalidParams(f"takes at most {most} parameters, got {len(params)}")
         with chain.lock:
             return run(chain, params)
     except InvalidParams as problem:
         raise RpcError(INVALID_PARAMS, f"{method}: {problem}") from problem
-    except Refused as problem:
-        raise RpcError(SERVER, str(problem)) from problem
-    except JournalUnwritable as problem:
-        raise RpcError(INTERNAL, str(problem)) from problem
+    except (Refused, JournalUnwritable) as problem:
+        raise RpcError(SERVER if isinstance(problem, Refused) else INTERNAL, str(problem)) from problem
     except Reverted as problem:
         raise RpcError(REVERTED, _revert_text(problem.data), data(problem.data)) from problem
 
@@ -96,28 +95,13 @@ def _fee_history(chain: DevChain, params: Params) -> Any:
 # -- accounts, calls and transactions ------------------------------------------------------------------------------
 
 
-def _state(chain: DevChain, params: Params, position: int) -> tuple[StateAPI, Address]:
-    """Return the state after the block named at a position, and the account named first."""
-    return chain.state(_header(chain, params, position)), Address(address(parameter(params, 0)))
-
-
-def _balance(chain: DevChain, params: Params) -> str:
-    state, account = _state(chain, params, 1)
-    return quantity(state.get_balance(account))
-
-
-def _nonce(chain: DevChain, params: Params) -> str:
-    state, account = _state(chain, params, 1)
-    return quantity(state.get_nonce(account))
-
-
-def _code(chain: DevChain, params: Params) -> str:
-    state, account = _state(chain, params, 1)
-    return data(state.get_code(account))
+def _of_account(read: Callable[[StateAPI, Address], str]) -> Method:
+    """Return a method that reads the account named first, after the block named second."""
+    return lambda chain, params: read(chain.state(_header(chain, params, 1)), Address(address(parameter(params, 0))))
 
 
 def _storage(chain: DevChain, params: Params) -> str:
-    state, account = _state(chain, params, 2)
+    state, account = chain.state(_header(chain, params, 2)), Address(address(parameter(params, 0)))
     return data(state.get_storage(account, amount(parameter(params, 1))).to_bytes(32, "big"))
 
 
@@ -127,12 +111,12 @@ def _call_at(chain: DevChain, params: Params) -> tuple[Call, BlockHeaderAPI]:
 
 def _transaction(chain: DevChain, params: Params) -> Any:
     place = chain.find(hash32(parameter(params, 0)))
-    return None if place is None else transaction_json(place.block, place.position)
+    return None if place is None else transaction_json(*place)
 
 
 def _receipt(chain: DevChain, params: Params) -> Any:
     place = chain.find(hash32(parameter(params, 0)))
-    return None if place is None else receipt_json(place.block, chain.receipts(place.block), place.position)
+    return None if place is None else receipt_json(*place, chain.receipts(place[0]))
 
 
 # -- blocks and logs -----------------------------------------------------------------------------------------------
@@ -158,7 +142,7 @@ def _logs(chain: DevChain, params: Params) -> list[Any]:
         for block in blocks_between(chain, first, last)
         if block.header.bloom
         for position in range(len(block.transactions))
-        for log in logs_json(block, chain.receipts(block), position)
+        for log in logs_json(block, position, chain.receipts(block))
         if wanted.matches(log)
     ]
 
@@ -193,7 +177,7 @@ def _mine(chain: DevChain, params: Params) -> str:
 
 
 # Each method with the number of parameters that it takes at most.
-METHODS: Final[dict[str, tuple[int, Callable[[DevChain, Params], Any]]]] = {
+METHODS: Final[dict[str, tuple[int, Method]]] = {
     "web3_clientVersion": (0, lambda *_: "emporion-sandbox"),
     "net_version": (0, lambda chain, _: str(chain.chain_id)),
     "net_listening": (0, lambda *_: True),
@@ -204,9 +188,9 @@ METHODS: Final[dict[str, tuple[int, Callable[[DevChain, Params], Any]]]] = {
     "eth_gasPrice": (0, lambda chain, _: quantity(_base_fee(chain.pending) + PRIORITY_FEE_IN_WEI)),
     "eth_maxPriorityFeePerGas": (0, lambda *_: quantity(PRIORITY_FEE_IN_WEI)),
     "eth_feeHistory": (3, _fee_history),
-    "eth_getBalance": (2, _balance),
-    "eth_getTransactionCount": (2, _nonce),
-    "eth_getCode": (2, _code),
+    "eth_getBalance": (2, _of_account(lambda state, account: quantity(state.get_balance(account)))),
+    "eth_getTransactionCount": (2, _of_account(lambda state, account: quantity(state.get_nonce(account)))),
+    "eth_getCode": (2, _of_account(lambda state, account: data(state.get_code(account)))),
     "eth_getStorageAt": (3, _storage),
     "eth_call": (2, lambda chain, params: data(chain.call(*_call_at(chain, params)))),
     "eth_estimateGas": (2, lambda chain, params: quantity(chain.estimate(*_call_at(chain, params)))),

@@ -1,26 +1,22 @@
-"""Start, stop and reset the sandbox from the market's process, which never imports the chain itself."""
+"""Start and stop the sandbox from the market's process, which never imports the chain itself."""
 
-import http.client
-import json
 import os
 import queue
 import subprocess
 import sys
 import threading
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
-from urllib.parse import urlsplit
 
-from server.sandbox.journal import JournalInUse, delete_journal
+from server.child_processes import clean_environment, end_process
 
 _SILENCE_LIMIT_IN_SECONDS: Final = 60.0
 _STOP_LIMIT_IN_SECONDS: Final = 5.0
 
 
 class SandboxRefused(Exception):
-    """The sandbox does not start or cannot be reset; the message is for the terminal's user."""
+    """The sandbox does not start; the message is for the terminal's user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +24,7 @@ class Sandbox:
     """A running sandbox: JSON-RPC and `dev_faucet` at `url`, x402 at `facilitator_url`."""
 
     url: str
-    port: int
+    genesis: str  # the hash of block 0, which is different for each chain that was ever made
     process: "subprocess.Popen[str]"
 
     @property
@@ -36,23 +32,9 @@ class Sandbox:
         """The base URL of /supported, /verify and /settle."""
         return f"{self.url}/facilitator"
 
-    def genesis(self) -> str:
-        """Return the hash of block 0, which is different for each chain that was ever made."""
-        asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_STOP_LIMIT_IN_SECONDS)
-        with closing(asking):
-            asking.request("GET", "/")
-            return str(json.load(asking.getresponse())["genesis"])
-
     def stop(self) -> None:
         """End the process and wait until it has ended. It may be called again."""
-        self.process.terminate()
-        try:
-            self.process.wait(_STOP_LIMIT_IN_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        if self.process.stdin is not None:
-            self.process.stdin.close()
+        end_process(self.process)
 
 
 def start_sandbox(data_dir: Path, port: int, *, chain_id: int = 84532) -> Sandbox:
@@ -68,32 +50,20 @@ def start_sandbox(data_dir: Path, port: int, *, chain_id: int = 84532) -> Sandbo
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=_environment(),
+        env=clean_environment(),
         # The market handles interrupts from the terminal: the chain must outlive its last requests.
         start_new_session=True,
     )
     try:
-        url = _wait_until_ready(process)
+        url, genesis = _wait_until_ready(process)
     except BaseException:
-        Sandbox("", port, process).stop()
+        end_process(process)
         raise
-    return Sandbox(url, urlsplit(url).port or port, process)
+    return Sandbox(url, genesis, process)
 
 
-def reset_sandbox(data_dir: Path) -> None:
-    """Delete the chain in `data_dir`. Raises SandboxRefused while a sandbox runs on it."""
-    try:
-        delete_journal(data_dir)
-    except JournalInUse as problem:
-        raise SandboxRefused(str(problem)) from problem
-
-
-def _environment() -> dict[str, str]:
-    # The chain does not need the market's secrets and settings.
-    return {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
-
-
-def _wait_until_ready(process: "subprocess.Popen[str]") -> str:
+def _wait_until_ready(process: "subprocess.Popen[str]") -> list[str]:
+    """Return the URL and the hash of block 0, which the sandbox says at last."""
     assert process.stdout is not None
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(process.stdout, lines), daemon=True, name="sandbox-output").start()
@@ -103,7 +73,7 @@ def _wait_until_ready(process: "subprocess.Popen[str]") -> str:
         except queue.Empty as problem:
             raise SandboxRefused(f"the sandbox said nothing for {_SILENCE_LIMIT_IN_SECONDS:.0f} seconds") from problem
         if word == "ready":
-            return rest
+            return rest.split()
         if word == "refused":
             raise SandboxRefused(rest)
         if not word:

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -31,8 +31,8 @@ def rpc_app(chain: DevChain, more_routes: tuple[BaseRoute, ...] = ()) -> Starlet
     """Build the application for one chain; calls run one at a time, in a thread of their own."""
     thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sandbox-chain")
     routes = [
-        Route("/", _json_rpc(chain, thread), methods=["POST"]),
-        Route("/", _description(chain), methods=["GET"]),
+        Route("/", partial(_answer, chain, thread), methods=["POST"]),
+        Route("/", partial(_describe, chain), methods=["GET"]),
         *more_routes,
     ]
     open_to_browsers = Middleware(CORSMiddleware, allow_origins=["*"], allow_methods=["*"], allow_headers=["*"])
@@ -49,40 +49,32 @@ async def read_body(request: Request) -> bytes | None:
     return bytes(body)
 
 
-def _description(chain: DevChain) -> Callable[[Request], Awaitable[Response]]:
-    genesis = chain.header(0)
-
-    async def describe(_: Request) -> Response:
-        return JSONResponse(
-            {
-                "object": "sandbox_chain",
-                "chain_id": chain.chain_id,
-                "network": f"eip155:{chain.chain_id}",
-                "genesis": data(genesis.hash) if genesis else None,
-                "block_number": chain.number,
-                "asset": chain.usdc,
-                "facilitator": "/facilitator",
-                "methods": sorted(METHODS),
-                "hint": 'POST JSON-RPC here. dev_faucet ["0x…", amount in minor units] mints USDC, dev_gas ["0x…"] sends gas.',
-            }
-        )
-
-    return describe
+async def _describe(chain: DevChain, _: Request) -> Response:
+    return JSONResponse(
+        {
+            "object": "sandbox_chain",
+            "chain_id": chain.chain_id,
+            "network": f"eip155:{chain.chain_id}",
+            "genesis": data(chain.genesis),
+            "block_number": chain.number,
+            "asset": chain.usdc,
+            "facilitator": "/facilitator",
+            "methods": sorted(METHODS),
+            "hint": 'POST JSON-RPC here. dev_faucet ["0x…", amount in minor units] mints USDC, dev_gas ["0x…"] sends gas.',
+        }
+    )
 
 
-def _json_rpc(chain: DevChain, thread: ThreadPoolExecutor) -> Callable[[Request], Awaitable[Response]]:
-    async def handle(request: Request) -> Response:
-        body = await read_body(request)
-        if body is None:
-            return JSONResponse(_error(None, INVALID_REQUEST, "the body is larger than 1 MiB"), 413)
-        try:
-            document = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            return JSONResponse(_error(None, PARSE_ERROR, "the body is not JSON"), 400)
-        reply = await asyncio.get_running_loop().run_in_executor(thread, _reply_to, chain, document)
-        return Response(status_code=204) if reply is None else JSONResponse(reply)
-
-    return handle
+async def _answer(chain: DevChain, thread: ThreadPoolExecutor, request: Request) -> Response:
+    body = await read_body(request)
+    if body is None:
+        return JSONResponse(_error(None, INVALID_REQUEST, "the body is larger than 1 MiB"), 413)
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return JSONResponse(_error(None, PARSE_ERROR, "the body is not JSON"), 400)
+    reply = await asyncio.get_running_loop().run_in_executor(thread, _reply_to, chain, document)
+    return Response(status_code=204) if reply is None else JSONResponse(reply)
 
 
 def _reply_to(chain: DevChain, document: Any) -> _Reply | list[_Reply] | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import rlp
-from eth.abc import BlockAPI, BlockHeaderAPI, ReceiptAPI, SignedTransactionAPI
+from eth.abc import BlockAPI, BlockHeaderAPI, ReceiptAPI
 from eth_utils.crypto import keccak
 
 from server.sandbox.evm import chain_id_of
@@ -74,7 +74,7 @@ def _header_json(header: Any) -> Json:
 def transaction_json(block: BlockAPI, position: int) -> Json:
     """Format a mined transaction."""
     one: Any = block.transactions[position]
-    kind, chain_id = _kind(one), chain_id_of(one)
+    kind, chain_id = one.type_id or 0, chain_id_of(one)
     found = {
         "type": kind,
         "hash": one.hash,
@@ -99,11 +99,11 @@ def _place(block: BlockAPI, position: int) -> Json:
 
 
 def _typed(one: Any, kind: int) -> Json:
-    found: Json = {"v": one.y_parity, "yParity": one.y_parity}
-    found["accessList"] = [
+    entries = [
         {"address": data(address), "storageKeys": [data(slot.to_bytes(32, "big")) for slot in slots]}
         for address, slots in one.access_list
     ]
+    found: Json = {"v": one.y_parity, "yParity": one.y_parity, "accessList": entries}
     if kind >= 2:
         found |= {"maxFeePerGas": one.max_fee_per_gas, "maxPriorityFeePerGas": one.max_priority_fee_per_gas}
     if kind == 4:
@@ -116,14 +116,14 @@ def _authorization(entry: Any) -> Json:
     return _hexed({"address": entry.address, **numbers})
 
 
-def receipt_json(block: BlockAPI, receipts: tuple[ReceiptAPI, ...], position: int) -> Json:
+def receipt_json(block: BlockAPI, position: int, receipts: tuple[ReceiptAPI, ...]) -> Json:
     """Format the receipt of a mined transaction, with its logs."""
     one: Any = block.transactions[position]
     receipt = receipts[position]
     used_before = receipts[position - 1].gas_used if position else 0
     return _hexed(
         {
-            "type": _kind(one),
+            "type": one.type_id or 0,
             "status": "0x1" if receipt.state_root == b"\x01" else "0x0",
             "transactionHash": one.hash,
             **_place(block, position),
@@ -133,13 +133,13 @@ def receipt_json(block: BlockAPI, receipts: tuple[ReceiptAPI, ...], position: in
             "cumulativeGasUsed": receipt.gas_used,
             "gasUsed": receipt.gas_used - used_before,
             "effectiveGasPrice": _price(one, block.header),
-            "logs": list(logs_json(block, receipts, position)),
+            "logs": list(logs_json(block, position, receipts)),
             "logsBloom": receipt.bloom.to_bytes(256, "big"),
         }
     )
 
 
-def logs_json(block: BlockAPI, receipts: tuple[ReceiptAPI, ...], position: int) -> Iterator[Json]:
+def logs_json(block: BlockAPI, position: int, receipts: tuple[ReceiptAPI, ...]) -> Iterator[Json]:
     """Yield the logs of one transaction; `logIndex` counts through the block."""
     before = sum(len(receipt.logs) for receipt in receipts[:position])
     for index, log in enumerate(receipts[position].logs, before):
@@ -152,11 +152,6 @@ def logs_json(block: BlockAPI, receipts: tuple[ReceiptAPI, ...], position: int) 
             **_place(block, position),
         }
         yield _hexed(found) | {"removed": False}
-
-
-def _kind(one: SignedTransactionAPI) -> int:
-    kind = getattr(one, "type_id", None)
-    return kind if isinstance(kind, int) else 0
 
 
 def _price(one: Any, header: BlockHeaderAPI) -> int:

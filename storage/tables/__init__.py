@@ -1,9 +1,18 @@
 """All tables: importing this package declares them."""
 
-from storage.tables.agents import AgentRow, DepartureRow, FormerKeyRow, HandleRow, KeyRow, WalletRow
+from storage.tables.agents import (
+    AgentRow,
+    DepartureRow,
+    DomainRow,
+    FormerKeyRow,
+    HandleRow,
+    HeldDomainRow,
+    IdentityRow,
+    KeyRow,
+    WalletRow,
+)
 from storage.tables.bounties import BountyAlertRow, BountyMatchRow, BountyRow, ProposalRow
 from storage.tables.disputes import DisputeRow, DrawRow, EvaluatorRow, HeldWalletRow, SeatRow
-from storage.tables.domains import DomainRow, HeldDomainRow, IdentityRow
 from storage.tables.events import DeliveryRow, EventRow, FanoutRow, HostSlotRow, ScheduleRow, WebhookRow
 from storage.tables.jobs import JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow
 from storage.tables.listings import DocumentRow, JobResultRow, ListingPayerRow, ListingRow, ListingTermsRow

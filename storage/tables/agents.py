@@ -1,4 +1,7 @@
-"""Tables of agents, their handles, keys and wallets, and of agents that left."""
+"""Tables of agents, their handles, keys and wallets, of agents that left, and of proofs outside the market.
+
+Proven domains and identities on a chain are checked again every day.
+"""
 
 from datetime import datetime
 from typing import Any
@@ -6,13 +9,11 @@ from typing import Any
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import JsonText, Row
-from storage.vocabulary import AgentStatus, KeyStatus
+from storage.rows import Entity, JsonText, Row, StateOfAgent, StateOfAgentInEnv, partial_index
+from storage.vocabulary import AgentStatus, DomainStatus, KeyStatus
 
 
-class AgentRow(Row, name="agents"):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
+class AgentRow(Entity, name="agents"):
     handle: Mapped[str] = mapped_column(unique=True)
     name: Mapped[str]
     description: Mapped[str | None]
@@ -57,18 +58,14 @@ class FormerKeyRow(Row, name="former_keys"):
     retired_at: Mapped[datetime]
 
 
-class DepartureRow(Row, name="departures"):
+class DepartureRow(StateOfAgent, name="departures"):
     """An agent that left and whose jobs and listings are being closed."""
 
-    agent_id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
     left_at: Mapped[datetime]
     due_at: Mapped[datetime] = mapped_column(index=True)  # when it is processed next
 
 
-class KeyRow(Row, name="api_keys", parts=[Index(None, "agent_id", "id")]):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
+class KeyRow(Entity, name="api_keys", parts=[Index(None, "agent_id", "id")]):
     agent_id: Mapped[str]
     env: Mapped[str]
     hash: Mapped[str] = mapped_column(unique=True)
@@ -81,9 +78,53 @@ class KeyRow(Row, name="api_keys", parts=[Index(None, "agent_id", "id")]):
     created_at: Mapped[datetime]
 
 
-class WalletRow(Row, name="wallets"):
-    agent_id: Mapped[str] = mapped_column(primary_key=True)
-    env: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
+class WalletRow(StateOfAgentInEnv, name="wallets"):
     address: Mapped[str] = mapped_column(index=True)  # EIP-55
     bound_at: Mapped[datetime]
+
+
+DOMAIN_INDEXES = [
+    # One agent per domain.
+    partial_index("ix_agent_domains_held", "domain", where="status = 'verified'", unique=True),
+    Index(None, "check_at"),
+]
+
+
+class DomainRow(Row, name="agent_domains", parts=DOMAIN_INDEXES):
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    domain: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    status: Mapped[DomainStatus] = mapped_column(default=DomainStatus.PENDING)
+    method: Mapped[str | None] = mapped_column(default=None)
+    verified_at: Mapped[datetime | None] = mapped_column(default=None)
+    last_checked_at: Mapped[datetime | None] = mapped_column(default=None)
+    revoked_at: Mapped[datetime | None] = mapped_column(default=None)
+    revoked_reason: Mapped[str | None] = mapped_column(default=None)
+    failures: Mapped[int] = mapped_column(default=0)  # consecutive daily checks without a proof
+    last_error: Mapped[str | None] = mapped_column(default=None)
+    check_at: Mapped[datetime | None] = mapped_column(default=None)  # when it is checked next, or the end of the lease
+    created_at: Mapped[datetime]
+
+
+class HeldDomainRow(Row, name="domains_held"):
+    """A domain that an agent has proven, kept after it was lost.
+
+    Agents that proved the same domain may not judge together.
+    """
+
+    domain: Mapped[str] = mapped_column(primary_key=True)
+    agent_id: Mapped[str] = mapped_column(primary_key=True, index=True)
+    held_at: Mapped[datetime]
+
+
+IDENTITY_INDEXES = [Index(None, "env", "token", unique=True), Index(None, "check_at")]
+
+
+class IdentityRow(StateOfAgent, name="identities", parts=IDENTITY_INDEXES):
+    """The ERC-8004 token linked to an agent: one token per agent, one agent per token."""
+
+    env: Mapped[str]
+    token: Mapped[str]  # decimal
+    owner: Mapped[str]  # EIP-55
+    verified_at: Mapped[datetime]
+    check_at: Mapped[datetime]  # when it is checked next, or the end of the lease

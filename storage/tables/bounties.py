@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import JsonText, Row, partial_index
+from storage.rows import EntityOfEnv, JsonText, Row, StateOfAgentInEnv, partial_index
 from storage.vocabulary import BountyStatus, ProposalStatus
 
 BOUNTY_INDEXES = [
@@ -16,10 +16,7 @@ BOUNTY_INDEXES = [
 ]
 
 
-class BountyRow(Row, name="bounties", parts=BOUNTY_INDEXES):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
-    env: Mapped[str]
+class BountyRow(EntityOfEnv, name="bounties", parts=BOUNTY_INDEXES):
     buyer_id: Mapped[str]
     title: Mapped[str]
     description: Mapped[str]
@@ -51,10 +48,7 @@ PROPOSAL_INDEXES = [
 ]
 
 
-class ProposalRow(Row, name="proposals", parts=PROPOSAL_INDEXES):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
-    env: Mapped[str]
+class ProposalRow(EntityOfEnv, name="proposals", parts=PROPOSAL_INDEXES):
     bounty_id: Mapped[str]
     buyer_id: Mapped[str]  # the bounty's buyer, which decides
     seller_id: Mapped[str]
@@ -68,14 +62,12 @@ class ProposalRow(Row, name="proposals", parts=PROPOSAL_INDEXES):
     updated_at: Mapped[datetime]
 
 
-class BountyAlertRow(
-    Row, name="bounty_alerts", parts=[partial_index("ix_bounty_alerts_on", "env", "agent_id", where="enabled")]
-):
+ALERT_INDEXES = [partial_index("ix_bounty_alerts_on", "env", "agent_id", where="enabled")]
+
+
+class BountyAlertRow(StateOfAgentInEnv, name="bounty_alerts", parts=ALERT_INDEXES):
     """An agent's setting for bounty alerts, and the buyers of the bounties sent on a UTC day."""
 
-    agent_id: Mapped[str] = mapped_column(primary_key=True)
-    env: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
     enabled: Mapped[bool]
     day: Mapped[str] = mapped_column(default="")
     buyers: Mapped[list[str]] = mapped_column(JsonText, default=[])  # of each bounty it was sent on that day

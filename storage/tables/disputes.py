@@ -6,22 +6,17 @@ from typing import Any
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import JsonText, Row
+from storage.rows import EntityOfEnv, JsonText, Row, StateOfAgent
 from storage.vocabulary import DisputeStatus, SeatStatus
 
 DISPUTE_PARTS = [
-    Index(None, "buyer_id", "env", "id"),
-    Index(None, "seller_id", "env", "id"),
-    Index(None, "buyer_id", "env", "status", "id"),
-    Index(None, "seller_id", "env", "status", "id"),
+    *(Index(None, party, "env", "id") for party in ("buyer_id", "seller_id")),
+    *(Index(None, party, "env", "status", "id") for party in ("buyer_id", "seller_id")),
     Index(None, "status", "verdict_by", "id"),
 ]
 
 
-class DisputeRow(Row, name="disputes", parts=DISPUTE_PARTS):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
-    env: Mapped[str]
+class DisputeRow(EntityOfEnv, name="disputes", parts=DISPUTE_PARTS):
     job_id: Mapped[str] = mapped_column(unique=True)
     buyer_id: Mapped[str]
     seller_id: Mapped[str]
@@ -80,20 +75,18 @@ class SeatRow(Row, name="dispute_seats", parts=SEAT_PARTS):
     status: Mapped[SeatStatus] = mapped_column(default=SeatStatus.PENDING)
     outcome: Mapped[str | None] = mapped_column(default=None)
     rationale: Mapped[str | None] = mapped_column(default=None)
-    content_warnings: Mapped[str] = mapped_column(default="[]")
+    content_warnings: Mapped[list[str]] = mapped_column(JsonText, default=[])
     deadline_at: Mapped[datetime]
     drawn_at: Mapped[datetime]
     voted_at: Mapped[datetime | None] = mapped_column(default=None)
 
 
-class EvaluatorRow(Row, name="evaluators"):
+class EvaluatorRow(StateOfAgent, name="evaluators"):
     """An agent that has ever offered to sit on panels, and its categories.
 
     AgentRow.evaluator says whether it still does.
     """
 
-    agent_id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
     categories: Mapped[list[str]] = mapped_column(JsonText, default=[])
     updated_at: Mapped[datetime]
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import JsonText, Row
+from storage.rows import Entity, JsonText, Row
 from storage.vocabulary import DeliveryStatus, PushForm, ScheduleStatus, WebhookSource, WebhookStatus
 
 
@@ -18,13 +18,10 @@ class EventRow(Row, name="events", parts=[Index(None, "agent_id", "env", "id")])
     created_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class WebhookRow(
-    Row,
-    name="webhooks",
-    parts=[Index(None, "agent_id", "env", "id"), Index(None, "due_at"), Index(None, "agent_id", "job_id")],
-):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
+WEBHOOK_INDEXES = [Index(None, "agent_id", "env", "id"), Index(None, "due_at"), Index(None, "agent_id", "job_id")]
+
+
+class WebhookRow(Entity, name="webhooks", parts=WEBHOOK_INDEXES):
     agent_id: Mapped[str]
     env: Mapped[str]
     source: Mapped[WebhookSource]
@@ -50,13 +47,10 @@ class WebhookRow(
     kept_until: Mapped[datetime | None] = mapped_column(default=None, index=True)
 
 
-class DeliveryRow(
-    Row,
-    name="webhook_deliveries",
-    parts=[UniqueConstraint("webhook_id", "event_number"), Index(None, "webhook_id", "due_at", "event_number")],
-):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
+DELIVERY_PARTS = [UniqueConstraint("webhook_id", "event_number"), Index(None, "webhook_id", "due_at", "event_number")]
+
+
+class DeliveryRow(Entity, name="webhook_deliveries", parts=DELIVERY_PARTS):
     webhook_id: Mapped[str]
     event_number: Mapped[int]
     kind: Mapped[str]
@@ -96,9 +90,7 @@ SCHEDULE_PARTS = [
 ]
 
 
-class ScheduleRow(Row, name="schedules", parts=SCHEDULE_PARTS):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
+class ScheduleRow(Entity, name="schedules", parts=SCHEDULE_PARTS):
     agent_id: Mapped[str]
     env: Mapped[str]
     name: Mapped[str | None]

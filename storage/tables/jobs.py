@@ -5,19 +5,14 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row, partial_index
+from storage.rows import EntityOfEnv, JsonText, Row, partial_index
 
 JOB_INDEXES = [
-    Index(None, "buyer_id", "env", "id"),
-    Index(None, "seller_id", "env", "id"),
-    Index(None, "buyer_id", "env", "status", "id"),
-    Index(None, "seller_id", "env", "status", "id"),
+    *(Index(None, party, "env", "id") for party in ("buyer_id", "seller_id")),
+    *(Index(None, party, "env", "status", "id") for party in ("buyer_id", "seller_id")),
     Index(None, "listing_id", "status"),
     Index(None, "env", "status", "completed_at", "id", "first_party"),
-    Index(None, "status", "accept_by"),
-    Index(None, "status", "pay_by"),
-    Index(None, "status", "deliver_by"),
-    Index(None, "status", "review_by"),
+    *(Index(None, "status", deadline) for deadline in ("accept_by", "pay_by", "deliver_by", "review_by")),
     Index(None, "waits_for", "env", "act_by", "id"),
     Index(None, "notice_at", "id"),
     Index(None, "buyer_id", "env", "updated_at", "id"),
@@ -25,10 +20,7 @@ JOB_INDEXES = [
 ]
 
 
-class JobRow(Row, name="jobs", parts=JOB_INDEXES):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
-    env: Mapped[str]
+class JobRow(EntityOfEnv, name="jobs", parts=JOB_INDEXES):
     listing_id: Mapped[str | None]
     bounty_id: Mapped[str | None]
     buyer_id: Mapped[str]
@@ -65,7 +57,7 @@ class JobRow(Row, name="jobs", parts=JOB_INDEXES):
     output_salt: Mapped[str | None] = mapped_column(default=None)  # hex
     output_commitment: Mapped[str | None] = mapped_column(default=None)
     output_preview: Mapped[str | None] = mapped_column(default=None)
-    content_warnings: Mapped[str] = mapped_column(default="[]")
+    content_warnings: Mapped[list[str]] = mapped_column(JsonText, default=[])
     panel_seed: Mapped[bytes]
     head_at_order: Mapped[int | None]
     block_time_at_order: Mapped[datetime | None] = mapped_column(default=None)  # the chain's time at the order
@@ -111,7 +103,7 @@ class JobDeliveryRow(Row, name="job_deliveries"):
     output_salt: Mapped[str]  # hex, 32 random bytes
     output_commitment: Mapped[str]
     output_preview: Mapped[str | None]
-    content_warnings: Mapped[str]
+    content_warnings: Mapped[list[str]] = mapped_column(JsonText)
     delivered_at: Mapped[datetime]
     deliver_by: Mapped[datetime | None] = mapped_column(default=None)  # the deadline this delivery had
 
@@ -135,7 +127,7 @@ class ReviewRow(Row, name="reviews", parts=REVIEW_INDEXES):
     comment: Mapped[str | None]
     job_value: Mapped[int]
     machine_generated: Mapped[bool]
-    content_warnings: Mapped[str]
+    content_warnings: Mapped[list[str]] = mapped_column(JsonText)
     created_at: Mapped[datetime]
 
 

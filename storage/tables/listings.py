@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import JsonText, Row
+from storage.rows import EntityOfEnv, JsonText, Row
 from storage.vocabulary import ListingStatus
 
 LISTING_INDEXES = [
@@ -15,10 +15,7 @@ LISTING_INDEXES = [
 ]
 
 
-class ListingRow(Row, name="listings", parts=LISTING_INDEXES):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
-    env: Mapped[str]
+class ListingRow(EntityOfEnv, name="listings", parts=LISTING_INDEXES):
     seller_id: Mapped[str]
     title: Mapped[str]
     description: Mapped[str]

@@ -8,23 +8,18 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import JsonText, Row, partial_index
+from storage.rows import EntityOfEnv, JsonText, Row, StateOfAgentInEnv, partial_index
 from storage.vocabulary import ThreadKind
 
 THREAD_PARTS = [
-    Index(None, "a", "env", "kind", "latest"),
-    Index(None, "b", "env", "kind", "latest"),
-    Index(None, "a", "env", "id"),
-    Index(None, "b", "env", "id"),
+    *(Index(None, side, "env", "kind", "latest") for side in "ab"),
+    *(Index(None, side, "env", "id") for side in "ab"),
     # The threads in which one side has unread messages.
-    *(partial_index(f"ix_threads_unread_{x}", x, "env", "latest", where=f"unread_{x} > 0") for x in "ab"),
+    *(partial_index(f"ix_threads_unread_{side}", side, "env", "latest", where=f"unread_{side} > 0") for side in "ab"),
 ]
 
 
-class ThreadRow(Row, name="threads", parts=THREAD_PARTS):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
-    env: Mapped[str]
+class ThreadRow(EntityOfEnv, name="threads", parts=THREAD_PARTS):
     kind: Mapped[ThreadKind]
     job_id: Mapped[str | None] = mapped_column(index=True)
     bounty_id: Mapped[str | None] = mapped_column(default=None)
@@ -61,12 +56,9 @@ class MessageRow(Row, name="messages", parts=[Index(None, "thread_id", "number",
     created_at: Mapped[datetime]
 
 
-class UnreadRow(Row, name="mailboxes"):
+class UnreadRow(StateOfAgentInEnv, name="mailboxes"):
     """The number of unread messages of an agent, in all its threads of one environment."""
 
-    agent_id: Mapped[str] = mapped_column(primary_key=True)
-    env: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
     unread: Mapped[int]
 
 

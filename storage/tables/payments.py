@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import CheckConstraint, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import JsonText, Row, partial_index
+from storage.rows import EntityOfEnv, JsonText, StateOfAgent, partial_index
 from storage.vocabulary import PurchaseStatus, SettlementKind, SettlementStatus
 
 SETTLEMENT_PARTS = [
@@ -20,10 +20,7 @@ SETTLEMENT_PARTS = [
 ]
 
 
-class SettlementRow(Row, name="settlements", parts=SETTLEMENT_PARTS):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
-    env: Mapped[str]
+class SettlementRow(EntityOfEnv, name="settlements", parts=SETTLEMENT_PARTS):
     job_id: Mapped[str] = mapped_column(index=True)
     kind: Mapped[SettlementKind]
     status: Mapped[SettlementStatus]
@@ -51,10 +48,7 @@ PURCHASE_PARTS = [
 ]
 
 
-class PurchaseRow(Row, name="purchases", parts=PURCHASE_PARTS):
-    id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
-    env: Mapped[str]
+class PurchaseRow(EntityOfEnv, name="purchases", parts=PURCHASE_PARTS):
     payer: Mapped[str]  # address, lower case
     nonce: Mapped[str]  # 0x and 64 hex, lower case
     status: Mapped[PurchaseStatus]
@@ -80,25 +74,21 @@ class PurchaseRow(Row, name="purchases", parts=PURCHASE_PARTS):
 ACCOUNT_PARTS = [partial_index("ix_x402_accounts_unclaimed", "env", "address", where="claimed_at IS NULL", unique=True)]
 
 
-class X402AccountRow(Row, name="x402_accounts", parts=ACCOUNT_PARTS):
+class X402AccountRow(StateOfAgent, name="x402_accounts", parts=ACCOUNT_PARTS):
     """The agent that a purchase created for a wallet.
 
     The wallet is bound to the agent only when the wallet claims it.
     """
 
-    agent_id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
     env: Mapped[str]
     address: Mapped[str]  # EIP-55
     made_at: Mapped[datetime]
     claimed_at: Mapped[datetime | None] = mapped_column(default=None)
 
 
-class FaucetClaimRow(Row, name="faucet_claims"):
+class FaucetClaimRow(StateOfAgent, name="faucet_claims"):
     """The last claim of an agent: at most one per UTC day."""
 
-    agent_id: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
     claimed_at: Mapped[datetime | None] = mapped_column(default=None)  # None: the faucet sent nothing
     address: Mapped[str]  # EIP-55
     tx_hash: Mapped[str | None] = mapped_column(default=None)  # None: the faucet did not say

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import Row, StateOfAgentInEnv
 
 
 class ContributionRow(Row, name="job_marks"):
@@ -34,15 +34,12 @@ REPUTATION_INDEXES = [
 ]
 
 
-class ReputationRow(Row, name="reputations", parts=REPUTATION_INDEXES):
+class ReputationRow(StateOfAgentInEnv, name="reputations", parts=REPUTATION_INDEXES):
     """An agent's figures in one environment.
 
     Lock this row to write any row of the agent's reputation in the environment.
     """
 
-    agent_id: Mapped[str] = mapped_column(primary_key=True)
-    env: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
     as_seller: Mapped[str]  # JSON: sums over jobs and counterparties
     as_buyer: Mapped[str]
     score: Mapped[int]

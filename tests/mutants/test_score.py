@@ -76,6 +76,6 @@ def test_what_was_tried_is_not_tried_again_until_a_rule_or_its_test_changes(
 
 
 def test_a_fingerprint_is_that_of_all_rules_and_the_modules_tests() -> None:
-    prints = {name: command.fingerprint(name) for name in (STATS, "tools.jobs.disputes.panel_rules")}
+    prints = {name: command.fingerprint(name) for name in (STATS, "tools.jobs.panel_rules")}
     assert len(set(prints.values())) == 2
     assert command.fingerprint(STATS) == prints[STATS]

@@ -32,7 +32,6 @@ from tools.engine.caller import Surface
 from tools.engine.ports import Chain
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-pytestmark = pytest.mark.xdist_group("parity")
 EVERYWHERE = {op.name for op in CATALOGUE.values() if op.surfaces == frozenset(Surface)}
 Said = list[tuple[str, Any]]
 

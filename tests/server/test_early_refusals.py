@@ -117,7 +117,7 @@ async def test_a_body_of_too_many_lists_is_refused_on_every_wire_before_any_list
     http: httpx.AsyncClient, path: str, body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = list[bytes]()
-    monkeypatch.setattr(jsontext, "_read", read.append)
+    monkeypatch.setattr(jsontext.jiter, "from_json", lambda raw, **_: read.append(raw))
     answer = await http.post(path, content=body, headers=ACCEPT | {"A2A-Version": "1.0"})
     assert ("objects and lists" in answer.text, read) == (True, [])
 
@@ -165,9 +165,9 @@ LARGE_CALLS = {
 async def test_beyond_its_window_no_strangers_large_body_is_read_over_a_protocol(
     store: Store, path: str, rate: Rate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    market, read, parse = TestMarket(store, enforced=True), list[bytes](), jsontext._read
+    market, read, parse = TestMarket(store, enforced=True), list[bytes](), jsontext.jiter.from_json
     agent, door = await market.register(), market.market
-    monkeypatch.setattr(jsontext, "_read", lambda raw: read.append(raw) or parse(raw))
+    monkeypatch.setattr(jsontext.jiter, "from_json", lambda raw, **given: read.append(raw) or parse(raw, **given))
     small = LARGE_CALLS[path].replace(LARGE, b"{}")
     headers = ACCEPT | {"A2A-Version": "1.0", "mcp-method": "tools/call", "mcp-name": "get_health"}
     async with served(market) as url, httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as http:

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -34,6 +35,6 @@ def test_the_collector_does_not_look_through_a_body_while_it_is_read(
     collector: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = collected_while_reading()
-    serve.settle_and_say("It serves.", None)
+    serve.settle_and_say("It serves.", None, ExitStack())
     assert (capsys.readouterr().out, gc.isenabled(), gc.get_freeze_count() > 10_000) == ("It serves.\n", True, True)
     assert (before > 50, collected_while_reading() <= 2) == (True, True)

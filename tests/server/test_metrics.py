@@ -9,7 +9,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from server.adapters.observed import watched_chains
+from server.adapters.chain import watched_chains
 from server.metrics import Metrics, outcome_of
 from storage.vocabulary import Env
 from tests.support.http_receiver import Receiver

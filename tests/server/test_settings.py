@@ -41,6 +41,15 @@ def test_o7_a_value_that_does_not_parse_stops_the_start_and_is_named(name: str, 
         settings(**{name: value})
 
 
+@pytest.mark.parametrize(
+    "name", ["operator_webhook", "test_faucet_url", "test_rpc_url", "otel_endpoint", "base_url", "sanctions_lists"]
+)
+def test_a_url_that_may_hold_a_key_is_not_repeated_in_the_message(name: str) -> None:
+    with pytest.raises(BadSettings, match="EMPORION_" + name.upper()) as refused:
+        settings(**{name: "ftp://node.example/a-key"})
+    assert "a-key" not in str(refused.value)
+
+
 NUMBERS = [name for name, field in Settings.model_fields.items() if field.annotation in (int, float)]
 
 

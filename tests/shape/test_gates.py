@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-import storage.accounts
 import storage.agents
 import storage.bounties
-import storage.domains
 import storage.events
 import storage.jobs
 import storage.listings
@@ -28,6 +26,7 @@ from server.settings import read_settings
 from server.webhook_sender import Sender
 from storage.query import Query
 from storage.store import Store
+from storage.tables import BountyRow, JobRow, ListingRow, ProposalRow
 from storage.transaction import Tx
 from storage.vocabulary import ThreadKind
 from tests.conftest import Opening
@@ -39,13 +38,11 @@ from tests.support.trade import OFFER, Trade
 MODULES: tuple[ModuleType, ...] = (
     storage.agents,
     storage.bounties,
-    storage.accounts,
     storage.requests,
     storage.events,
     storage.jobs,
     storage.listings,
     storage.messages,
-    storage.domains,
     storage.quotas,
 )
 TASKS = (storage.jobs.tasks_of, storage.jobs.count_of_tasks)
@@ -59,10 +56,10 @@ MAKERS = [
         storage.jobs.due_jobs(status, deadline)
         for status, deadline in (("open", "accept_by"), ("delivered", "review_by"))
     ),
-    *(storage.accounts.jobs_at(role, "test", "open") for role in ("buyer", "seller")),
-    storage.accounts.listings_at("test", "paused"),
-    storage.bounties.bounties_at("test"),
-    storage.bounties.proposals_at("test"),
+    *(storage.agents.rows_at(JobRow, owner, "test", "open") for owner in ("buyer_id", "seller_id")),
+    storage.agents.rows_at(ListingRow, "seller_id", "test", "paused"),
+    storage.agents.rows_at(BountyRow, "buyer_id", "test", "open"),
+    storage.agents.rows_at(ProposalRow, "seller_id", "test", "pending", locks=False),
     *(storage.jobs.reviews_about(by_role) for by_role in (True, False)),
 ]
 READS_EVERYTHING = {"listing_ids"}  # the doctor's check of all figures, only from the command line

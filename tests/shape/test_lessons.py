@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,7 @@ WISHES = {  # requests of agents and their operators
 }
 
 
+@cache
 def names_of_tests() -> set[str]:
     """Return the names of all tests, from their source."""
     found = set()

@@ -6,7 +6,17 @@ from random import Random  # noqa: TID251 - seeded: the same agents and searches
 import pytest
 from sqlalchemy import text
 
-from storage.agent_search import AGENTS, ANY_UNINDEXED, FTS, INDEXED, UNINDEXED, AgentSearch, agent_tokens, find_agents
+from storage.agent_search import (
+    AGENTS,
+    ANY_UNINDEXED,
+    FTS,
+    INDEXED,
+    NEWEST,
+    UNINDEXED,
+    AgentSearch,
+    agent_tokens,
+    find_agents,
+)
 from storage.migrate import upgrade
 from storage.open import open_database, serve
 from storage.store import Store
@@ -140,7 +150,7 @@ async def test_o6_no_search_reads_a_table_whole_or_sorts(sqlite_url: str, openin
 
     def plans(tx: Tx) -> list[str]:
         lines: list[str] = []
-        for query in (AGENTS.from_sqlite, AGENTS.held, AGENTS.place, ANY_UNINDEXED, UNINDEXED, INDEXED):
+        for query in (NEWEST.from_sqlite, AGENTS.held, AGENTS.place, ANY_UNINDEXED, UNINDEXED, INDEXED):
             plan = query.plan(tx.dialect)
             tx.cursor.execute("EXPLAIN QUERY PLAN " + plan.sql, [None] * len(plan.parameters))
             lines += [row[3] for row in tx.cursor.fetchall()]

@@ -5,7 +5,7 @@ from random import Random  # noqa: TID251 - seeded: the same bounties and search
 
 import pytest
 
-from storage.bounty_search import BOUNTIES, FTS, BountySearch, bounty_tokens, find_bounties
+from storage.bounty_search import BOUNTIES, FTS, NEWEST, BountySearch, bounty_tokens, find_bounties
 from storage.store import Store
 from storage.tables import BountyRow
 from storage.transaction import Tx
@@ -98,7 +98,7 @@ async def test_o6_no_search_of_bounties_reads_a_table_whole_or_sorts(sqlite_url:
 
     def plans(tx: Tx) -> list[str]:
         lines: list[str] = []
-        for query in (BOUNTIES.from_sqlite, BOUNTIES.held, BOUNTIES.place):
+        for query in (NEWEST.from_sqlite, BOUNTIES.held, BOUNTIES.place):
             plan = query.plan(tx.dialect)
             tx.cursor.execute("EXPLAIN QUERY PLAN " + plan.sql, [None] * len(plan.parameters))
             lines += [row[3] for row in tx.cursor.fetchall()]

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.listing_search import (
-    BY_LISTING,
     CHEAPEST_HOLDER,
     FTS,
+    LISTINGS,
     ORDERS,
     Indexed,
     find,
@@ -257,7 +257,7 @@ async def test_o6_a_search_reads_no_table_whole_and_sorts_nothing(sqlite_url: st
 
     def plans(tx: Tx) -> list[str]:
         lines: list[str] = []
-        for query in (*(order.from_sqlite for order in ORDERS.values()), BY_LISTING, CHEAPEST_HOLDER):
+        for query in (*(order.from_sqlite for order in ORDERS.values()), LISTINGS.held, CHEAPEST_HOLDER):
             plan = query.plan(tx.dialect)
             values = {
                 "env": "live",
@@ -267,9 +267,7 @@ async def test_o6_a_search_reads_no_table_whole_and_sorts_nothing(sqlite_url: st
                 "limit": 5,
                 "seen_since": datetime(2026, 11, 23, tzinfo=UTC),
             }
-            tx.cursor.execute(
-                "EXPLAIN QUERY PLAN " + plan.sql, plan.bind(values | {"listing_id": "lst_1", "cheapest": 1})
-            )
+            tx.cursor.execute("EXPLAIN QUERY PLAN " + plan.sql, plan.bind(values | {"id": "lst_1", "cheapest": 1}))
             lines += [line[-1] for line in tx.cursor.fetchall()]
         return lines
 

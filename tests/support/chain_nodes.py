@@ -16,6 +16,7 @@ import uvicorn
 
 from server.sandbox import genesis
 from server.sandbox.evm import DevChain
+from server.sandbox.methods import RpcError, answer
 from server.sandbox.rpc import rpc_app
 
 ARTIFACTS: dict[str, Any] = json.loads((Path(genesis.__file__).parent / "contracts" / "artifacts.json").read_text())
@@ -47,26 +48,7 @@ class Node(Protocol):
     def close(self) -> None: ...
 
 
-class _HttpNode:
-    """JSON-RPC over HTTP. Errors are raised."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self._client = httpx.Client(timeout=60, trust_env=False, verify=False)
-
-    def rpc(self, method: str, *params: object) -> Any:
-        """Call a method; return its result. Raises RpcFailed for an error."""
-        call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
-        reply = self._client.post(self.url, json=call).json()
-        if "error" in reply:
-            raise RpcFailed(reply["error"])
-        return reply["result"]
-
-    def close(self) -> None:
-        self._client.close()
-
-
-class DevNode(_HttpNode):
+class DevNode:
     """The sandbox's chain in this process, on a free loopback port."""
 
     def __init__(self, chain_id: int, now: Callable[[], int] | None = None) -> None:
@@ -78,8 +60,20 @@ class DevNode(_HttpNode):
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
         self._thread.start()
-        super().__init__(f"http://127.0.0.1:{listener.getsockname()[1]}")
-        self.rpc("eth_chainId")
+        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        while not self._server.started:
+            time.sleep(0.005)
+
+    def rpc(self, method: str, *params: object) -> Any:
+        """Run a method without HTTP, because tests do so tens of thousands of times.
+
+        The market reads the chain over HTTP.
+        """
+        try:
+            return answer(self.chain, method, list(params))
+        except RpcError as error:
+            data = {} if error.data is None else {"data": error.data}
+            raise RpcFailed({"code": error.code, "message": error.message} | data) from error
 
     def give_gas(self, address: str) -> None:
         self.rpc("dev_gas", address)
@@ -108,12 +102,11 @@ class DevNode(_HttpNode):
         self.mine(1)
 
     def close(self) -> None:
-        super().close()
         self._server.should_exit = True
         self._thread.join(10)
 
 
-class AnvilNode(_HttpNode):
+class AnvilNode:
     """Foundry's anvil, with our token at the real address of USDC."""
 
     def __init__(self, binary: str, chain_id: int) -> None:
@@ -121,9 +114,18 @@ class AnvilNode(_HttpNode):
             port = free.getsockname()[1]
         arguments = ["--host", "127.0.0.1", "--port", str(port), "--chain-id", str(chain_id), "--silent"]
         self._process = subprocess.Popen([binary, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        super().__init__(f"http://127.0.0.1:{port}")
+        self.url = f"http://127.0.0.1:{port}"
+        self._client = httpx.Client(timeout=60, trust_env=False, verify=False)
         self._wait()
         self.rpc("anvil_setCode", genesis.USDC[chain_id], ARTIFACTS["DevUSDC"]["runtime"])
+
+    def rpc(self, method: str, *params: object) -> Any:
+        """Call a method over HTTP; return its result. Raises RpcFailed for an error."""
+        call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
+        reply = self._client.post(self.url, json=call).json()
+        if "error" in reply:
+            raise RpcFailed(reply["error"])
+        return reply["result"]
 
     def _wait(self) -> None:
         deadline = time.monotonic() + _START_LIMIT_IN_SECONDS
@@ -160,7 +162,7 @@ class AnvilNode(_HttpNode):
         self.rpc("evm_mine")
 
     def close(self) -> None:
-        super().close()
+        self._client.close()
         self._process.kill()
         self._process.wait(10)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,7 +14,7 @@ from protocol.mcp.toolsets import CALL, CORE_NAME, ONE, OPENINGS
 from protocol.reserved_arguments import RESERVED
 from rest.openapi import openapi
 from rest.routes import Router
-from server.app import make_pages
+from server.docs import make_pages
 from storage.vocabulary import Env
 from tests.support.fixed_market import FixedClock, house
 from tools.catalogue import CATALOGUE, every_error
@@ -246,5 +245,4 @@ def _table() -> Router:
 @cache
 def pages() -> frozenset[str]:
     """Return the paths of the documents, from the application itself."""
-    market: Any = SimpleNamespace(config=HOUSE, world=SimpleNamespace(clock=FixedClock()))
-    return frozenset(make_pages(market, TEXTS, b"{}").pages)
+    return frozenset(make_pages(TEXTS, HOUSE, b"{}", FixedClock().now()).pages)

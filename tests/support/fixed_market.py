@@ -19,6 +19,7 @@ from server.http_identity import request_reader
 from server.middleware import Edge
 from storage.vocabulary import Env
 from tests.support.databases import Opening, SQLiteTemplate
+from tests.support.declared_errors import DeclaredErrors
 from tests.support.market import CHECKS, SANDBOX, NoNames, NoWeb
 from tools.engine.config import Deadlines, Limits, MarketConfig
 from tools.engine.dispatch import Market
@@ -101,7 +102,7 @@ def clock() -> FixedClock:
 async def market(sqlite_url: str, opening: Opening, clock: FixedClock) -> Market:
     """A market without rate limits. Its operations may raise only declared errors."""
     world = World(clock, SeededDice(), {}, FixedSigner(), NoSanctions(), CHECKS, NoWeb(), NoNames())
-    return Market(opening(sqlite_url), world, house(Limits(enforced=False)), checks_errors=True)
+    return Market(opening(sqlite_url), world, house(Limits(enforced=False)), [DeclaredErrors()])
 
 
 @pytest.fixture

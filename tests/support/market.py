@@ -14,6 +14,7 @@ from server.adapters.clock import SeedSigner
 from server.workers import Workers
 from storage.store import Store
 from storage.vocabulary import Env
+from tests.support.declared_errors import DeclaredErrors
 from tests.support.next_steps import check_steps
 from tools.catalogue import CATALOGUE
 from tools.engine.caller import CallRequest, Surface
@@ -189,7 +190,7 @@ class TestMarket:
             NoWeb(),
             NoNames(),
         )
-        self.market = Market(store, world, house(**limits), checks_errors=True)
+        self.market = Market(store, world, house(**limits), [DeclaredErrors()])
         self.store, self.workers = store, Workers(self.market)
 
     async def answer(

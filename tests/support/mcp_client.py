@@ -1,14 +1,18 @@
 """Raw MCP over HTTP for tests: send one JSON-RPC request in either era of the protocol, and read the answer."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
+import mcp_types as t
+from mcp.server.lowlevel import Server
+from starlette.types import Receive, Scope, Send
 
-from protocol.mcp.server import Extra, McpSurface
+from protocol.mcp.request import Request
+from protocol.mcp.server import McpSurface
 from tests.support.fixed_market import HOST, FixedTexts, approach_of, edged
 from tools.engine.dispatch import Market
 
@@ -96,12 +100,56 @@ def heard(answer: httpx.Response) -> Heard:
     return Heard(answer.status_code, answer.headers, said)
 
 
+Call = Callable[[Request, t.CallToolRequestParams], Awaitable[t.Result | dict[str, Any]]]
+
+
+class Streaming:
+    """A session manager that streams the calls of some tools."""
+
+    def __init__(self, surface: McpSurface, names: Collection[str]) -> None:
+        self.plain, self.streaming, self.names = surface.plain, surface.streaming, names
+
+    def run(self) -> Any:
+        return self.plain.run()
+
+    async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        manager = self.streaming if scope["state"]["arrived"].tool in self.names else self.plain
+        await manager.handle_request(scope, receive, send)
+
+
+def extended(server: Server[Any], method: str, name: str, more: Sequence[Any]) -> None:
+    """Add items to the list with which the server answers a method."""
+    usual = server.get_request_handler(method)
+
+    async def listed(request: Request, asked: t.PaginatedRequestParams) -> Any:
+        made = await usual.handler(request, asked)
+        return made.model_copy(update={name: [*getattr(made, name), *more]})
+
+    server.add_request_handler(method, t.PaginatedRequestParams, listed)
+
+
+def add_tools(surface: McpSurface, tools: Sequence[t.Tool], calls: Mapping[str, Call]) -> None:
+    """Add tools to a surface that serves nobody yet; their calls are streamed."""
+    surface.tools.schemas |= {tool.name: tool.input_schema for tool in tools}
+    surface.plain = Streaming(surface, calls)
+    usual = surface.server.get_request_handler("tools/call")
+
+    async def call(request: Request, asked: t.CallToolRequestParams) -> Any:
+        return await calls.get(asked.name, usual.handler)(request, asked)
+
+    extended(surface.server, "tools/list", "tools", tools)
+    surface.server.add_request_handler("tools/call", t.CallToolRequestParams, call)
+
+
 @asynccontextmanager
 async def connected(
-    market: Market, extra: Extra | None = None, client: tuple[str, int] = ("203.0.113.7", 5)
+    market: Market,
+    prepare: Callable[[McpSurface], None] = lambda surface: None,
+    client: tuple[str, int] = ("203.0.113.7", 5),
 ) -> AsyncIterator[Mcp]:
     """Run the surface behind the edge; open a client at that address."""
-    surface = McpSurface(market, approach_of, FixedTexts(), (HOST,), extra)
+    surface = McpSurface(market, approach_of, FixedTexts(), (HOST,))
+    prepare(surface)
     wire = httpx.ASGITransport(edged(surface, market), client=client)
     async with surface.running(), httpx.AsyncClient(transport=wire, base_url=f"https://{HOST}") as http:
         yield Mcp(http, surface)

@@ -7,8 +7,8 @@ from typing import Any
 
 from eth_account.signers.local import LocalAccount
 
-from server.rechecks import DailyRechecks
 from server.sandbox.genesis import IDENTITIES
+from server.workers import DailyRechecks
 from tests.support.evm import Evm, pack
 from tests.support.market import BASE_URL, Agent, TestMarket
 from tools.engine.ports import Fetched, Reply, Unreachable

@@ -57,7 +57,7 @@ class Ended:
         tx.add(ReviewRow(
             job_id=self.id, reviewer_id=reviewer, id=f"rev_{self.id}_{role}", env=self.env, listing_id=self.row().listing_id,
             subject_id=subject, role=role, rating=rating, comment=None, job_value=self.paid_minor,
-            machine_generated=False, content_warnings="[]", created_at=NOW,
+            machine_generated=False, content_warnings=[], created_at=NOW,
         ))  # fmt: skip
         count(tx, self.id)
 

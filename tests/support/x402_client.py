@@ -12,7 +12,7 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 from eth_account.signers.local import LocalAccount
 
-from server.adapters.observed import WatchedChain
+from server.adapters.chain import WatchedChain
 from storage.vocabulary import Env
 from tests.support import payment_flows
 from tests.support.evm import Evm

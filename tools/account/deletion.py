@@ -14,12 +14,10 @@ from typing import Any
 
 import structlog
 
-from storage.accounts import forget_departure, jobs_at, listings_at
-from storage.bounties import bounties_at, proposals_at
-from storage.domains import domains_of, forget_domains, forget_identity
+from storage.agents import domains_of, forget_departure, forget_domains, forget_identity, rows_at
 from storage.query import Query
 from storage.tables import AgentRow, BountyRow, DepartureRow, JobRow, ListingRow, ProposalRow
-from storage.vocabulary import Actor, AgentStatus, Env, JobStatus, ListingStatus
+from storage.vocabulary import UNDECIDED, Actor, AgentStatus, Env, JobStatus, ListingStatus
 from tools.agents.former_names import kept_domains
 from tools.agents.logic import change_agent, set_tier
 from tools.bounties.logic import end, facts_of, withdraw
@@ -153,19 +151,26 @@ def _withdraw_proposal(ctx: TxContext, row: ProposalRow) -> None:
 
 def _job_parts() -> Iterator[Part]:
     for env, role, status in product(Env, (Actor.SELLER, Actor.BUYER), BEFORE_WORK):
-        yield _part(env, jobs_at(role.value, env.value, status.value), partial(_close_job, role=role))
+        yield _part(env, rows_at(JobRow, f"{role}_id", env.value, status.value), partial(_close_job, role=role))
 
 
 def _listing_parts(action: str) -> Iterator[Part]:
     for env, move in product(Env, LISTING_MOVES):
         if move.action == action and move.source is not None:
-            query = listings_at(env.value, move.source.value)
+            query = rows_at(ListingRow, "seller_id", env.value, move.source.value)
             yield _part(env, query, partial(_close_listing, target=ListingStatus(move.target)))
 
 
 MARKET: tuple[Part, ...] = (
-    *(_part(env, bounties_at(env.value), _close_bounty) for env in Env),
-    *(_part(env, proposals_at(env.value), _withdraw_proposal) for env in Env),
+    *(
+        _part(env, rows_at(BountyRow, "buyer_id", env.value, status.value), _close_bounty)
+        for env, status in product(Env, UNDECIDED)
+    ),
+    # Proposals are not locked, because their bounties are, one by one.
+    *(
+        _part(env, rows_at(ProposalRow, "seller_id", env.value, "pending", locks=False), _withdraw_proposal)
+        for env in Env
+    ),
 )
 """Closed for deleted and for suspended agents, because the agent could not answer there."""
 

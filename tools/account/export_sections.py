@@ -1,15 +1,15 @@
 """The sections of an export, and how each is read: by an operation, if there is one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from storage.accounts import proposals_by_id, proposals_by_seller, reports_of, reviews_written, threads_by_id
 from storage.agents import domains_by_name, handles_by_name, keys_by_name, wallets_by_name
-from storage.bounties import bounties_among
+from storage.bounties import bounties_among, proposals_by_id, proposals_by_seller
 from storage.events import newest_event
-from storage.jobs import jobs_of
+from storage.jobs import jobs_of, reviews_written
+from storage.messages import reports_of, threads_by_id
 from storage.query import Query
-from storage.tables import BountyRow, ProposalRow
+from storage.tables import BountyRow, ProposalRow, ReportRow
 from tools.account.export_records import HeldDomain, HeldHandle, HeldWallet, RetiredKey, SentReport
 from tools.account.export_writer import PAGE, One, Page, Reader, Section, one_record, page_of, pages_of, pages_of_rows
 from tools.agents.logic import handles
@@ -23,14 +23,6 @@ from tools.messages.logic import thread_records
 from tools.reputation.views import review_record
 
 AFTER_ALL = "~"  # sorts after every id
-
-
-def _of_agent(operation: str) -> One:
-    return lambda reader, _: one_record(operation, of="agent_id")(reader, reader.agent)
-
-
-async def _reviews_received(reader: Reader, _: str, cursor: Json) -> Page:
-    return await pages_of("list_reviews", agent_id=reader.agent)(reader, "", cursor)
 
 
 async def _domains(reader: Reader, _: str, __: Json) -> Page:
@@ -65,15 +57,16 @@ def _newest(ctx: TxContext) -> str | None:
     return None if newest is None else event_id(newest)
 
 
-def _threads(ctx: TxContext, _: str, before: Json) -> Page:
-    """Return a page of threads by id, because each message changes the order of list_threads."""
-    found = ctx.tx.all(threads_by_id, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
-    return page_of(thread_records(ctx, found), [row.id for row in found], found)
+def _newest_first(
+    query: Query[Any], to_records: Callable[[TxContext, list[Any]], Sequence[object]], **parts: Any
+) -> Section:
+    """Make a section of an agent's rows in one environment, sorted by id from the newest."""
 
+    def read(ctx: TxContext, _: str, before: Json) -> Page:
+        found = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
+        return page_of(to_records(ctx, found), [row.id for row in found], found)
 
-def _proposals(ctx: TxContext, _: str, before: Json) -> Page:
-    found = ctx.tx.all(proposals_by_id, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
-    return page_of(_shown(ctx, found), [row.id for row in found], found)
+    return Section(pages_of_rows(read), **parts)
 
 
 def _proposals_on(ctx: TxContext, bounty_id: str, after: Json) -> Page:
@@ -115,10 +108,8 @@ def _rows(query: Query[Any], name: str, kind: type[Any], **others: Callable[[Any
     return Section(pages_of_rows(read))
 
 
-def _reports(ctx: TxContext, _: str, before: Json) -> Page:
-    found = ctx.tx.all(reports_of, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
-    records = [record_from(SentReport, row, references=row.references_json) for row in found]
-    return page_of(records, [row.id for row in found], found)
+def _reports(_: TxContext, found: list[ReportRow]) -> list[SentReport]:
+    return [record_from(SentReport, row, references=row.references_json) for row in found]
 
 
 SECTIONS: Mapping[str, One | Section] = {
@@ -130,8 +121,8 @@ SECTIONS: Mapping[str, One | Section] = {
     "api_keys": Section(pages_of("list_api_keys")),
     "domains": Section(_domains),
     "evaluator": one_record("get_evaluator"),
-    "reputation": _of_agent("get_reputation"),
-    "attestation": _of_agent("get_attestation"),
+    "reputation": one_record("get_reputation", of="agent_id"),
+    "attestation": one_record("get_attestation", of="agent_id"),
     "listings": Section(pages_of("list_my_listings")),
     "bounties": Section(
         pages_of("list_my_bounties"),
@@ -139,7 +130,7 @@ SECTIONS: Mapping[str, One | Section] = {
         called="bounty",
         within={"proposals": Section(pages_of_rows(_proposals_on))},
     ),
-    "proposals": Section(pages_of_rows(_proposals)),
+    "proposals": _newest_first(proposals_by_id, _shown),
     "jobs": Section(
         pages_of("list_jobs"),
         called="job",
@@ -148,10 +139,11 @@ SECTIONS: Mapping[str, One | Section] = {
     ),
     "settlements": Section(pages_of("list_settlements")),
     "reviews_written": Section(pages_of_rows(_reviews_written)),
-    "reviews_received": Section(_reviews_received),
+    "reviews_received": Section(pages_of("list_reviews", of="agent_id")),
     "disputes": Section(pages_of("list_disputes"), record=one_record("get_dispute", of="dispute_id")),
-    "threads": Section(
-        pages_of_rows(_threads),
+    "threads": _newest_first(  # by id, because each message changes the order of list_threads
+        threads_by_id,
+        thread_records,
         called="thread",
         within={"messages": Section(pages_of("list_messages", of="thread_id", order="desc"))},
     ),
@@ -163,5 +155,5 @@ SECTIONS: Mapping[str, One | Section] = {
     ),
     "schedules": Section(pages_of("list_schedules")),
     "memory": Section(pages_of("list_memory", known_by="key"), record=one_record("get_memory", of="key")),
-    "support_reports": Section(pages_of_rows(_reports)),
+    "support_reports": _newest_first(reports_of, _reports),
 }

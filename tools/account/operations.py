@@ -109,10 +109,10 @@ async def document(reader: Reader) -> AsyncGenerator[bytes, None]:
     for name, section in SECTIONS.items():
         yield b',"%s":{"as_of":"%s","data":' % (name.encode(), reader.now().encode())
         if isinstance(section, Section):
-            async with aclosing(written(reader, section, "")) as pieces:
+            async with aclosing(written(reader, section, reader.agent)) as pieces:
                 async for piece in pieces:
                     yield piece
         else:
-            yield await section(reader, "")
+            yield await section(reader, reader.agent)
         yield b"}"
     yield b',"finished_at":"%s"}' % reader.now().encode()

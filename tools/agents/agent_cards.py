@@ -1,6 +1,5 @@
 """A2A agent cards: the fields that all cards of this market share, and their signature."""
 
-from base64 import urlsafe_b64encode
 from typing import Any
 
 import orjson
@@ -8,6 +7,7 @@ import orjson
 from tools.engine.config import MarketConfig
 from tools.engine.oauth import SCOPES_ARE, SERVER_PATH, TOKEN_PATH
 from tools.engine.ports import Signer
+from tools.kernel.base64url import base64url
 from tools.kernel.canonical_json import canonical
 from tools.kernel.keys import jwk_of
 
@@ -57,10 +57,6 @@ def signed(card: Card, base_url: str, signer: Signer) -> Card:
     jwk = jwk_of(signer.public_key)
     header = {"alg": jwk["alg"], "kid": jwk["kid"], "jku": f"{base_url}/.well-known/jwks.json", "typ": "JOSE"}
     payload = canonical({name: value for name, value in card.items() if value != []})
-    protected, body = _base64url(orjson.dumps(header)), _base64url(payload)
-    signature = _base64url(signer.sign(f"{protected}.{body}".encode()))
+    protected, body = base64url(orjson.dumps(header)), base64url(payload)
+    signature = base64url(signer.sign(f"{protected}.{body}".encode()))
     return {**card, "signatures": [{"protected": protected, "signature": signature}]}
-
-
-def _base64url(raw: bytes) -> str:
-    return urlsafe_b64encode(raw).rstrip(b"=").decode()

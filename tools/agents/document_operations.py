@@ -5,11 +5,10 @@ from functools import partial
 from pydantic import Field
 
 from storage.listings import listings_of_seller
-from storage.tables import AgentRow
 from storage.vocabulary import Env, ListingStatus
 from tools.agents.document_records import AgentCard, ClientMetadata, DidDocument, RegistrationFile
 from tools.agents.identity_documents import agent_card, client_metadata, did_document, registration_file, service_file
-from tools.agents.logic import find_agent
+from tools.agents.logic import need_agent
 from tools.engine.arguments import Arguments, EnvChoice, NoArguments
 from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
@@ -44,7 +43,7 @@ def get_registration_file(ctx: TxContext, ref: Named) -> RegistrationFile:
 
     The URI of the agent's token must lead to it. Its words are the agent's own.
     """
-    return registration_file(ctx.config, _named(ctx, ref))
+    return registration_file(ctx.config, need_agent(ctx.tx, ref.agent_id))
 
 
 @_document("GET /agents/{agent_id}/agent-card.json")
@@ -54,7 +53,7 @@ def get_agent_card(ctx: TxContext, ref: NamedIn) -> AgentCard:
     It shows live listings unless env is test. The market answers for the agent at /a2a/agents/{handle}: a message there
     orders a skill, and the task is the job. Names and descriptions are the agent's own words.
     """
-    agent, env = _named(ctx, ref), ref.env or Env.LIVE
+    agent, env = need_agent(ctx.tx, ref.agent_id), ref.env or Env.LIVE
     asked = {"seller_id": agent.id, "env": env, "before": AFTER_ALL, "limit": MAX_SKILLS}
     active = ctx.tx.all(listings_of_seller(True), **asked, status=ListingStatus.ACTIVE)
     return agent_card(ctx.config, signer_in_force(ctx), agent, active, env)
@@ -63,7 +62,7 @@ def get_agent_card(ctx: TxContext, ref: NamedIn) -> AgentCard:
 @_document("GET /agents/{agent_id}/did.json")
 def get_did_document(ctx: TxContext, ref: Named) -> DidDocument:
     """Read the DID document of did:web:<host>:agents:<id>: the agent's key and its did:key."""
-    agent = _named(ctx, ref)
+    agent = need_agent(ctx.tx, ref.agent_id)
     if not agent.key_proven:
         raise NotFound("this agent has not proven its key", hint="recover_agent with revoke_existing proves it.")
     return did_document(ctx.config, agent)
@@ -75,7 +74,7 @@ def get_agent_keys(ctx: TxContext, ref: Named) -> KeySet:
 
     It is empty while the key is not proven; kid is the RFC 7638 thumbprint.
     """
-    agent = _named(ctx, ref)
+    agent = need_agent(ctx.tx, ref.agent_id)
     return KeySet(keys=[PublicKey(**jwk_of(bytes.fromhex(agent.public_key)))] if agent.key_proven else [])
 
 
@@ -85,7 +84,7 @@ def get_client_metadata(ctx: TxContext, ref: Named) -> ClientMetadata:
 
     Its address is the client id for other servers that accept such ids.
     """
-    return client_metadata(ctx.config, _named(ctx, ref))
+    return client_metadata(ctx.config, need_agent(ctx.tx, ref.agent_id))
 
 
 @operation(
@@ -98,10 +97,3 @@ def get_client_metadata(ctx: TxContext, ref: Named) -> ClientMetadata:
 def get_service_registration(ctx: TxContext, _: NoArguments) -> RegistrationFile:
     """Read the ERC-8004 registration file of the market itself."""
     return service_file(ctx.config, did_of(signer_in_force(ctx).public_key))
-
-
-def _named(ctx: TxContext, ref: Named) -> AgentRow:
-    found = find_agent(ctx.tx, ref.agent_id)
-    if found is None:
-        raise NotFound("there is no such agent", param="agent_id", hint="Use an agent id (agt_…) or a handle.")
-    return found

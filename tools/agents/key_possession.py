@@ -1,10 +1,8 @@
 """Possession of a root key: proven by a signature; a key that its agent never proved can be taken over."""
 
-import orjson
-
 from storage.agents import agent_by_public_key
 from storage.tables import AgentRow, FormerKeyRow
-from storage.vocabulary import AgentStatus, Env
+from storage.vocabulary import AgentStatus
 from tools.agents.errors import PublicKeyInUse
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest
@@ -66,6 +64,4 @@ def _displace(ctx: TxContext, holder: AgentRow) -> None:
     if holder.status is AgentStatus.DELETED:
         return
     dids = {"old_did": did_of(bytes.fromhex(holder.public_key)), "new_did": did_of(unknown)}
-    told = orjson.dumps({**dids, "hint": TAKEN}).decode()
-    for env in Env:
-        ctx.tx.emit(holder.id, env, "agent.key_rotated", told, ctx.now)
+    ctx.emit_in_both(holder.id, "agent.key_rotated", {**dids, "hint": TAKEN})

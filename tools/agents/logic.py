@@ -3,14 +3,14 @@
 from typing import TypeVar
 
 from storage.agent_search import INDEXED, UNINDEXED, index_agent
-from storage.agents import agent_by_handle, handles_of
-from storage.domains import proven_domains_of
+from storage.agents import agent_by_handle, handles_of, proven_domains_of
 from storage.tables import AgentRow, RoomRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
 from tools.agents.records import Agent, OwnAgent, Storage
 from tools.agents.trust_tiers import trust_tier
 from tools.engine.context import TxContext
+from tools.engine.errors import NotFound
 from tools.kernel.ids import is_id
 from tools.kernel.keys import did_of
 from tools.kernel.records import record_from
@@ -25,6 +25,14 @@ def find_agent(tx: Tx, id_or_handle: str) -> AgentRow | None:
     """Return the agent with this id or handle; None if it is deleted or unclaimed."""
     row = any_agent(tx, id_or_handle)
     return None if row is None or row.status in (AgentStatus.DELETED, AgentStatus.UNCLAIMED) else row
+
+
+def need_agent(tx: Tx, id_or_handle: str, *, deleted: bool = False) -> AgentRow:
+    """Return the agent with this id or handle, or raise NotFound; `deleted`: in any status."""
+    found = (any_agent if deleted else find_agent)(tx, id_or_handle)
+    if found is None:
+        raise NotFound("there is no such agent", param="agent_id", hint="Use an agent id (agt_…) or a handle.")
+    return found
 
 
 def any_agent(tx: Tx, id_or_handle: str) -> AgentRow | None:

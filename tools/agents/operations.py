@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-import orjson
 from pydantic import Field
 
 from storage.tables import AgentRow
@@ -11,7 +10,7 @@ from tools.agents.errors import HandleLimit, HandleTaken, PublicKeyInUse
 from tools.agents.former_names import kept_names
 from tools.agents.handles import change_handle, check_name, first_handle
 from tools.agents.key_possession import check_possession, claim_key
-from tools.agents.logic import agent_record, change_agent, find_agent, own_record
+from tools.agents.logic import agent_record, change_agent, find_agent, need_agent, own_record
 from tools.agents.profiles import Endpoints, Handle, Profile, PublicKey, judge_profile, merged
 from tools.agents.records import Agent, AgentCreated, KeyPair, OwnAgent
 from tools.agents.registration import documents, enrol, first_keys, keep_step, new_keypair
@@ -110,10 +109,7 @@ def get_agent(ctx: TxContext, ref: AgentRef) -> Agent:
 
     Its listings are found with search_listings and seller set to its id or handle.
     """
-    found = find_agent(ctx.tx, ref.agent_id)
-    if found is None:
-        raise NotFound("there is no such agent", param="agent_id", hint="Use an agent id (agt_…) or a handle.")
-    return agent_record(found)
+    return agent_record(need_agent(ctx.tx, ref.agent_id))
 
 
 class UpdateMe(Profile):
@@ -174,9 +170,8 @@ def _wanted(row: AgentRow, change: UpdateMe) -> dict[str, object]:
 
 
 def _tell_referrer(ctx: TxContext, referrer: AgentRow, newcomer: AgentRow) -> None:
-    data = orjson.dumps({"new_agent_id": newcomer.id, "hint": "An agent you referred has registered."}).decode()
-    for env in Env:
-        ctx.tx.emit(referrer.id, env, "agent.referred", data, ctx.now)
+    told = {"new_agent_id": newcomer.id, "hint": "An agent you referred has registered."}
+    ctx.emit_in_both(referrer.id, "agent.referred", told)
 
 
 def _first_steps(brand: str, agent_id: str) -> list[Step]:

@@ -135,5 +135,3 @@ class AgentDeleted:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentPage(HintedPage[Agent]):
     """One page of agents."""
-
-    data: list[Agent]

@@ -1,6 +1,5 @@
 """Recovery with the root key: new API keys, and another root key. Both take a signed request only."""
 
-import orjson
 from pydantic import Field
 
 from storage.tables import AgentRow, FormerKeyRow
@@ -56,7 +55,7 @@ def recover_agent(ctx: TxContext, asked: RecoverAgent) -> AgentRecovered:
     for env in Env:
         forget_oldest(ctx, agent.id, env)
     hint = "If this was not you, your root key has leaked: rotate it, then recover with revoke_existing."
-    _tell(ctx, "agent.keys_recovered", revoked_previous=asked.revoke_existing, hint=hint)
+    ctx.emit_in_both(ctx.agent, "agent.keys_recovered", {"revoked_previous": asked.revoke_existing, "hint": hint})
     return AgentRecovered(
         agent=agent_record(agent),
         api_keys=KeyPairs(live=keys[Env.LIVE], test=keys[Env.TEST]),
@@ -113,7 +112,7 @@ def rotate_key(ctx: TxContext, asked: RotateKey) -> Agent:
     )
     old_did, new_did = [did_of(bytes.fromhex(row.public_key)) for row in (agent, changed)]
     hint = "If this was not you, your root key has leaked: report it to the operator."
-    _tell(ctx, "agent.key_rotated", old_did=old_did, new_did=new_did, hint=hint)
+    ctx.emit_in_both(ctx.agent, "agent.key_rotated", {"old_did": old_did, "new_did": new_did, "hint": hint})
     return agent_record(changed)
 
 
@@ -126,9 +125,3 @@ def _check_proof(ctx: TxContext, agent: AgentRow, asked: RotateKey) -> None:
             hint="Sign details.text with the new Ed25519 key; send the signature as 128 hex characters.",
             text=text,
         )
-
-
-def _tell(ctx: TxContext, kind: str, **told: str | bool) -> None:
-    """Write the event in both environments, because the root key is shared by both."""
-    for env in Env:
-        ctx.tx.emit(ctx.agent, env, kind, orjson.dumps(told).decode(), ctx.now)

@@ -2,12 +2,9 @@
 
 from datetime import datetime
 
-import orjson
-
 from storage.bounties import active_among_alerted, alerted_agents, bounties_before, matched, next_match
 from storage.jobs import has_paid
-from storage.tables import AgentRow, BountyAlertRow, BountyMatchRow, BountyRow
-from storage.transaction import Tx
+from storage.tables import AgentRow, BountyAlertRow, BountyRow
 from storage.vocabulary import BountyStatus
 from tools.bounties.rules import MAX_TOLD_OF, matched_terms, may_be_told
 from tools.engine.context import TxContext
@@ -18,11 +15,6 @@ from tools.kernel.records import stamp
 from tools.kernel.search_terms import index_terms
 
 BATCH = 100
-
-
-def announce(tx: Tx, bounty: BountyRow) -> None:
-    """Queue a bounty for the workers that send alerts."""
-    tx.add(BountyMatchRow(bounty_id=bounty.id))
 
 
 def tell_of_bounties(ctx: TxContext) -> bool:
@@ -82,7 +74,7 @@ def _tell(
         "buyer_id": bounty.buyer_id,
         "expires_at": stamp(bounty.expires_at),
     }
-    ctx.tx.emit(agent.id, bounty.env, "bounty.match", orjson.dumps(told).decode(), ctx.now)
+    ctx.emit(agent.id, bounty.env, "bounty.match", told)
 
 
 def midnight(at: datetime) -> datetime:

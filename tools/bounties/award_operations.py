@@ -3,19 +3,10 @@
 from dataclasses import asdict
 from typing import Annotated
 
-import orjson
 from pydantic import Field
 
 from storage.tables import AgentRow, BountyRow, DocumentRow, JobRow, ProposalRow, WalletRow
-from storage.vocabulary import (
-    Actor,
-    AgentStatus,
-    BountyStatus,
-    JobStatus,
-    PricingModel,
-    ThreadKind,
-    Timing,
-)
+from storage.vocabulary import Actor, AgentStatus, BountyStatus, JobStatus, PricingModel, Timing
 from tools.bounties.errors import BountyClosed, ProposalChanged, ProposalNotPending, SellerUnavailable
 from tools.bounties.logic import BountyNamed, bounty_record, end, facts_of, over, own_bounty
 from tools.bounties.records import BountyAwarded
@@ -26,24 +17,21 @@ from tools.engine.documents import Document
 from tools.engine.errors import NotFound, StorageFull
 from tools.engine.next_steps import after_award, step
 from tools.engine.registry import operation
-from tools.engine.storage_quotas import has_room_to_accept, size_of, take_order
+from tools.engine.storage_quotas import has_room_to_accept
 from tools.events.payloads import ProposalChosen
 from tools.jobs.errors import FirstPartySelfDealing, JobLimit, SellerHasNoWalletAddress
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
-from tools.jobs.logic import emit_due_events, in_seconds, payment_falls_due, record_event, with_waiting_columns
+from tools.jobs.logic import emit_due_events, in_seconds, payment_falls_due
 from tools.jobs.open_job_limits import take_job
-from tools.jobs.place_order import check_pair
+from tools.jobs.place_order import add_job, check_pair, new_job
 from tools.jobs.snapshot import JobSnapshot, load
-from tools.jobs.stored_texts import INPUT, keep_text
 from tools.jobs.views import job_record
-from tools.kernel.ids import Prefix
 from tools.kernel.money import MAX_PRICE, display
 from tools.listings.records import PaymentTiming
-from tools.messages.logic import new_thread
 
 MAX_REVISIONS = 2
-KEPT = ("buyer_id", "title", "category", "first_party", "preview_schema", "acceptance")  # of the bounty, in its job
+KEPT = ("title", "category", "preview_schema", "acceptance")  # of the bounty, in its job
 
 
 class AwardBounty(BountyNamed):
@@ -110,7 +98,7 @@ def award_bounty(ctx: TxContext, asked: AwardBounty, newest: NewestBlock) -> Bou
     _hold_to_offer(asked, proposal)
     own = bounty.first_party or any(party.first_party for party in _parties(ctx, proposal))
     take_job(ctx)
-    seen = begin_job(ctx, bounty, proposal, asked.turnaround_seconds, newest, own)
+    seen = _begin_job(ctx, bounty, proposal, asked.turnaround_seconds, newest, own)
     ctx.tx.change(proposal, status=chosen.target, updated_at=ctx.now)
     after = end(ctx, bounty, move, awarded_proposal_id=proposal.id, awarded_job_id=seen.row.id)
     _tell_chosen(ctx, proposal, seen.row.id)
@@ -155,16 +143,11 @@ def _tell_chosen(ctx: TxContext, row: ProposalRow, job_id: str) -> None:
         "payment": "upfront" if row.payment == "upfront" else "on_delivery",
         "buyer_id": row.buyer_id,
     }
-    ctx.tx.emit(row.seller_id, row.env, "bounty.awarded", orjson.dumps(told).decode(), ctx.now)
+    ctx.emit(row.seller_id, row.env, "bounty.awarded", told)
 
 
-def begin_job(
-    ctx: TxContext,
-    bounty: BountyRow,
-    proposal: ProposalRow,
-    turnaround_seconds: int,
-    newest: NewestBlock,
-    own: bool,
+def _begin_job(
+    ctx: TxContext, bounty: BountyRow, proposal: ProposalRow, turnaround_seconds: int, newest: NewestBlock, own: bool
 ) -> JobSnapshot:
     """Create the job for a bounty and its accepted proposal, and notify both parties.
 
@@ -172,40 +155,15 @@ def begin_job(
     """
     draft = JobFacts(status=JobStatus.OPEN, timing=Timing(proposal.payment), price_minor=proposal.price)
     move = opening(draft, "award", ctx.now)
-    row = _new_job(ctx, bounty, proposal, turnaround_seconds, newest, move.target).with_(first_party=own)
-    if move.target is JobStatus.AWAITING_PAYMENT:
-        due = payment_falls_due(ctx, JobSnapshot(row, (), frozenset()), ctx.windows.payment_seconds)
-    else:
-        due = {"deliver_by": in_seconds(ctx, turnaround_seconds)}
-    row = ctx.tx.add(with_waiting_columns(row.with_(**due), ctx.now))
-    new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
-    text = ctx.tx.need(DocumentRow, bounty.job_input).text
-    keep_text(ctx.tx, row.id, INPUT, Document(bounty.job_input, text.encode()))
-    take_order(ctx, size_of(text))
-    seen = JobSnapshot(row, (), frozenset())
-    record_event(ctx, seen, "job.created", ctx.agent, {"accept_by": None, "from_bounty": bounty.id})
-    emit_due_events(ctx, draft, seen)
-    return seen
-
-
-def _new_job(
-    ctx: TxContext,
-    bounty: BountyRow,
-    proposal: ProposalRow,
-    turnaround_seconds: int,
-    newest: NewestBlock,
-    status: JobStatus,
-) -> JobRow:
-    """Build the job row from the bounty and the proposal."""
-    return JobRow(
-        id=ctx.new_id(Prefix.JOB),
-        env=ctx.env,
+    row = new_job(
+        ctx,
+        move,
+        newest,
+        **{name: getattr(bounty, name) for name in KEPT},
         listing_id=None,
         bounty_id=bounty.id,
-        **{name: getattr(bounty, name) for name in KEPT},
         seller_id=proposal.seller_id,
-        thread_id=ctx.new_id(Prefix.THREAD),
-        status=status.value,
+        first_party=own,
         pricing_model=PricingModel.FIXED.value,
         payment=proposal.payment,
         units=1,
@@ -216,12 +174,16 @@ def _new_job(
         input=bounty.job_input,
         input_schema=None,
         output_schema=bounty.deliverable_schema,
-        content_warnings=orjson.dumps(bounty.content_warnings).decode(),
-        panel_seed=ctx.world.dice.random_bytes(32),
-        head_at_order=newest.number,
-        block_time_at_order=newest.time,
+        content_warnings=bounty.content_warnings,
         accept_by=None,
-        created_at=ctx.now,
         accepted_at=ctx.now,
-        updated_at=ctx.now,
     )
+    if move.target is JobStatus.AWAITING_PAYMENT:
+        due = payment_falls_due(ctx, JobSnapshot(row, (), frozenset()), ctx.windows.payment_seconds)
+    else:
+        due = {"deliver_by": in_seconds(ctx, turnaround_seconds)}
+    text = ctx.tx.need(DocumentRow, bounty.job_input).text
+    told = {"accept_by": None, "from_bounty": bounty.id}
+    seen = add_job(ctx, row.with_(**due), Document(bounty.job_input, text.encode()), told)
+    emit_due_events(ctx, draft, seen)
+    return seen

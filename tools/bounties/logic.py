@@ -90,18 +90,14 @@ def run_clock(ctx: TxContext, row: BountyRow) -> BountyRow:
     if move is None:
         return row
     told: BountyExpired = {"bounty_id": row.id, "proposal_id": None, "buyer_id": row.buyer_id}
-    ctx.tx.emit(row.buyer_id, row.env, "bounty.expired", orjson.dumps(told).decode(), ctx.now)
+    ctx.emit(row.buyer_id, row.env, "bounty.expired", told)
     return end(ctx, row, move, at=row.expires_at)
 
 
 def expire_due_bounties(ctx: TxContext, after: Place) -> tuple[int, Place | None]:
     """Expire one batch of bounties; return how many expired and where the next batch begins."""
     rows = ctx.tx.all(due_bounties, since=after[0], after=after[1], until=ctx.now, limit=BATCH)
-    return each_alone(ctx, rows, _expire, lambda row: row.expires_at)
-
-
-def _expire(ctx: TxContext, row: BountyRow) -> int:
-    return int(run_clock(ctx, row) is not row)
+    return each_alone(ctx, rows, lambda one, row: int(run_clock(one, row) is not row), lambda row: row.expires_at)
 
 
 def end(
@@ -178,24 +174,18 @@ def _record(row: BountyRow, buyer: Trader, texts: dict[str, str], now: datetime)
 
 
 def _how_to_propose(row: BountyRow) -> HowToPropose:
-    return HowToPropose(
-        path=f"/v1/bounties/{row.id}/proposals",
-        body_example={
-            "price": row.budget_max * EXAMPLE_PERCENT // 100,
-            "payment": "on_delivery",
-            "message": "What I deliver, and by when.",
-        },
-    )
+    price, message = row.budget_max * EXAMPLE_PERCENT // 100, "What I deliver, and by when."
+    example = {"price": price, "payment": "on_delivery", "message": message}
+    return HowToPropose(path=f"/v1/bounties/{row.id}/proposals", body_example=example)
 
 
 def _tell_rejected(ctx: TxContext, bounty: BountyRow, proposal: ProposalRow) -> None:
     """Tell the seller what became of the bounty and that its proposal is rejected."""
     about = {"bounty_id": bounty.id, "proposal_id": proposal.id}
-    kind, told = "bounty.expired", about | {"buyer_id": bounty.buyer_id}
-    if bounty.status is not BountyStatus.EXPIRED:
-        ended = "awarded" if bounty.status is BountyStatus.AWARDED else "closed"
-        kind, told = "bounty.closed", about | {"status": ended, "buyer_id": bounty.buyer_id}
-    ctx.tx.emit(proposal.seller_id, proposal.env, kind, orjson.dumps(told).decode(), ctx.now)
+    kind, told = "bounty.closed", about | {"status": bounty.status.value, "buyer_id": bounty.buyer_id}
+    if bounty.status is BountyStatus.EXPIRED:
+        kind, told = "bounty.expired", about | {"buyer_id": bounty.buyer_id}
+    ctx.emit(proposal.seller_id, proposal.env, kind, told)
 
 
 def schema_fits(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) -> dict[str, Fit]:

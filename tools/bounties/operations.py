@@ -9,10 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from storage.bounties import bounties_among, bounties_of_buyer, undecided_bounties_of
 from storage.bounty_search import BountySearch, find_bounties
 from storage.search_index import Found
-from storage.tables import AgentRow, BountyRow
+from storage.tables import AgentRow, BountyMatchRow, BountyRow
 from storage.transaction import Tx
 from storage.vocabulary import BountyStatus
-from tools.bounties.alerts import announce
 from tools.bounties.errors import BountyLimit, BountyNotOpen
 from tools.bounties.logic import (
     BountyNamed,
@@ -136,11 +135,8 @@ def create_bounty(ctx: TxContext, asked: CreateBounty, judged: JudgedBounty) -> 
             id=ctx.new_id(Prefix.BOUNTY),
             env=ctx.env,
             buyer_id=buyer.id,
-            title=asked.title,
-            description=asked.description,
-            category=asked.category,
+            **{name: getattr(asked, name) for name in ("title", "description", "category", "budget_max")},
             tags=asked.tags or [],
-            budget_max=asked.budget_max,
             job_input=judged.job_input.hash,
             **columns,
             acceptance=judged.acceptance,
@@ -154,7 +150,7 @@ def create_bounty(ctx: TxContext, asked: CreateBounty, judged: JudgedBounty) -> 
     )
     keep_document(ctx.tx, judged.job_input)
     index(ctx.tx, row)
-    announce(ctx.tx, row)
+    ctx.tx.add(BountyMatchRow(bounty_id=row.id))  # for the workers that send alerts
     return bounty_record(ctx, row)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import orjson
 from pydantic import Field
 
 from storage.bounties import own_proposal, proposal_of, proposals_by_price
@@ -246,4 +245,4 @@ def _tell_buyer(ctx: TxContext, row: ProposalRow, seller: AgentRow, warned: list
         "content_warnings": warned,
         "updated": updated,
     }
-    ctx.tx.emit(row.buyer_id, row.env, "bounty.proposal_received", orjson.dumps(told).decode(), ctx.now)
+    ctx.emit(row.buyer_id, row.env, "bounty.proposal_received", told)

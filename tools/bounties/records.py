@@ -69,8 +69,6 @@ class Bounty:
 class BountyPage(HintedPage[Bounty]):
     """One page of bounties."""
 
-    data: list[Bounty]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
@@ -125,7 +123,6 @@ class ProposalMade(Proposal):
 class ProposalPage(HintedPage[Proposal]):
     """One page of proposals, the lowest price first."""
 
-    data: list[Proposal]
     next_steps: list[Step]
 
 

@@ -4,8 +4,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+T = TypeVar("T")
 # A thousand million USDC, above every price of the market. A larger amount is false, and 64-bit columns never overflow.
 MAX_AMOUNT_MINOR = 10**15
 MAX_BLOCK_NUMBER = 2**53 - 1  # the largest integer every JSON reader keeps
@@ -172,17 +173,12 @@ def verify(transaction: str, seen: ChainAnswers, terms: Terms) -> Verification:
     receipt = _receipt(transaction, number, seen.receipt, terms.asset.lower())
     place = _place(seen.block, number)
     confirmations = max(0, _head(seen.head) - number + 1)
-    if place is None or place.block_hash != receipt.block_hash or receipt.removed:
-        return replace(pending, block_number=number, block_hash=receipt.block_hash)
-    placed = replace(
-        pending,
-        block_number=number,
-        block_hash=place.block_hash,
-        block_time=place.block_time,
-        confirmations=confirmations,
-    )
-    too_old = is_too_old(number, place.block_time, terms)
-    return _judge_content(placed, receipt, parties, too_old)
+    placed = replace(pending, block_number=number, block_hash=receipt.block_hash)
+    if place is None or place[0] != receipt.block_hash or receipt.removed:
+        return placed
+    block_time = place[1]
+    placed = replace(placed, block_time=block_time, confirmations=confirmations)
+    return _judge_content(placed, receipt, parties, is_too_old(number, block_time, terms))
 
 
 class _Transfer(NamedTuple):
@@ -203,11 +199,6 @@ class _Receipt(NamedTuple):
     succeeded: bool
     removed: bool
     transfers: list[_Transfer]
-
-
-class _Place(NamedTuple):
-    block_hash: str
-    block_time: int
 
 
 def _parties(terms: Terms) -> _Parties:
@@ -310,7 +301,7 @@ def _receipt(transaction: str, number: int, answer: object, asset: str) -> _Rece
     if len(set(indices)) != len(indices):
         raise InvalidNodeAnswer("two logs have one logIndex")
     found = [_transfer(log, index, asset) for log, index in zip(logs, indices, strict=True)]
-    removed = [_flag(log.get("removed", False), "log.removed") for log in logs]
+    removed = [_typed(log.get("removed", False), bool, "log.removed", "true or false") for log in logs]
     return _Receipt(block_hash, status == 1, any(removed), sorted(move for move in found if move is not None))
 
 
@@ -342,8 +333,8 @@ def _address_in(word: str) -> str:
     return "0x" + word[26:]
 
 
-def _place(answer: object, number: int) -> _Place | None:
-    """Return the block that the chain has now; None if the node does not have it sealed."""
+def _place(answer: object, number: int) -> tuple[str, int] | None:
+    """Return hash and time of the block the chain has now; None if the node has it not sealed."""
     if answer is None:
         return None
     fields = _fields(answer, "block")
@@ -352,7 +343,7 @@ def _place(answer: object, number: int) -> _Place | None:
     if quantity(fields["number"], "block.number", MAX_BLOCK_NUMBER) != number:
         raise InvalidNodeAnswer("the block is not the one that was asked for")
     block_time = quantity(_field(fields, "timestamp"), "block.timestamp", MAX_BLOCK_TIME)
-    return _Place(_word(fields["hash"], "block.hash"), block_time)
+    return _word(fields["hash"], "block.hash"), block_time
 
 
 def _head(answer: object) -> int:
@@ -361,10 +352,14 @@ def _head(answer: object) -> int:
     return answer
 
 
-def _fields(answer: object, name: str) -> dict[str, object]:
-    if not isinstance(answer, dict):
-        raise InvalidNodeAnswer(f"{name} is not an object")
+def _typed(answer: object, kind: type[T], name: str, wanted: str) -> T:
+    if not isinstance(answer, kind):
+        raise InvalidNodeAnswer(f"{name} is not {wanted}")
     return answer
+
+
+def _fields(answer: object, name: str) -> dict[str, object]:
+    return _typed(answer, dict, name, "an object")
 
 
 def _field(fields: dict[str, object], name: str) -> object:
@@ -374,15 +369,7 @@ def _field(fields: dict[str, object], name: str) -> object:
 
 
 def _items(answer: object, name: str) -> list[object]:
-    if not isinstance(answer, list):
-        raise InvalidNodeAnswer(f"{name} is not a list")
-    return answer
-
-
-def _flag(answer: object, name: str) -> bool:
-    if not isinstance(answer, bool):
-        raise InvalidNodeAnswer(f"{name} is not true or false")
-    return answer
+    return _typed(answer, list, name, "a list")
 
 
 def _word(answer: object, name: str) -> str:

@@ -15,30 +15,15 @@ SCHEME = "exact"
 SECONDS = 900  # for which an authorization made from our terms is valid
 JSON_TYPE = "application/json"
 PRIMARY = "TransferWithAuthorization"
-TYPES = {
-    "EIP712Domain": [
-        {"name": "name", "type": "string"},
-        {"name": "version", "type": "string"},
-        {"name": "chainId", "type": "uint256"},
-        {"name": "verifyingContract", "type": "address"},
-    ],
-    PRIMARY: [
-        {"name": "from", "type": "address"},
-        {"name": "to", "type": "address"},
-        {"name": "value", "type": "uint256"},
-        {"name": "validAfter", "type": "uint256"},
-        {"name": "validBefore", "type": "uint256"},
-        {"name": "nonce", "type": "bytes32"},
-    ],
+_MEMBERS = {  # as encodeType of EIP-712 writes them
+    "EIP712Domain": "string name,string version,uint256 chainId,address verifyingContract",
+    PRIMARY: "address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce",
 }
-
-
-def _type_hash(name: str) -> bytes:
-    members = ",".join(f"{one['type']} {one['name']}" for one in TYPES[name])
-    return bytes(keccak(text=f"{name}({members})"))
-
-
-_TYPE_HASHES = {name: _type_hash(name) for name in TYPES}
+_TYPE_HASHES = {name: bytes(keccak(text=f"{name}({members})")) for name, members in _MEMBERS.items()}
+TYPES = {
+    name: [{"name": member, "type": kind} for kind, member in map(str.split, members.split(","))]
+    for name, members in _MEMBERS.items()
+}
 _AS_WORD: Mapping[str, Callable[[str], bytes]] = {
     "string": lambda text: bytes(keccak(text=text)),
     "bytes32": lambda text: bytes.fromhex(text[2:]),

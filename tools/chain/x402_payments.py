@@ -8,7 +8,7 @@ is verified.
 import re
 from base64 import b64decode
 from binascii import Error as NotBase64
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import SplitResult, urlsplit
@@ -75,15 +75,6 @@ class Payment:
     resource: str | None = None  # the url that the client says it pays for; it is not signed
 
 
-@dataclass(frozen=True, slots=True)
-class RequiredTerms:
-    """The quoted terms, which a payment must match exactly."""
-
-    network: str
-    pay_to: str
-    amount: int
-
-
 def read_payment(header: str) -> Payment:
     """Parse the payment in a header; raises BadPayment."""
     if len(header) > MAX_HEADER:
@@ -109,20 +100,22 @@ def read_payment(header: str) -> Payment:
     )
 
 
-def fault_of(payment: Payment, asked: RequiredTerms, now_seconds: float) -> Fault | None:
-    """Return why a payment does not pay what was quoted, or None; its signature is not checked."""
+def fault_of(payment: Payment, asked: Mapping[str, Json], now_seconds: float) -> Fault | None:
+    """Return why a payment does not match the quoted `requirements`, or None.
+
+    Its signature is not checked.
+    """
     given = payment.authorization
-    if (elsewhere := wrong_scheme_or_network(payment, asked.network)) is not None:
-        return elsewhere
-    if given.payee != asked.pay_to:
-        return Fault.RECIPIENT
-    if given.value != asked.amount:
-        return Fault.VALUE
-    if given.valid_after > now_seconds:
-        return Fault.EARLY
-    if not now_seconds + MIN_LEFT <= given.valid_before <= now_seconds + MAX_LEFT:
-        return Fault.EXPIRED
-    return None
+    in_time = now_seconds + MIN_LEFT <= given.valid_before <= now_seconds + MAX_LEFT
+    matches = {
+        Fault.SCHEME: payment.scheme == SCHEME,
+        Fault.NETWORK: payment.network == asked["network"],
+        Fault.RECIPIENT: given.payee == asked["payTo"],
+        Fault.VALUE: str(given.value) == asked["amount"],
+        Fault.EARLY: given.valid_after <= now_seconds,
+        Fault.EXPIRED: in_time,
+    }
+    return next((fault for fault, matched in matches.items() if not matched), None)
 
 
 def is_for(resource: str | None, urls: Iterable[str]) -> bool:
@@ -144,16 +137,6 @@ def _lies_under(resource: str, url: str) -> bool:
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None, bool]:
     port = url.port or {"http": 80, "https": 443}.get(url.scheme)
     return url.scheme, url.hostname, port, "@" in url.netloc
-
-
-def wrong_scheme_or_network(payment: Payment, network: str) -> Fault | None:
-    """Return the fault of a payment for another scheme or another chain, or None.
-
-    The signature of such a payment proves nothing here.
-    """
-    if payment.scheme != SCHEME:
-        return Fault.SCHEME
-    return Fault.NETWORK if payment.network != network else None
 
 
 def settles(receipt: object, asset: str, authorization: Authorization) -> bool:

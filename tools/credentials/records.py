@@ -37,5 +37,3 @@ class ApiKeyCreated(ApiKey):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKeyPage(PlainPage[ApiKey]):
     """One page of API keys."""
-
-    data: list[ApiKey]

@@ -91,23 +91,15 @@ async def _demand(read_ctx: ReadContext, days: int) -> Demand:
 
 def _for_agent(tx: Tx, read_ctx: ReadContext) -> tuple[Sequence[str], list[BountyLead], list[BountyLead], list[str]]:
     agent = tx.need(AgentRow, read_ctx.caller.agent)
-    labels = [*agent.capabilities, *agent.tags]
-    terms = capability_terms(labels)
-    return (
-        terms,
-        _fitting(tx, read_ctx, terms),
-        _leads(tx, read_ctx, _unanswered(tx, read_ctx), terms),
-        _new_listings(tx, read_ctx),
-    )
+    terms = capability_terms([*agent.capabilities, *agent.tags])
+    fitting, unanswered = _fitting(tx, read_ctx, terms), _leads(tx, read_ctx, _unanswered(tx, read_ctx), terms)
+    return terms, fitting, unanswered, _new_listings(tx, read_ctx)
 
 
 def _unanswered(tx: Tx, read_ctx: ReadContext) -> list[BountyRow]:
-    asked = {"env": read_ctx.env, "now": read_ctx.now, "not_of": read_ctx.caller.agent}
-    return of_many(
-        tx.all(queries.unanswered, **asked, limit=rows_for(EACH, read_ctx.config.limits.open_bounties)),
-        attrgetter("buyer_id"),
-        EACH,
-    )
+    looked_at = rows_for(EACH, read_ctx.config.limits.open_bounties)
+    asked = {"env": read_ctx.env, "now": read_ctx.now, "not_of": read_ctx.caller.agent, "limit": looked_at}
+    return of_many(tx.all(queries.unanswered, **asked), attrgetter("buyer_id"), EACH)
 
 
 def _new_listings(tx: Tx, read_ctx: ReadContext) -> list[str]:
@@ -149,9 +141,8 @@ def _wanted(tx: Tx, read_ctx: ReadContext, days: int) -> Demand:
     env, now = read_ctx.env, read_ctx.now
     asked = {"env": env, "since": first_day(now.date(), days), "least": MIN_CLIENTS}
     looked_at = rows_for(OPEN_SHOWN, read_ctx.config.limits.open_bounties)
-    highest = of_many(
-        tx.all(queries.highest_bounties, env=env, now=now, limit=looked_at), attrgetter("buyer_id"), OPEN_SHOWN
-    )
+    rows = tx.all(queries.highest_bounties, env=env, now=now, limit=looked_at)
+    highest = of_many(rows, attrgetter("buyer_id"), OPEN_SHOWN)
     return Demand(
         env=env,
         window_days=days,

@@ -16,7 +16,7 @@ from tools.engine.errors import InvalidRequest, TooBusy
 from tools.engine.json_schemas import input_schema
 from tools.engine.registry import CATALOGUE, TOOLSETS, Operation, operation
 from tools.evaluators.logic import evaluators_drawable
-from tools.jobs.disputes.draw_rules import PANEL_SEATS
+from tools.jobs.panel_rules import PANEL_SEATS
 from tools.jobs.payments.gasless import SPECIFICATION, gasless_info, x402_info
 from tools.jobs.payments.records import PaymentsInfo
 from tools.kernel.records import Json, record_from, stamp, stamp_or_none

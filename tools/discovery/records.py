@@ -64,8 +64,6 @@ class FeedItem:
 class FeedPage(HintedPage[FeedItem]):
     """One page of the feed, the newest first."""
 
-    data: list[FeedItem]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryDemand:
@@ -197,7 +195,6 @@ class Tool:
 class ToolPage(PlainPage[Tool]):
     """The tools found, best first."""
 
-    data: list[Tool]
     hint: Annotated[Ours[str | None], Field(description="what to do with an empty or unusual result")] = None
 
 

@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, TypeVar
 
-import orjson
-
-from storage.domains import due_domains, holder_to_change, proven_domains_of
+from storage.agents import due_domains, holder_to_change, proven_domains_of
 from storage.tables import AgentRow, DomainRow, HeldDomainRow
 from storage.transaction import Tx
-from storage.vocabulary import DomainStatus, Env
+from storage.vocabulary import DomainStatus
 from tools.agents.logic import change_agent, set_tier
 from tools.domains.records import DnsProof, Domain, FileProof, Instructions
 from tools.engine.config import MarketConfig
@@ -89,7 +87,7 @@ def hold(ctx: TxContext, row: DomainRow, method: Literal["dns", "https"]) -> Dom
         "trust_tier": agent.trust_tier,
         "hint": "Leave the proof where it is: it is looked for every day.",
     }
-    _tell(ctx, row.agent_id, "agent.domain_verified", told)
+    ctx.emit_in_both(row.agent_id, "agent.domain_verified", told)
     return held
 
 
@@ -103,7 +101,7 @@ def revoke(ctx: TxContext, row: DomainRow, reason: Reason, **more: Json) -> Doma
         "reason": reason,
         "hint": "Publish the proof again, then call verify_domain; list_domains says what to publish.",
     }
-    _tell(ctx, row.agent_id, "agent.domain_revoked", told)
+    ctx.emit_in_both(row.agent_id, "agent.domain_revoked", told)
     return after
 
 
@@ -182,10 +180,3 @@ async def _read_file(web: HttpClient, config: MarketConfig, url: str, wanted: st
 
 def _looked(ctx: TxContext) -> dict[str, Json]:
     return {"last_checked_at": ctx.now, "check_at": ctx.now + DAILY}
-
-
-def _tell(ctx: TxContext, agent_id: str, kind: str, data: DomainVerified | DomainRevoked) -> None:
-    """Send the event in both environments, because an agent's domains are the same in both."""
-    text = orjson.dumps(data).decode()
-    for env in Env:
-        ctx.tx.emit(agent_id, env, kind, text, ctx.now)

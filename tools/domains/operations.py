@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from storage.domains import domains_claimed, domains_of, forget_domain, holder_of
+from storage.agents import domains_claimed, domains_of, forget_domain, holder_of
 from storage.tables import AgentRow, DomainRow
 from storage.transaction import Tx
 from storage.vocabulary import DomainStatus

@@ -1,9 +1,7 @@
 """Access tokens: signed claims as text, checked against the agent, its auth epoch and its API key."""
 
 import hmac
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache, partial
 from hashlib import sha256
 
@@ -17,6 +15,7 @@ from tools.engine.caller import Caller, CallRequest, beyond
 from tools.engine.errors import Unauthenticated
 from tools.engine.oauth import TOKEN_PATH
 from tools.engine.services import Services
+from tools.kernel.base64url import base64url, from_base64url
 
 PREFIX = "oat_"
 LIFE_SECONDS = 3600
@@ -54,7 +53,7 @@ def token_key(pepper: bytes) -> bytes:
 def write_token(key: bytes, token: Token) -> str:
     """Write a token: `oat_`, the claims, a dot and an HMAC-SHA256 over all before it."""
     told = [token.agent_id, token.env, token.scopes, token.key_id, token.epoch, token.expires_at]
-    signed = PREFIX + _base64url(orjson.dumps(told))
+    signed = PREFIX + base64url(orjson.dumps(told))
     return f"{signed}.{_tag(key, signed)}"
 
 
@@ -69,41 +68,34 @@ def read_token(key: bytes, text: str) -> Token | None:
     signed, _, tag = text.rpartition(".")
     if not hmac.compare_digest(tag, _tag(key, signed)):
         return None
-    raw = signed.removeprefix(PREFIX)
-    agent_id, env, scopes, key_id, epoch, expires_at = orjson.loads(urlsafe_b64decode(raw + "=" * (-len(raw) % 4)))
+    told = orjson.loads(from_base64url(signed.removeprefix(PREFIX)))
+    agent_id, env, scopes, key_id, epoch, expires_at = told
     return Token(agent_id, env, tuple(scopes), key_id, epoch, expires_at)
 
 
 def _tag(key: bytes, signed: str) -> str:
-    return _base64url(hmac.digest(key, signed.encode(), sha256))
+    return base64url(hmac.digest(key, signed.encode(), sha256))
 
 
-def _base64url(raw: bytes) -> str:
-    return urlsafe_b64encode(raw).rstrip(b"=").decode()
+async def holder_of(text: str, request: CallRequest, services: Services, *, former: bool = False) -> Caller:
+    """Return the caller of this token; with `former`, also if it is no longer valid.
 
-
-async def holder_of(text: str, request: CallRequest, services: Services) -> Caller:
-    """Return the caller of this token. Raises Unauthenticated if it is invalid."""
-    token, now = read_token(token_key(services.config.pepper), text), services.world.clock.now()
-    if token is None or token.expires_at <= now.timestamp() or not is_valid(token, await _facts(token, services), now):
-        raise Unauthenticated(BAD_TOKEN, hint=NEW_TOKEN, code="invalid_token")
-    return _caller(token, request)
-
-
-def former_holder_of(text: str, request: CallRequest, services: Services) -> Caller | None:
-    """Return the caller of this token, even if it has expired; None if it never was valid."""
+    Raises Unauthenticated.
+    """
     token = read_token(token_key(services.config.pepper), text)
-    return None if token is None else _caller(token, request)
+    if token is None or not (former or await _is_valid(token, services)):
+        raise Unauthenticated(BAD_TOKEN, hint=NEW_TOKEN, code="invalid_token")
+    return Caller(token.agent_id, token.key_id, Env(token.env), token.scopes, request, epoch=token.epoch)
 
 
-async def _facts(token: Token, services: Services) -> TokenSubject | None:
+async def _is_valid(token: Token, services: Services) -> bool:
+    """Check whether an issued token has not expired and still grants what it says."""
+    now = services.world.clock.now()
+    if token.expires_at <= now.timestamp():
+        return False
     name, holders = f"token:{token.agent_id}:{token.key_id or ''}", services.caches.holders
     read = partial(_read, agent_id=token.agent_id, key_id=token.key_id)
-    return holders.get(name) or await holders.fetch(name, lambda: services.store.read(read))
-
-
-def is_valid(token: Token, facts: TokenSubject | None, now: datetime) -> bool:
-    """Check whether an issued token still grants what it says."""
+    facts = holders.get(name) or await holders.fetch(name, lambda: services.store.read(read))
     if facts is None or not facts.active or facts.epoch != token.epoch:
         return False
     if token.key_id is None:
@@ -120,13 +112,8 @@ def facts_of(key: KeyRow, agent: AgentRow) -> KeyFacts:
 
 def _read(tx: Tx, agent_id: str, key_id: str | None) -> TokenSubject | None:
     agent = tx.get(AgentRow, agent_id)
-    key = None if key_id is None else tx.get(KeyRow, key_id)
     if agent is None:
         return None
-    mine = key is not None and key.agent_id == agent.id
-    facts = facts_of(key, agent) if key is not None and mine else None
+    key = None if key_id is None else tx.get(KeyRow, key_id)
+    facts = facts_of(key, agent) if key is not None and key.agent_id == agent.id else None
     return TokenSubject(agent.id, agent.status is AgentStatus.ACTIVE, agent.auth_epoch, facts)
-
-
-def _caller(token: Token, request: CallRequest) -> Caller:
-    return Caller(token.agent_id, token.key_id, Env(token.env), token.scopes, request, epoch=token.epoch)

@@ -149,14 +149,7 @@ def refusal(model: type[Arguments], error: ValidationError) -> dict[str, Any]:
 def _violation(model: type[Arguments], fault: Any) -> dict[str, str]:
     path = ".".join(str(part)[:MAX_NAME] for part in fault["loc"] if not _is_branch(part)) or "body"
     if fault["type"] == "extra_forbidden":
-        if path in ELSEWHERE:
-            return {"param": path, "message": "unknown field", "hint": ELSEWHERE[path]}
-        near = difflib.get_close_matches(str(fault["loc"][-1])[:MAX_NAME], list(model.model_fields), n=1, cutoff=0.7)
-        known = ", ".join(model.model_fields) or "none"
-        inner = _holding(model, fault["loc"])
-        hint = (
-            f"Did you mean {near[0]}?" if near else f"It belongs into {inner}." if inner else f"Known fields: {known}."
-        )
+        hint = ELSEWHERE.get(path) or _hint_for_unknown(model, fault["loc"])
         return {"param": path, "message": "unknown field", "hint": hint}
     if fault["type"] == "missing":
         return {"param": path, "message": "required"}
@@ -181,13 +174,16 @@ def _of_another_kind(fault: Any) -> str:
     return f"must be {WANTED[fault['type']]}, not {GIVEN.get(type(fault['input']), 'null')}"
 
 
-def _holding(model: type[Arguments], place: tuple[object, ...]) -> str | None:
-    """Return where an unknown field belongs, such as "input: input.deliverable_schema"."""
+def _hint_for_unknown(model: type[Arguments], place: tuple[object, ...]) -> str:
+    """Return the likely spelling of an unknown field, or its place, such as "input: input.x"."""
+    near = difflib.get_close_matches(str(place[-1])[:MAX_NAME], list(model.model_fields), n=1, cutoff=0.7)
+    if near:
+        return f"Did you mean {near[0]}?"
     for name, field in model.model_fields.items() if len(place) == 1 else ():
         for held in (field.annotation, *get_args(field.annotation)):
             if isinstance(held, type) and issubclass(held, BaseModel) and place[0] in held.model_fields:
-                return f"{name}: {name}.{place[0]}"
-    return None
+                return f"It belongs into {name}: {name}.{place[0]}."
+    return f"Known fields: {', '.join(model.model_fields) or 'none'}."
 
 
 def _is_branch(part: object) -> bool:

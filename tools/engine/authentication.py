@@ -10,9 +10,9 @@ from storage.agents import key_by_hash
 from storage.tables import AgentRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
-from tools.engine.access_tokens import facts_of, former_holder_of, holder_of, is_token
+from tools.engine.access_tokens import facts_of, holder_of, is_token
 from tools.engine.caches import KeyFacts
-from tools.engine.caller import Caller, CallRequest, opens
+from tools.engine.caller import Caller, CallRequest, anonymous, opens
 from tools.engine.config import MarketConfig
 from tools.engine.errors import Forbidden, InvalidRequest, Unauthenticated
 from tools.engine.registry import Operation
@@ -38,30 +38,31 @@ async def identify(request: CallRequest, services: Services) -> Caller:
             param="api_key",
             hint="Leave the api_key argument out, or connect without a key.",
         )
-    secret = request.credential or request.argument_key
-    if secret is None and not request.is_anonymous:
-        return await signer_of(request, services)
-    caller = Caller(None, None, None, (), request) if secret is None else await _keyholder(secret, request, services)
-    _check_digest(request)
-    return caller
-
-
-async def _keyholder(secret: str, request: CallRequest, services: Services) -> Caller:
-    if is_token(secret):
-        return await holder_of(secret, request, services)
-    facts = await key_facts(secret, services)
-    if facts is None or not facts.is_usable(services.world.clock.now()):
-        raise Unauthenticated(BAD_KEY)
-    return Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, request)
-
-
-def _check_digest(request: CallRequest) -> None:
-    """Refuse a body that does not match its Content-Digest, whatever the caller (RFC 9530)."""
-    fault = None if request.http is None else digest_fault(request.http)
-    if fault is not None:
+    caller = await holder_of_credential(request, services)
+    fault = None if caller.proof is not None or request.http is None else digest_fault(request.http)
+    if fault is not None:  # a body must match its Content-Digest, whatever the caller (RFC 9530)
         raise InvalidRequest(
             fault, param="Content-Digest", hint="Send the body as it was digested, or no Content-Digest."
         )
+    return caller
+
+
+async def holder_of_credential(request: CallRequest, services: Services, *, former: bool = False) -> Caller:
+    """Return the caller whose key, token or signature the request has; anonymous without one.
+
+    With `former`, also the caller of a credential that is no longer valid. Raises Unauthenticated.
+    """
+    secret = request.credential or request.argument_key
+    if secret is None and not request.is_anonymous:
+        return await signer_of(request, services, former=former)
+    if secret is None:
+        return anonymous(request)
+    if is_token(secret):
+        return await holder_of(secret, request, services, former=former)
+    facts = await key_facts(secret, services)
+    if facts is None or not (former or facts.is_usable(services.world.clock.now())):
+        raise Unauthenticated(BAD_KEY)
+    return Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, request)
 
 
 async def still_opens(caller: Caller, services: Services) -> bool:
@@ -74,20 +75,6 @@ async def still_opens(caller: Caller, services: Services) -> bool:
     except Unauthenticated:
         return False
     return True
-
-
-async def former_caller(request: CallRequest, services: Services) -> Caller | None:
-    """Return the caller of a key, token or signature, even if it is no longer valid.
-
-    None without a key or with an unknown one.
-    """
-    secret = request.credential or request.argument_key
-    if secret is None and not request.is_anonymous:
-        return await signer_of(request, services, former=True)
-    if secret is not None and is_token(secret):
-        return former_holder_of(secret, request, services)
-    facts = None if secret is None else await key_facts(secret, services)
-    return None if facts is None else Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, request)
 
 
 def authorise(op: Operation, caller: Caller, config: MarketConfig) -> None:
@@ -135,6 +122,4 @@ async def key_facts(secret: str, services: Services) -> KeyFacts | None:
 def _read(tx: Tx, hashed: str) -> KeyFacts | None:
     key = tx.one(key_by_hash, hash=hashed)
     agent = key and tx.get(AgentRow, key.agent_id)
-    if not key or not agent:
-        return None
-    return facts_of(key, agent)
+    return facts_of(key, agent) if key and agent else None

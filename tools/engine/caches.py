@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import TypeVar, cast
 
 from storage.cache import Cache
@@ -59,24 +60,17 @@ class CachedListing:
 
 
 class Caches:
-    """The caches, by the names that `Tx.forget` uses.
+    """The caches, by the names that `Tx.invalidate` uses.
 
     Names: key:<hash>, listing:<id>, seller:<id> for all listings of a seller, and holder:<id> for everything the
     tokens of an agent depend on.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        self.keys: Cache[KeyFacts] = Cache(store, clock.monotonic)
-        self.holders: Cache[TokenSubject] = Cache(
-            store, clock.monotonic, owners="holder", owner_of=lambda facts: facts.agent_id
-        )
-        self.listings: Cache[CachedListing] = Cache(
-            store,
-            clock.monotonic,
-            MAX_BYTES,
-            lambda shown: shown.size,
-            owners="seller",
-            owner_of=lambda shown: shown.seller_id,
+        self.keys = Cache[KeyFacts](store, clock.monotonic)
+        self.holders = Cache[TokenSubject](store, clock.monotonic, owners="holder", owner_of=attrgetter("agent_id"))
+        self.listings = Cache[CachedListing](
+            store, clock.monotonic, MAX_BYTES, attrgetter("size"), owners="seller", owner_of=attrgetter("seller_id")
         )
 
 

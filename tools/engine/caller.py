@@ -42,15 +42,11 @@ class CallRequest:
     argument_key: str | None = field(default=None, repr=False)  # from the api_key argument of a tool call
     admin_token: str | None = field(default=None, repr=False)  # X-Admin-Token, REST only
     dry_run: bool = False  # a writing call is run and rolled back
-    payment: str | None = field(
-        default=None, repr=False
-    )  # an undecoded x402 authorization: PAYMENT-SIGNATURE or X-PAYMENT
-    client_disconnected: Callable[[], bool] | None = field(
-        default=None, repr=False
-    )  # whether the client has disconnected
-    progress: "Callable[[float, float], Awaitable[None]] | None" = field(
-        default=None, repr=False
-    )  # called while waiting, with elapsed and total seconds
+    # An undecoded x402 authorization: PAYMENT-SIGNATURE or X-PAYMENT.
+    payment: str | None = field(default=None, repr=False)
+    client_disconnected: Callable[[], bool] | None = field(default=None, repr=False)
+    # Called while waiting, with elapsed and total seconds.
+    progress: Callable[[float, float], Awaitable[None]] | None = field(default=None, repr=False)
     http: HttpRequest | None = None  # the raw request, if it has a signature or a Content-Digest
     letter: A2aMessageRef | None = None  # for an order over A2A
     body_bytes: int = 0  # size of the request's body
@@ -91,10 +87,19 @@ class Caller:
     epoch: int | None = None  # the agent's auth epoch at login, if the call has an access token
 
     @property
+    def signature_use(self) -> str | None:
+        """The id of a signature that may be used once; None if the request may be repeated."""
+        return None if self.proof is None else self.proof.use
+
+    @property
     def agent(self) -> str:
         """The agent's id; fails if the caller is anonymous."""
         assert self.agent_id is not None
         return self.agent_id
+
+
+def anonymous(request: CallRequest) -> Caller:
+    return Caller(None, None, None, (), request)
 
 
 def opens(own: Collection[str], needed: Collection[str]) -> bool:

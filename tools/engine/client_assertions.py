@@ -1,6 +1,5 @@
 """Client assertions: JWTs that agents sign to log in (RFC 7523, 2.2; RFC 7515; EdDSA of RFC 8037 and RFC 9864)."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import OKPKey
 from joserfc.jws import JWSRegistry, deserialize_compact
 
+from tools.kernel.base64url import base64url, from_base64url
 from tools.kernel.keys import jwk_of, signed_by
 from tools.kernel.strict_json import BadJson, parse
 
@@ -28,15 +28,11 @@ class BadAssertion(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """The claims of an assertion whose signature is not verified yet."""
+    """An assertion that is valid here and now, but whose signature is not verified yet."""
 
     text: str
     client: str  # iss and sub, which are the same
-    audience: str
     jti: str
-    expires_at: float
-    begins_at: float | None  # nbf
-    made_at: float | None  # iat
 
 
 class _Ed25519Only(JWSRegistry):
@@ -52,10 +48,10 @@ class _Ed25519Only(JWSRegistry):
 REGISTRY = _Ed25519Only(algorithms=["Ed25519"], strict_check_header=False)
 
 
-def read_assertion(text: str) -> Assertion:
-    """Parse the claims of an assertion, without verifying its signature.
+def read_assertion(text: str, audiences: Container[str], now_seconds: float) -> Assertion:
+    """Parse and check the claims of an assertion, without verifying its signature.
 
-    Keys that the header names are ignored. Raises BadAssertion.
+    Keys that the header names are ignored. Raises BadAssertion, also for another audience or another time.
     """
     parts = text.split(".")
     if len(text) > MAX_LENGTH or len(parts) != 3:
@@ -71,30 +67,23 @@ def read_assertion(text: str) -> Assertion:
     expires_at = _seconds(claims, "exp")
     if expires_at is None:
         raise BadAssertion("the assertion has no exp")
-    return Assertion(
-        text=text,
-        client=client,
-        audience=_audience(claims.get("aud")),
-        jti=_text(claims, "jti"),
-        expires_at=expires_at,
-        begins_at=_seconds(claims, "nbf"),
-        made_at=_seconds(claims, "iat"),
-    )
-
-
-def check_assertion(assertion: Assertion, audiences: Container[str], now_seconds: float) -> None:
-    """Raise BadAssertion if the assertion is for another audience or another time."""
-    if assertion.audience not in audiences:
+    audience, jti = _audience(claims.get("aud")), _text(claims, "jti")
+    starts = {name: _seconds(claims, name) for name in ("nbf", "iat")}
+    if audience not in audiences:
         raise BadAssertion("aud must be this server's issuer, with or without a final slash, or its token endpoint")
-    if assertion.expires_at <= now_seconds:
-        raise BadAssertion(f"exp has passed: this server's clock says {int(now_seconds)}")
-    if assertion.expires_at > now_seconds + AHEAD_SECONDS + SKEW_SECONDS:
-        raise BadAssertion(
-            f"exp is more than {AHEAD_SECONDS} seconds ahead: this server's clock says {int(now_seconds)}"
-        )
-    for name, at in (("nbf", assertion.begins_at), ("iat", assertion.made_at)):
+    _check_times(expires_at, starts, now_seconds)
+    return Assertion(text, client, jti)
+
+
+def _check_times(expires_at: float, starts: dict[str, float | None], now_seconds: float) -> None:
+    clock = f"this server's clock says {int(now_seconds)}"
+    if expires_at <= now_seconds:
+        raise BadAssertion(f"exp has passed: {clock}")
+    if expires_at > now_seconds + AHEAD_SECONDS + SKEW_SECONDS:
+        raise BadAssertion(f"exp is more than {AHEAD_SECONDS} seconds ahead: {clock}")
+    for name, at in starts.items():
         if at is not None and at > now_seconds + SKEW_SECONDS:
-            raise BadAssertion(f"{name} lies ahead: this server's clock says {int(now_seconds)}")
+            raise BadAssertion(f"{name} lies ahead: {clock}")
 
 
 def asserted_by(public: bytes, text: str) -> bool:
@@ -125,10 +114,10 @@ def _object(part: str, name: str) -> dict[str, Any]:
 def _decoded(part: str, name: str) -> bytes:
     """Decode base64url in its only valid form: no padding, spare bits zero (RFC 7515, 2)."""
     try:
-        raw = urlsafe_b64decode(part.encode("ascii") + b"=" * (-len(part) % 4))
+        raw = from_base64url(part)
     except ValueError:
         raw = b""
-    if not part or urlsafe_b64encode(raw).rstrip(b"=").decode() != part:
+    if not part or base64url(raw) != part:
         raise BadAssertion(f"the {name} of client_assertion is not base64url")
     return raw
 

@@ -74,9 +74,8 @@ class MarketConfig:
     other_urls: tuple[str, ...] = ()  # further URLs of this market that signed requests may name
     operator_webhook: str | None = None  # is notified of disputes that the operator has to decide
     operator_secret: str | None = field(default=None, repr=False)  # None: the operator's routes are closed
-    evaluator_min_age: timedelta = (
-        timedelta()
-    )  # minimum age of a live evaluator's first counted payment; zero: no minimum
+    # Minimum age of a live evaluator's first counted payment; zero: no minimum.
+    evaluator_min_age: timedelta = timedelta()
     allow_private_networks: bool = False  # whether webhooks may point to loopback and private networks
 
     @property

@@ -1,15 +1,17 @@
 """The contexts of operations: TxContext in a unit of work, ReadContext outside of one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.store import Store
+import orjson
+
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.engine.caller import Caller
 from tools.engine.config import Deadlines, MarketConfig, Network
 from tools.engine.ports import World
-from tools.engine.services import Services
+from tools.engine.services import HasServices, Services
 from tools.kernel.ids import new_id
 
 
@@ -44,9 +46,18 @@ class TxContext:
         """Make a new id; ids sort by creation time."""
         return new_id(prefix, self.now, self.world.dice.random_bytes(10))
 
+    def emit(self, to: str, env: str, kind: str, data: Mapping[str, object]) -> None:
+        """Notify an agent of an event in one environment."""
+        self.tx.emit(to, env, kind, orjson.dumps(data).decode(), self.now)
+
+    def emit_in_both(self, to: str, kind: str, data: Mapping[str, object]) -> None:
+        """Notify an agent, in both environments, of an event that concerns both."""
+        for env in Env:
+            self.emit(to, env, kind, data)
+
 
 @dataclass(frozen=True, slots=True)
-class ReadContext:
+class ReadContext(HasServices):
     """The services and the caller of a call, while no unit of work is open."""
 
     services: Services
@@ -54,18 +65,6 @@ class ReadContext:
     env: Env
     now: datetime
     operation: str = ""  # its name; empty outside of calls
-
-    @property
-    def store(self) -> Store:
-        return self.services.store
-
-    @property
-    def world(self) -> World:
-        return self.services.world
-
-    @property
-    def config(self) -> MarketConfig:
-        return self.services.config
 
     @property
     def network(self) -> Network:

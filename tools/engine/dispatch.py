@@ -13,7 +13,7 @@ from storage.store import Store
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
 from tools.engine.arguments import Arguments, read_arguments
-from tools.engine.authentication import authorise, former_caller, identify
+from tools.engine.authentication import authorise, holder_of_credential, identify
 from tools.engine.call_log import CallLog
 from tools.engine.caller import Caller, CallRequest
 from tools.engine.config import MarketConfig
@@ -21,7 +21,6 @@ from tools.engine.context import ReadContext
 from tools.engine.documents import StaleInput
 from tools.engine.dry_run import rolled_back, without_secrets
 from tools.engine.errors import (
-    COMMON,
     AsksPayment,
     InternalError,
     InvalidRequest,
@@ -37,7 +36,7 @@ from tools.engine.preconditions import collect_failures
 from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimitStatus, exceeded_error, raise_if_exceeded
 from tools.engine.registry import Operation, Run
 from tools.engine.request_signatures import consume, consume_alone, record_use, reject_replayed
-from tools.engine.services import Services
+from tools.engine.services import HasServices, Services
 from tools.engine.storage_quotas import refuse_on_low_disk, refuse_overfull
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.records import encode
@@ -71,7 +70,7 @@ class Call:
         return self.op.is_ready is not None and self.arguments.longest_wait > 0
 
 
-class Market:
+class Market(HasServices):
     """The market as its surfaces see it: one way to call the operations of the catalogue."""
 
     def __init__(
@@ -80,23 +79,9 @@ class Market:
         world: World,
         config: MarketConfig,
         observers: Sequence[Observer] = (),
-        *,
-        checks_errors: bool = False,
     ) -> None:
-        self.services, self.observers, self.checks_errors = Services(store, world, config), observers, checks_errors
+        self.services, self.observers = Services(store, world, config), observers
         self.call_log = CallLog()
-
-    @property
-    def store(self) -> Store:
-        return self.services.store
-
-    @property
-    def world(self) -> World:
-        return self.services.world
-
-    @property
-    def config(self) -> MarketConfig:
-        return self.services.config
 
     async def call(
         self, op: Operation, raw_arguments: RawArguments, request: CallRequest, key: str | None = None
@@ -126,8 +111,10 @@ class Market:
             raise_if_exceeded(quota)
             response = await self._perform(self._validated(op, raw_arguments, caller), key)
         except MarketError as error:
-            response = self._refused(op, error, request) if caller else self.refuse_anonymous(error, request)
-            await self._consume_signature_after_refusal(caller, error)
+            response = self.refuse(error, request) if caller else self.refuse_anonymous(error, request)
+            if caller is not None and not error.retryable:  # a retryable request may be sent again as it is
+                with suppress(MarketError, StorageError):  # the call is already refused
+                    await consume_alone(caller, self.services)
             if op.may_revoke_caller_key and key is not None and isinstance(response.refusal, Unauthenticated):
                 response = await self._replay_for_revoked_key(op, raw_arguments, request, key, response)
         except StorageError as error:
@@ -236,7 +223,7 @@ class Market:
     def _respond(self, call: Call, record: Any) -> Response:
         """Return the response with a record; if it is an error, what was written is still committed."""
         if isinstance(record, MarketError):
-            return self._refused(call.op, record, call.caller.request)
+            return self.refuse(record, call.caller.request)
         record = without_secrets(record) if call.dry_run else record
         if not isinstance(record, AsksPayment):
             return Response(call.op.status, encode(record))
@@ -266,7 +253,7 @@ class Market:
             records: AsyncGenerator[Any, None] = await op.run(call.read_ctx, call.arguments)
             return records
         except MarketError as error:
-            return self._refused(op, error, request) if caller else self.refuse_anonymous(error, request)
+            return self.refuse(error, request) if caller else self.refuse_anonymous(error, request)
         except StorageError as error:
             return self.refuse(busy(error), request)
 
@@ -289,24 +276,13 @@ class Market:
                 observer.refusal(request, refused)
         return refused
 
-    def _refused(self, op: Operation, error: MarketError, request: CallRequest) -> Response:
-        if self.checks_errors and not isinstance(error, (*op.errors, *COMMON)):
-            raise AssertionError(f"{op.name} does not declare {type(error).__name__}") from error
-        return self.refuse(error, request)
-
-    async def _consume_signature_after_refusal(self, caller: Caller | None, error: MarketError) -> None:
-        """Record the signature of a refused call as used, unless the same request may be sent again."""
-        if caller is not None and not error.retryable:
-            with suppress(MarketError, StorageError):  # the call is already refused
-                await consume_alone(caller, self.services)
-
     async def _replay_for_revoked_key(
         self, op: Operation, raw_arguments: RawArguments, request: CallRequest, key: str, refused: Response
     ) -> Response:
         """Replay the stored response of a call that revoked its own key; otherwise return `refused`."""
         with suppress(MarketError, StorageError):
-            caller = await former_caller(request, self.services)
-            if caller is None:
+            caller = await holder_of_credential(request, self.services, former=True)
+            if caller.agent_id is None:
                 return refused
             call = self._validated(op, raw_arguments, caller)
             now = call.read_ctx.now

@@ -17,8 +17,6 @@ def input_schema(op: Operation) -> Schema:
     Callers share the result and must not change it.
     """
     schema = op.input.model_json_schema(schema_generator=Untitled)
-    for part in (schema, *schema.get("$defs", {}).values()):
-        part.pop("title", None)
     schema.pop("description", None)  # the operation's own description is published instead
     return {"type": "object", "properties": {}, **schema}
 

@@ -26,7 +26,9 @@ class LastSeenBuffer:
             return
         self.seen[caller.key_id or "", caller.agent_id] = now
         if caller.env is Env.LIVE and caller.agent_id not in self.on_live:
-            await _begin_live(store, caller.agent_id, now)
+            agent = await store.read(lambda tx: tx.get(AgentRow, caller.agent))
+            if agent is not None and agent.live_since is None:  # from now on its test key changes no identity
+                await store.write(lambda tx: tx.run(begin_live, id=caller.agent, at=now), "begin_live")
             if len(self.on_live) >= MAX_REMEMBERED:
                 self.on_live.clear()
             self.on_live.add(caller.agent_id)
@@ -34,13 +36,6 @@ class LastSeenBuffer:
     def drain(self) -> dict[tuple[str, str], datetime]:
         taken, self.seen = self.seen, {}
         return taken
-
-
-async def _begin_live(store: Store, agent_id: str, now: datetime) -> None:
-    """Store that an agent is on live: from then on its test key changes no identity."""
-    agent = await store.read(lambda tx: tx.get(AgentRow, agent_id))
-    if agent is not None and agent.live_since is None:
-        await store.write(lambda tx: tx.run(begin_live, id=agent_id, at=now), "begin_live")
 
 
 def write_touches(tx: Tx, touches: dict[tuple[str, str], datetime]) -> int:

@@ -31,19 +31,15 @@ async def wait(op: Operation, arguments: Arguments, read_ctx: ReadContext, look:
     with notifier.open_stream(caller.agent, caller.key_id or caller.agent, *most) as ear:
         began = clock.monotonic()
         ends = began + arguments.longest_wait
-        ear.listen()
+        ear.clear()
         record = await look(read_ctx)
         while not op.is_ready(arguments, record) and not notifier.closed and clock.monotonic() < ends:
-            if not await ear.wait(min(TICK_SECONDS, ends - clock.monotonic())):
-                await _tell(read_ctx, clock.monotonic() - began, ends - began)
+            if not await ear.wait_for(min(TICK_SECONDS, ends - clock.monotonic())):
+                if caller.request.progress is not None:
+                    await caller.request.progress(clock.monotonic() - began, ends - began)
                 continue
-            ear.listen()
+            ear.clear()
             if not await still_opens(caller, read_ctx.services):
                 raise Unauthenticated("this key was revoked while it waited")
-            record = await look(replace(read_ctx, now=read_ctx.world.clock.now()))
+            record = await look(replace(read_ctx, now=clock.now()))
         return record
-
-
-async def _tell(read_ctx: ReadContext, elapsed: float, total: float) -> None:
-    if read_ctx.caller.request.progress is not None:
-        await read_ctx.caller.request.progress(elapsed, total)

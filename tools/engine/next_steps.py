@@ -22,9 +22,7 @@ def step(name: str, why: str, *, deadline: str | None = None, **arguments: Json)
     if op is None:
         return ()
     arguments = {**_unknown(name), **arguments}
-    path = op.path
-    for part in op.path_names:
-        path = path.replace(f"{{{part}}}", str(arguments.get(part, f"<{part}>")))
+    path = op.path.format_map({part: arguments.get(part, f"<{part}>") for part in op.path_names})
     body = {key: value for key, value in arguments.items() if key not in op.path_names}
     return (
         Step(

@@ -11,25 +11,18 @@ from tools.engine.errors import RateLimited
 CLOSE_ONE = "Close a stream of one of the agent's keys, or poll with list_events."
 
 
-class Subscription:
-    """One stream's signal: set if its agent was notified since the stream last listened."""
+class Subscription(asyncio.Event):
+    """One stream's signal: set if its agent was notified since the stream last cleared it.
 
-    def __init__(self) -> None:
-        self.rung = asyncio.Event()
+    Clear it before reading rows, so that no notification in between is missed.
+    """
 
-    def listen(self) -> None:
-        """Reset the signal.
-
-        Call it before reading rows, so that no notification in between is missed.
-        """
-        self.rung.clear()
-
-    async def wait(self, seconds: float) -> bool:
+    async def wait_for(self, seconds: float) -> bool:
         """Wait at most `seconds` for the signal; return whether it is set."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self.rung.wait()
-        return self.rung.is_set()
+                await self.wait()
+        return self.is_set()
 
 
 class Notifier:
@@ -46,7 +39,7 @@ class Notifier:
         agents = [*self.ears] if notified == EVERYBODY else notified & self.ears.keys()
         for agent in agents:
             for ear in self.ears[agent]:
-                ear.rung.set()
+                ear.set()
 
     def close(self) -> None:
         """End all streams, because the process is about to stop; clients resume elsewhere."""
@@ -72,12 +65,9 @@ class Notifier:
         try:
             yield ear
         finally:
-            self._forget(agent, key, ear)
-
-    def _forget(self, agent: str, key: str, ear: Subscription) -> None:
-        self.streams[key] -= 1
-        if not self.streams[key]:
-            del self.streams[key]
-        self.ears[agent].remove(ear)
-        if not self.ears[agent]:
-            del self.ears[agent]
+            self.streams[key] -= 1
+            if not self.streams[key]:
+                del self.streams[key]
+            self.ears[agent].remove(ear)
+            if not self.ears[agent]:
+                del self.ears[agent]

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from tools.engine.caller import SCOPES, beyond
 from tools.engine.client_assertions import ALGORITHMS
+from tools.kernel.http_signatures import authority_of
 
 TOKEN_PATH, AUTHORIZE_PATH = "/v1/oauth/token", "/v1/oauth/authorize"
 SERVER_PATH, RESOURCE_PATH = "/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource"
@@ -17,7 +18,6 @@ SCOPES_ARE = {
     **{f"env:{env}": f"the {env} environment" for env in ENVS},
     **{scope: f"what an API key with the scope {scope} may do" for scope in SCOPES},
 }
-DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 MAX_SCOPE_LENGTH, MAX_RESOURCES = 512, 10
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -37,7 +37,9 @@ def spelled(urls: Sequence[str], headers: Headers) -> str:
     What a client is sent must match the address to which it connected.
     """
     host = next((value.decode("latin-1").lower() for name, value in headers if name == b"host"), "")
-    return next((url for url in urls if _authority(urlsplit(url)) == _bare(host, url)), urls[0])
+    parts = {url: urlsplit(url) for url in urls}
+    used = (url for url, own in parts.items() if authority_of(own) == authority_of(own._replace(netloc=host)))
+    return next(used, urls[0])
 
 
 def server_metadata(base: str) -> dict[str, Any]:
@@ -128,14 +130,8 @@ def _plain(url: str) -> str:
     """Return a URL in its normalised form, or "" if it is not valid as a resource."""
     try:
         parts = urlsplit(url)
-        return "" if parts.query or parts.fragment else f"{parts.scheme}://{_authority(parts)}{parts.path.rstrip('/')}"
+        return (
+            "" if parts.query or parts.fragment else f"{parts.scheme}://{authority_of(parts)}{parts.path.rstrip('/')}"
+        )
     except ValueError:
         return ""
-
-
-def _authority(parts: SplitResult) -> str:
-    return parts.netloc.lower().removesuffix(DEFAULT_PORTS.get(parts.scheme, ":"))
-
-
-def _bare(host: str, url: str) -> str:
-    return host.removesuffix(DEFAULT_PORTS.get(urlsplit(url).scheme, ":"))

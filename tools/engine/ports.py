@@ -124,7 +124,7 @@ class HttpClient(Protocol):
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
         """POST for agent `by` and wait at most 10 seconds for the response's head.
 
-        Follows no redirect. Raises UrlUnreachable if there was no response, and NotTried if too many names are being
+        Follows no redirect. Raises UrlUnreachable if there was no response, and NotAttempted if too many names are being
         looked up, for this agent or for all.
         """
 
@@ -132,7 +132,7 @@ class HttpClient(Protocol):
         """GET for agent `by`, at most 10 seconds and 64 KB in all.
 
         Follows no redirect and accepts no compression. Raises UrlUnreachable if there was no such response, and
-        NotTried like `post`.
+        NotAttempted like `post`.
         """
 
 

@@ -2,7 +2,7 @@
 
 from storage.transaction import StorageError
 from tools.engine.authentication import NO_KEY, identify
-from tools.engine.caller import Caller, CallRequest
+from tools.engine.caller import Caller, CallRequest, anonymous
 from tools.engine.dispatch import Market
 from tools.engine.errors import Unauthenticated
 from tools.engine.idempotency import Response, busy
@@ -38,11 +38,8 @@ async def count_protocol_request(market: Market, request: CallRequest) -> Respon
     """Count a request that calls no operation; return a 429 response or None."""
     if not market.config.limits.enforced:
         return None
-    rate, rate_limits, caller = Rate.PROTOCOL_REQUESTS, market.services.rate_limits, await _known(market, request)
-    if caller is None:
-        quota = rate_limits.of_address(rate, request.ip)
-    else:
-        quota = await rate_limits.of_caller(rate, ALLOWANCES[rate], caller)
+    rate, caller = Rate.PROTOCOL_REQUESTS, await _known(market, request)
+    quota = await market.services.rate_limits.of_caller(rate, ALLOWANCES[rate], caller)
     return market.observed_refusal(request, _beyond(market, quota, request))
 
 
@@ -58,7 +55,7 @@ async def refuse_unread_body(market: Market, request: CallRequest, body_bytes: i
     if body_bytes <= READ_FOR_ALL or not market.config.limits.enforced:
         return None
     rate = market.services.rate_limits.spent_by(request.ip)
-    if rate is None or await _known(market, request) is not None:
+    if rate is None or (await _known(market, request)).agent_id:
         return None
     quota = market.services.rate_limits.of_address(rate, request.ip)
     return market.observed_refusal(request, _beyond(market, quota, request))
@@ -70,10 +67,9 @@ def _beyond(market: Market, quota: RateLimitStatus, request: CallRequest) -> Res
     return None if error is None else market.refuse(error, request, quota)
 
 
-async def _known(market: Market, request: CallRequest) -> Caller | None:
-    """Identify a caller by a valid credential; return None without one."""
+async def _known(market: Market, request: CallRequest) -> Caller:
+    """Identify a caller by a valid credential; without one it counts as anonymous."""
     try:
-        caller = await identify(request, market.services)
+        return await identify(request, market.services)
     except (MarketError, StorageError):
-        return None
-    return None if caller.agent_id is None else caller
+        return anonymous(request)

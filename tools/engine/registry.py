@@ -23,11 +23,6 @@ TOOLSETS = (
 OPERATORS_TOOLSET = "operator"  # not offered to agents
 OPERATORS = "the operator's, behind X-Admin-Token"
 Run = Callable[..., Any]
-Gather = Callable[[ReadContext, Any], Awaitable[Any]]
-IsReady = Callable[[Any, Any], bool]
-Poll = Callable[..., Any]
-NextSteps = Callable[[TxContext, Any], list[base.Step]]
-Preconditions = Callable[[Any, Any], Iterator[Callable[[], object]]]
 NOTICE = timedelta(days=180)  # at least, between the announcement and the removal of an operation
 
 
@@ -70,7 +65,8 @@ class Policy:
     scopes_beside: tuple[str, ...] = ()  # a key needs all of these, beside one of `scope`
     paid_rate: Rate | None = None  # rate limit of calls with an x402 payment; None: takes no payment
     errors: tuple[type[MarketError], ...] = ()
-    preconditions: Preconditions | None = None  # its checks one by one, so that a refusal lists every failed one
+    # Its checks one by one, so that a refusal lists every failed one.
+    preconditions: Callable[[Any, Any], Iterator[Callable[[], object]]] | None = None
     ends_work: bool = False  # pays, delivers, judges or frees space: never refused because the disk is low
     shows_secrets: bool = False  # the answer contains one-time secrets
     may_revoke_caller_key: bool = False  # may revoke the caller's key; a retry still gets the stored answer
@@ -91,9 +87,9 @@ class Http:
 class Waiting:
     """The steps of a call before its unit of work (gather) and after it (wait)."""
 
-    gather: Gather | None = None
-    is_ready: IsReady | None = None  # for calls that may wait: whether the record is worth an answer
-    poll: Poll | None = None  # for write-then-wait operations: builds the later answer from the first one
+    gather: Callable[[ReadContext, Any], Awaitable[Any]] | None = None
+    is_ready: Callable[[Any, Any], bool] | None = None  # for calls that may wait: whether the record is worth an answer
+    poll: Run | None = None  # for write-then-wait operations: builds the later answer from the first one
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,7 +105,12 @@ class Description:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Operation(Policy, Http, Waiting, Description):
+class Options(Policy, Http, Waiting, Description):
+    """The options that a declaration and its operation share."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Operation(Options):
     """One operation, declared once for all surfaces."""
 
     name: str
@@ -141,7 +142,7 @@ CATALOGUE: dict[str, Operation] = {}
 
 
 @dataclass(frozen=True, eq=False)
-class Declaration(Policy, Http, Waiting, Description):
+class Declaration(Options):
     """The options of an operation; None is derived from the method and other options."""
 
     route: str  # "METHOD /path"
@@ -150,7 +151,8 @@ class Declaration(Policy, Http, Waiting, Description):
     rate: Rate | None = field(default=None, kw_only=True)
     scope: str | tuple[str, ...] | None = field(default=None, kw_only=True)  # None: `read` for a read that needs a key
     only_rest: str | None = field(default=None, kw_only=True)  # why it is on REST only
-    next_steps: NextSteps | None = field(default=None, kw_only=True)  # makes those of a record that has none of its own
+    # Makes the next steps of a record that has none of its own.
+    next_steps: Callable[[TxContext, Any], list[base.Step]] | None = field(default=None, kw_only=True)
 
     def operation_of(self, run: Run) -> Operation:
         """Return the operation that `run` carries out."""
@@ -160,9 +162,8 @@ class Declaration(Policy, Http, Waiting, Description):
         safe = method == "GET" if self.safe is None else self.safe
         scope = self.scope if self.scope is not None else "read" if safe and self.auth == "key" else ()
         only_rest = self.only_rest if self.only_rest is not None else OPERATORS if self.auth == "admin" else ""
-        shared = {one.name: getattr(self, one.name) for group in Declaration.__bases__ for one in fields(group)}
         return Operation(
-            **shared,
+            **{one.name: getattr(self, one.name) for one in fields(Options)},
             name=run.__name__,
             method=method,
             path=path,

@@ -63,17 +63,17 @@ async def signer_of(request: CallRequest, services: Services, *, former: bool = 
 
 async def reject_replayed(caller: Caller, services: Services) -> None:
     """Refuse a used signature before any other work is done."""
-    proof = caller.proof
-    if proof is None or proof.use is None:
+    use = caller.signature_use
+    if use is None:
         return
-    now = services.world.clock.now()
-    if await services.store.read(lambda tx: _used(tx, caller.agent, proof, now)):
+    row = await services.store.read(lambda tx: tx.get(SignatureUseRow, caller.agent, use))
+    if row is not None and services.world.clock.now() - row.used_at <= USES_KEPT:
         raise _replayed()
 
 
 async def consume_alone(caller: Caller, services: Services) -> None:
     """Record that the signature of a call without a unit of work was used."""
-    if caller.proof is not None and caller.proof.use is not None:
+    if caller.signature_use is not None:
         use = partial(consume, caller=caller, now=services.world.clock.now())
         await services.store.write(use, "use a signature")
 
@@ -94,10 +94,8 @@ def consume(tx: Tx, caller: Caller, now: datetime) -> None:
 
 def record_use(tx: Tx, caller: Caller, now: datetime) -> None:
     """Record the use of a signature, even if the agent's key or status has changed since."""
-    proof = caller.proof
-    if proof is None or proof.use is None:
-        return
-    if not insert_use(tx, caller.agent, proof.use, now):
+    use = caller.signature_use
+    if use is not None and not insert_use(tx, caller.agent, use, now):
         raise _replayed()
 
 
@@ -111,11 +109,6 @@ def insert_use(tx: Tx, agent_id: str, use: str, now: datetime) -> bool:
         return False
     tx.change(old, used_at=now)
     return True
-
-
-def _used(tx: Tx, agent_id: str, proof: Proof, now: datetime) -> bool:
-    row = tx.get(SignatureUseRow, agent_id, proof.use)
-    return row is not None and now - row.used_at <= USES_KEPT
 
 
 def agent_named(tx: Tx, keyid: str) -> AgentRow | None:

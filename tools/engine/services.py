@@ -29,7 +29,6 @@ class HealthSnapshot:
     database: bool = False
     workers: bool = False
     chains: dict[Env, str] = field(default_factory=dict)  # ok, down, or not_configured
-    heads: dict[Env, int] = field(default_factory=dict)
     disk_low: bool = False  # the database's disk has less than MIN_FREE_DISK_MB free
     rounds: int = 0  # rounds of all due steps since the start
     round_ended: float | None = None  # monotonic second at which the last round ended; None before the first
@@ -64,3 +63,22 @@ class Services:
         self.rate_limits, self.notifier = RateLimitCounter(store, world.clock), Notifier(store)
         self.health, self.cpu_thread = HealthSnapshot(), CpuThread()
         self.last_seen, self.searches = LastSeenBuffer(), SearchLog()  # a worker writes them
+
+
+class HasServices:
+    """Shows the store, the world and the settings of its services as its own."""
+
+    __slots__ = ()
+    services: Services
+
+    @property
+    def store(self) -> Store:
+        return self.services.store
+
+    @property
+    def world(self) -> World:
+        return self.services.world
+
+    @property
+    def config(self) -> MarketConfig:
+        return self.services.config

@@ -106,7 +106,7 @@ async def _frames(
         ready = {"agent_id": agent, "env": env, "last_event_id": event_id(after) if after else None}
         yield Frame("ready", orjson.dumps(ready))
         while True:
-            ear.listen()
+            ear.clear()
             if read_ctx.services.notifier.closed:
                 return
             read = partial(_page, agent_id=agent, env=env, after=after, types=asked.types, limit=BACKLOG)
@@ -116,13 +116,13 @@ async def _frames(
                 rows, until = await read_ctx.store.read(read)
             except StorageError:  # later reads continue after the last event sent, so none is missed
                 yield _heartbeat(read_ctx)
-                await ear.wait(AGAIN_SECONDS)
+                await ear.wait_for(AGAIN_SECONDS)
                 continue
             for told in rows:
                 after, kind, *_ = told
                 yield Frame(kind, written([told], env.value).encode(), event_id(after))
             after = after if until is None else until
-            while until is None and len(rows) < BACKLOG and not await ear.wait(HEARTBEAT_SECONDS):
+            while until is None and len(rows) < BACKLOG and not await ear.wait_for(HEARTBEAT_SECONDS):
                 if await _was_shut_out(read_ctx):
                     return
                 yield _heartbeat(read_ctx)

@@ -3,33 +3,9 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-KINDS = frozenset(
-    {
-        *(
-            f"job.{kind}"
-            for kind in (
-                "created", "accepted", "declined", "quoted", "quote_accepted", "payment_due", "paid", "payment_partial",
-                "payment_orphaned", "delivered", "completed", "revision_requested", "disputed", "resolved", "cancelled",
-                "expired", "refund_due", "refunded", "delivery_overdue", "deadline_soon",
-            )
-        ),
-        *(f"bounty.{kind}" for kind in ("match", "proposal_received", "awarded", "closed", "expired")),
-        *(f"dispute.{kind}" for kind in ("assigned", "panel", "decided", "escalated")),
-        *(
-            f"agent.{kind}"
-            for kind in (
-                "referred", "keys_recovered", "key_rotated", "key_unproven", "wallet_address_changed",
-                "domain_verified", "domain_revoked", "erc8004_linked",
-            )
-        ),
-        "message.received",
-        "review.received",
-        "schedule.fired",
-        "schedule.paused",
-        "webhook.test",
-        "webhook.disabled",
-    }
-)  # fmt: skip
+from tools.events.payloads import PAYLOADS
+
+KINDS = frozenset(PAYLOADS)
 FAMILIES = frozenset(kind.split(".")[0] for kind in KINDS)
 
 

@@ -9,7 +9,7 @@ from storage.vocabulary import Env
 from tools.engine.config import MarketConfig
 from tools.engine.context import ReadContext
 from tools.engine.errors import NotImplementedHere
-from tools.engine.ports import World
+from tools.engine.ports import Faucet, World
 from tools.engine.rate_limits import (
     ALLOWANCES,
     Rate,
@@ -26,25 +26,24 @@ from tools.wallets.errors import WalletAddressRequired
 ELSEWHERE = "Take test USDC from the page that get_payments_info names as faucet."
 
 
-def check_open(world: World, env: Env) -> None:
-    """Raise NotImplementedHere if there is no faucet, and FaucetTestOnly on live."""
+def faucet_of(world: World, env: Env) -> Faucet:
+    """Return the faucet; raise NotImplementedHere if there is none, and FaucetTestOnly on live."""
     if world.faucet is None:
         raise NotImplementedHere("this market has no faucet", hint=ELSEWHERE)
     if env is not Env.TEST:
         raise FaucetTestOnly("the faucet gives test money only")
+    return world.faucet
 
 
 def next_claim(row: FaucetClaimRow | None, now: datetime) -> datetime | None:
     """Return the next midnight if the agent has claimed today; None if it may claim now."""
     claimed = row.claimed_at if row else None
-    if claimed is None or claimed.astimezone(UTC).date() != now.astimezone(UTC).date():
-        return None
-    return midnight_after(now)
+    is_today = claimed is not None and claimed.astimezone(UTC).date() == now.astimezone(UTC).date()
+    return midnight_after(now) if is_today else None
 
 
 def midnight_after(now: datetime) -> datetime:
-    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    return day + timedelta(days=1)
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
 
 
 def check_claim(tx: Tx, agent_id: str, now: datetime) -> str:

@@ -10,7 +10,7 @@ from tools.engine.next_steps import step, steps
 from tools.engine.ports import FaucetLost, FaucetRefused
 from tools.engine.registry import operation
 from tools.faucet.errors import FaucetClaimedToday, FaucetTestOnly, FaucetUnavailable
-from tools.faucet.logic import allowance, begin_claim, check_claim, check_open, midnight_after, next_claim, undo_claim
+from tools.faucet.logic import allowance, begin_claim, check_claim, faucet_of, midnight_after, next_claim, undo_claim
 from tools.faucet.records import Faucet, FaucetClaim, LastClaim
 from tools.kernel.money import MINOR_PER_USDC, display
 from tools.kernel.records import stamp, stamp_or_none
@@ -31,9 +31,7 @@ class Sent:
 
 async def send_funds(read_ctx: ReadContext, _: NoArguments) -> Sent:
     """Claim, then ask the faucet. A claim stays unless the faucet certainly sent nothing."""
-    check_open(read_ctx.world, read_ctx.env)
-    faucet, agent_id = read_ctx.world.faucet, read_ctx.caller.agent
-    assert faucet is not None
+    faucet, agent_id = faucet_of(read_ctx.world, read_ctx.env), read_ctx.caller.agent
     address = await read_ctx.store.read(lambda tx: check_claim(tx, agent_id, read_ctx.now))
     refuse_sanctioned(read_ctx.world.sanctions, {address})
     if read_ctx.caller.request.dry_run:
@@ -96,9 +94,8 @@ def get_faucet(ctx: TxContext, _: NoArguments) -> Faucet:
 
     claim_test_funds asks for it. Both take a test key; a market without a faucet answers not_implemented.
     """
-    check_open(ctx.world, ctx.env)
-    row, network, faucet = ctx.tx.get(FaucetClaimRow, ctx.agent), ctx.network, ctx.world.faucet
-    assert faucet is not None
+    faucet, network = faucet_of(ctx.world, ctx.env), ctx.network
+    row = ctx.tx.get(FaucetClaimRow, ctx.agent)
     again = next_claim(row, ctx.now)
     return Faucet(
         amount=GIVEN,

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-import orjson
 import structlog
 
-from storage.domains import due_identities, forget_identity, identity_of_token
+from storage.agents import due_identities, forget_identity, identity_of_token
 from storage.tables import AgentRow, IdentityRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
@@ -165,4 +164,4 @@ def _tell(ctx: TxContext, row: IdentityRow, agent: AgentRow) -> None:
         "owner_verified": shown["owner_verified"],
         "hint": "It is read again every day; it counts while its URI is your registration file.",
     }
-    ctx.tx.emit(agent.id, row.env, "agent.erc8004_linked", orjson.dumps(told).decode(), ctx.now)
+    ctx.emit(agent.id, row.env, "agent.erc8004_linked", told)

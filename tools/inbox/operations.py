@@ -54,9 +54,8 @@ def get_inbox(ctx: TxContext, asked: GetInbox) -> Inbox:
     for more, call again with since = next_since of the last answer and wait_seconds. Without since it answers at once.
     """
     after = number_of(asked.since)
-    newest = (
-        ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env) or 0
-    )  # first: what comes later ends the next wait
+    # The newest event is read first, so that what comes later ends the next wait.
+    newest = ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env) or 0
     next_since = event_id(max(after, newest))
     mailbox = ctx.tx.get(UnreadRow, ctx.agent, ctx.env)
     unread = page_of_threads(ctx.tx, ctx.agent, ctx.env, AFTER_ALL, SHOWN + 1, unread=True)

@@ -32,6 +32,7 @@ def mark_of(facts: JobFacts, beside: ContributionInputs) -> JobContribution:
     answered = beside.answered or beside.quoted or closed_as is ClosedAs.SELLER_DECLINED
     net = max(0, kept_minor(facts)) if completed else 0
     for_nothing = completed and beside.live and net < DUST_MINOR
+    on_time = not beside.late and not facts.is_seller_failure  # not said of a job completed for nothing
     return JobContribution(
         completed=completed,
         failed=failed,
@@ -45,7 +46,7 @@ def mark_of(facts: JobFacts, beside: ContributionInputs) -> JobContribution:
         ignored=closed_as is ClosedAs.ACCEPT_TIMEOUT and not beside.quoted,
         refund_due=owed > 0,
         refund_made=owed == 0 and facts.refunded_minor > facts.voluntary_minor,
-        on_time=_timely(facts, beside.late, for_nothing) if completed or failed else None,
+        on_time=None if not (completed or failed) or (on_time and for_nothing) else on_time,
         paid_minor=0 if for_nothing else net,
         gross_minor=facts.paid_minor if completed and net < facts.paid_minor else 0,
         payer=beside.payer if completed or failed else None,
@@ -54,9 +55,3 @@ def mark_of(facts: JobFacts, beside: ContributionInputs) -> JobContribution:
         buyer_rating=beside.buyer_rating,
         for_nothing=for_nothing,
     )
-
-
-def _timely(facts: JobFacts, late: bool, for_nothing: bool) -> bool | None:
-    """Check whether a finished job was on time; None if so, but it was completed for nothing."""
-    on_time = not late and not facts.is_seller_failure
-    return None if on_time and for_nothing else on_time

@@ -9,7 +9,7 @@ from storage.jobs import reviews_of_job
 from storage.reputation import marked_again, unmarked
 from storage.tables import JobRow, ReviewRow
 from storage.transaction import Tx
-from storage.vocabulary import FINISHED, Actor, Env, SettlementKind, SettlementStatus
+from storage.vocabulary import FINISHED, Actor, Env, SettlementStatus
 from tools.jobs.contribution_rules import ContributionInputs, mark_of
 from tools.jobs.snapshot import JobSnapshot, load
 from tools.listings.stats import recount
@@ -30,9 +30,7 @@ def count_job(tx: Tx, seen: JobSnapshot, now: datetime) -> None:
 def made_mark(seen: JobSnapshot, reviews: Iterable[ReviewRow]) -> JobContribution:
     """Compute the mark of a job, which is its result, from its rows."""
     row = seen.row
-    settled = [
-        one for one in seen.settlements if one.kind is SettlementKind.PAYMENT and one.status is SettlementStatus.SETTLED
-    ]
+    settled = [one for one in seen.payments if one.status is SettlementStatus.SETTLED]
     ratings = {review.role: review.rating for review in reviews}
     beside = ContributionInputs(
         answered=row.accepted_at is not None,

@@ -2,21 +2,15 @@
 
 from dataclasses import replace
 
-import orjson
-import structlog
-
 from storage.jobs import due_jobs, due_notices
 from storage.tables import JobRow
-from storage.vocabulary import Env
 from tools.engine.batch import BATCH, Place, each_alone
 from tools.engine.context import TxContext
 from tools.events.payloads import DeadlineSoon
-from tools.jobs.lifecycle import JobMove, PendingAction, notices_due, sweep, waiting_on
-from tools.jobs.logic import common_data, record_event, run_clock, stored_waiting, waiting_columns
+from tools.jobs.lifecycle import JobMove, PendingAction, notices_due, waiting_on
+from tools.jobs.logic import common_data, move_if_due, record_event, run_clock, stored_waiting, waiting_columns
 from tools.jobs.snapshot import JobSnapshot, load
 from tools.kernel.records import stamp, stamp_or_none
-
-log = structlog.get_logger("emporion.deadlines")
 
 
 def expire_due_jobs(ctx: TxContext, move: JobMove, after: str) -> tuple[int, str | None]:
@@ -25,16 +19,11 @@ def expire_due_jobs(ctx: TxContext, move: JobMove, after: str) -> tuple[int, str
     The second value is None if no more jobs are due. If a job cannot be moved, only its changes are undone and the
     error is logged.
     """
-    wanted = sweep(move)
-    rows = ctx.tx.all(
-        due_jobs(wanted.status.value, wanted.deadline), until=ctx.now - move.grace, after=after, limit=BATCH
-    )
-    moved = 0
-    for row in rows:
-        with ctx.tx.alone() as kept:
-            moved += run_clock(replace(ctx, env=Env(row.env)), load(ctx.tx, row)).row is not row
-        if kept.error is not None:
-            log.error("a due job could not be moved", job_id=row.id, error=repr(kept.error))
+    assert move.source is not None
+    assert move.deadline is not None
+    wanted = due_jobs(move.source.value, move.deadline)
+    rows = ctx.tx.all(wanted, until=ctx.now - move.grace, after=after, limit=BATCH)
+    moved, _ = each_alone(ctx, rows, move_if_due, lambda _: None)
     return moved, rows[-1].id if len(rows) == BATCH else None
 
 
@@ -75,4 +64,4 @@ def _announce(ctx: TxContext, seen: JobSnapshot, waiting: PendingAction) -> None
         "deadline_at": stamp(waiting.until),
         "then": waiting.then,
     }
-    ctx.tx.emit(seen.row.waits_for, seen.row.env, "job.deadline_soon", orjson.dumps(told).decode(), ctx.now)
+    ctx.emit(seen.row.waits_for, seen.row.env, "job.deadline_soon", told)

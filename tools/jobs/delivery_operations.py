@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import orjson
 from pydantic import Field
 
 from storage.tables import JobDeliveryRow, ReviewRow
@@ -41,7 +40,6 @@ from tools.jobs.logic import (
     move_or_repeat,
     own_job_locked,
     payment_falls_due,
-    post_note,
 )
 from tools.jobs.records import Job
 from tools.jobs.sealing_rules import SALT_BYTES, commitment, rounded_size
@@ -49,7 +47,7 @@ from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import keep_text, output_part
 from tools.jobs.views import job_record, marks_of
 from tools.kernel.json_schema import Violation
-from tools.kernel.records import Json
+from tools.kernel.records import Json, shown_columns
 from tools.listings.acceptance import unkept
 from tools.listings.errors import AcceptanceFailed
 from tools.listings.stats import recount
@@ -168,7 +166,7 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
         JobDeliveryRow(
             job_id=seen.row.id,
             revision=seen.row.revision_count,
-            content_warnings=orjson.dumps(judged.warnings).decode(),
+            content_warnings=judged.warnings,
             deliver_by=seen.row.deliver_by,
             **made,
         )
@@ -176,14 +174,11 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
     sealed = bool(seen.row.price) and not seen.facts.is_paid
     window = ctx.windows.review_seconds
     changes = payment_falls_due(ctx, seen, window) if sealed else JobChanges(review_by=in_seconds(ctx, window))
-    warned = {*orjson.loads(seen.row.content_warnings), *judged.warnings}  # those of the order too
-    changes["content_warnings"] = orjson.dumps(sorted(warned)).decode()
+    changes["content_warnings"] = sorted({*seen.row.content_warnings, *judged.warnings})  # those of the order too
     marks = marks_of(row, sealed=sealed)
     told: dict[str, Json] = {name: marks[name] for name in ("output_hash", "output_commitment", "output_salt")}
     told |= {"sealed": sealed, "payment_due": sealed, "content_warnings": judged.warnings}
-    done = apply_move(ctx, seen, move, ctx.agent, data=told, **made, **changes)
-    post_note(ctx, done, work.message, "deliver")
-    return job_record(ctx, done)
+    return job_record(ctx, apply_move(ctx, seen, move, ctx.agent, data=told, note=work.message, **made, **changes))
 
 
 def _committed(ctx: TxContext, output: Document) -> dict[str, Any]:
@@ -236,11 +231,11 @@ def review_job(ctx: TxContext, arguments: ReviewJob) -> Review:
             comment=arguments.comment,
             job_value=seen.facts.paid_minor,
             machine_generated=arguments.machine_generated,
-            content_warnings=orjson.dumps(warned).decode(),
+            content_warnings=warned,
             created_at=ctx.now,
         )
     )
-    _tell_reviewed(ctx, row, warned)
+    _tell_reviewed(ctx, row)
     count_job(ctx.tx, seen, ctx.now)
     if role is Actor.BUYER:
         recount(ctx.tx, seen.row, seen.settlements)
@@ -266,14 +261,7 @@ async def _preview_faults(
     return [Violation("", "Required: the buyer asked for a preview.")] if schema and sealed else ()
 
 
-def _tell_reviewed(ctx: TxContext, row: ReviewRow, warned: list[str]) -> None:
-    told = {
-        "review_id": row.id,
-        "job_id": row.job_id,
-        "from": row.reviewer_id,
-        "role": row.role,
-        "rating": row.rating,
-        "comment": row.comment,
-        "content_warnings": warned,
-    }
-    ctx.tx.emit(row.subject_id, row.env, "review.received", orjson.dumps(told).decode(), ctx.now)
+def _tell_reviewed(ctx: TxContext, row: ReviewRow) -> None:
+    told = {"review_id": row.id, "job_id": row.job_id, "from": row.reviewer_id}
+    told |= shown_columns(row, "role", "rating", "comment", "content_warnings")
+    ctx.emit(row.subject_id, row.env, "review.received", told)

@@ -20,13 +20,6 @@ KEPT_UNPAID = timedelta(days=30)
 """How long unpaid texts are kept after a job's end: an input without work, or an output that stayed sealed."""
 
 
-class Forgets(StrEnum):
-    """The texts of an ended job that are deleted after KEPT_UNPAID."""
-
-    INPUT = "input"
-    OUTPUTS = "outputs"
-
-
 class PaymentStatus(StrEnum):
     """payment.status of the contract; due means the buyer can pay now."""
 
@@ -122,16 +115,14 @@ def revivable(facts: JobFacts, at: datetime) -> bool:
     return at <= facts.pay_by + PAYMENT_GRACE
 
 
-def forgets(facts: JobFacts) -> Forgets | None:
-    """Return which texts of a job are deleted 30 days after its end, or None.
+def forgets_texts(facts: JobFacts) -> bool:
+    """Check whether texts of a job are deleted 30 days after its end.
 
-    That is the input if work never began, and the outputs if they stayed sealed.
+    These are the input if work never began, and the outputs if they stayed sealed.
     """
     if facts.status not in FINAL or facts.is_paid:
-        return None
-    if facts.delivered:
-        return Forgets.OUTPUTS if facts.is_sealed else None
-    return Forgets.INPUT if facts.deliver_by is None else None
+        return False
+    return facts.is_sealed if facts.delivered else facts.deliver_by is None
 
 
 def payment_status(facts: JobFacts, now: datetime) -> PaymentStatus:

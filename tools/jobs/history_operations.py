@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import orjson
 from pydantic import Field
 
 from storage.jobs import audit_after
@@ -18,7 +17,7 @@ from tools.jobs.records import Delivery, JobEvent, JobEventPage
 from tools.jobs.snapshot import find_mine
 from tools.jobs.stored_texts import output_at
 from tools.jobs.views import marks_of
-from tools.kernel.records import shown_columns, spliced
+from tools.kernel.records import record_from, spliced
 
 
 class ListJobEvents(Listed, JobRef):
@@ -52,17 +51,16 @@ def get_delivery(ctx: TxContext, asked: DeliveryOf) -> Delivery:
     if row is None:
         raise NotFound("this job has no such delivery", param="revision")
     sealed = seen.facts.is_sealed
-    return Delivery(
-        **shown_columns(row, "job_id", "revision", "delivered_at"),
+    return record_from(
+        Delivery,
+        row,
         role="seller" if ctx.agent == seen.row.seller_id else "buyer",
         output=None if sealed else spliced(output_at(ctx.tx, row.job_id, row.revision)),
         output_sealed=sealed,
         **marks_of(row, sealed=sealed, to_seller=ctx.agent == seen.row.seller_id),
         output_preview=spliced(text_of(ctx.tx, row.output_preview)),
-        content_warnings=orjson.loads(row.content_warnings),
     )
 
 
 def _event(row: JobEventRow) -> JobEvent:
-    columns = shown_columns(row, "type", "actor_id", "created_at")
-    return JobEvent(id=str(row.id), data=spliced(row.data or "{}"), **columns)
+    return record_from(JobEvent, row, id=str(row.id), data=spliced(row.data or "{}"))

@@ -19,9 +19,11 @@ from tools.jobs.facts import (
     PAYMENT_GRACE,
     Guard,
     JobFacts,
+    PaymentStatus,
     escalated,
     overdue_untold,
     paid,
+    payment_status,
     pays_first,
     priced,
     quote_was_accepted,
@@ -190,6 +192,11 @@ def after_due_move(facts: JobFacts, now: datetime) -> JobFacts:
     return facts if move is None else after(facts, move)
 
 
+def payment_due(facts: JobFacts, now: datetime) -> bool:
+    """Check whether the buyer can pay at `now`, after the clock's due move."""
+    return payment_status(after_due_move(facts, now), now) is PaymentStatus.DUE
+
+
 def moves_for(facts: JobFacts, actor: Actor, now: datetime) -> list[JobMove]:
     """Return the actor's open moves at `now`, in table order; the clock's due move goes first."""
     seen = facts if actor is CLOCK else after_due_move(facts, now)
@@ -222,12 +229,10 @@ def is_repeat(facts: JobFacts, action: str, actor: Actor, now: datetime, *, same
     return any(_holds(move, seen, now) for move in rows if same_content or not move.compares)
 
 
-def available_actions(
-    facts: JobFacts, role: Actor, now: datetime, known: frozenset[str] | None = None
-) -> tuple[str, ...]:
+def available_actions(facts: JobFacts, role: Actor, now: datetime) -> tuple[str, ...]:
     """List what buyer or seller can do at `now`, in the order that agents see.
 
-    `known` limits the list to actions that have an operation. Other moves are accepted but not listed: they lead where
+    Each has an operation. Other moves are accepted but not listed: they lead where
     a listed action leads (a seller's cancel before the work is a decline), or are never expected (a refund while
     nothing is owed).
     """
@@ -237,38 +242,12 @@ def available_actions(
         actions.append("review")
     if role is SELLER and refund_expected(seen) > 0:
         actions.append("refund")
-    actions.append("message")  # a job's thread stays open, also when the job is over
-    return tuple(action for action in actions if known is None or action in known)
+    return (*actions, "message")  # a job's thread stays open, also when the job is over
 
 
 def notices_due(facts: JobFacts, now: datetime) -> list[JobMove]:
     """Return the clock's reminders about the job that are due at `now`."""
     return [move for move in NOTICES if move.source is facts.status and move.is_open(facts, now)]
-
-
-@dataclass(frozen=True, slots=True)
-class ExpiryQuery:
-    """A clock row as a query: the jobs in `status` whose `deadline` column has passed.
-
-    That is `deadline` <= now - grace. paid_at is null (`paid` is False), set (True) or either (None).
-    """
-
-    status: S
-    deadline: str
-    grace_seconds: int
-    paid: bool | None
-
-
-def sweep(move: JobMove) -> ExpiryQuery:
-    """Return the query that finds the jobs for a row of CLOCK_MOVES or NOTICES.
-
-    It finds no job that the guard would refuse. It relies on its writers: review_by is null while a delivery is sealed,
-    and pay_by is set only if there is something to pay. Raises ValueError for a move that is not the clock's.
-    """
-    if move.source is None or move.deadline is None or move.actor is not CLOCK:
-        raise ValueError(f"{move.action} from {move.source} is not a move of the clock")
-    needs = None if move.when is None else _PAID_BY_GUARD.get(move.when)
-    return ExpiryQuery(move.source, move.deadline, int(move.grace.total_seconds()), needs)
 
 
 class Waiter(StrEnum):
@@ -346,7 +325,6 @@ _BY_PLACE: Mapping[tuple[S, Actor], tuple[JobMove, ...]] = {
     for actor in Actor
 }
 REVIEWED_IN = frozenset({S.COMPLETED, S.RESOLVED})
-_PAID_BY_GUARD: Mapping[Guard, bool] = {unpaid: False, sealed: False, overdue_untold: True}
 
 _EXPIRES = "The job expires and nothing is owed."
 _REFUND_THEN = "Nothing happens by itself; an open refund counts against the seller's reputation."

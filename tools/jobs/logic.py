@@ -16,22 +16,22 @@ from tools.engine.arguments import Arguments
 from tools.engine.authentication import need_scope
 from tools.engine.context import TxContext
 from tools.engine.next_steps import wait_step
-from tools.engine.registry import CATALOGUE, Run, operation
+from tools.engine.registry import Run, operation
 from tools.events.payloads import PAYLOADS, JobEvent
 from tools.jobs.contributions import count_job
-from tools.jobs.disputes.panel_rules import Escalate, Escalation
 from tools.jobs.errors import InvalidTransition, SellerHasNoWalletAddress
 from tools.jobs.facts import (
     KEPT_UNPAID,
     JobFacts,
     PaymentStatus,
-    forgets,
+    forgets_texts,
     how_it_ended,
     payment_status,
     refund_expected,
 )
 from tools.jobs.lifecycle import JobMove, Waiter, allowed, available_actions, due, is_repeat, waiting_on
-from tools.jobs.snapshot import JobSnapshot, find_mine
+from tools.jobs.panel_rules import Escalate, Escalation
+from tools.jobs.snapshot import JobSnapshot, find_mine, load
 from tools.jobs.waiting_rules import Attention, attention, pay_first, waits_for
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
@@ -62,7 +62,7 @@ class JobChanges(TypedDict, total=False):
     accepted_at: datetime
     cancel_reason: str | None
     completed_at: datetime | None
-    content_warnings: str
+    content_warnings: list[str]
     counted: bool
     deliver_by: datetime
     delivered_at: datetime
@@ -103,6 +103,11 @@ def run_clock(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     if move is None:
         return seen
     return apply_move(ctx, seen, move, None, data={"by": "clock"}, **clock_changes(seen.row, move))
+
+
+def move_if_due(ctx: TxContext, row: JobRow) -> bool:
+    """Make the clock's move of a job if one is due; return whether it was made."""
+    return run_clock(ctx, load(ctx.tx, row)).row is not row
 
 
 def clock_changes(row: JobRow, move: JobMove) -> JobChanges:
@@ -163,7 +168,7 @@ def waiting_steps(ctx: TxContext, seen: JobSnapshot) -> tuple[Json, ...]:
 
 def refusal_state(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
     """Return what a refusal says of the job: its status, and the caller's available actions."""
-    actions = available_actions(seen.facts, seen.role_of(ctx.agent), ctx.now, known_actions())
+    actions = available_actions(seen.facts, seen.role_of(ctx.agent), ctx.now)
     return {"status": str(seen.facts.status), "available_actions": list(actions)}
 
 
@@ -181,16 +186,18 @@ def apply_move(
     actor_id: str | None,
     *,
     data: dict[str, Json] | None = None,
+    note: str | None = None,
     **changes: Unpack[JobChanges],
 ) -> JobSnapshot:
     """Make a move: update the row, write the audit row, and send an event to both parties.
 
-    Also sends the events of a payment or a refund that the move makes due. All of it is in this unit of work.
+    Also sends the events of a payment or a refund that the move makes due, and posts the caller's note to the job's
+    thread. All of it is in this unit of work.
     """
     columns: dict[str, object] = {"updated_at": ctx.now, **changes}
     columns |= {"status": move.target.value, "closed_as": move.closes and move.closes.value}
     moved = replace(seen, row=seen.row.with_(**columns))
-    columns["forget_at"] = ctx.now + KEPT_UNPAID if forgets(moved.facts) else None
+    columns["forget_at"] = ctx.now + KEPT_UNPAID if forgets_texts(moved.facts) else None
     row = ctx.tx.change(seen.row, **columns, **waiting_columns(moved, stored_waiting(seen.row), ctx.now))
     after = replace(seen, row=row)
     assert move.event is not None
@@ -200,6 +207,7 @@ def apply_move(
         recount(ctx.tx, row, after.settlements)
     if move.target in FINAL or move.source in FINAL:  # a payment may revive a job
         count_job(ctx.tx, after, ctx.now)
+    post_note(ctx, after, note, move.action)
     return after
 
 
@@ -229,7 +237,7 @@ def record_event(ctx: TxContext, seen: JobSnapshot, event: str, actor_id: str | 
     common = common_data(seen, ctx.now)
     _index_refund(ctx.tx, row, event, due=common["refund_due"])
     text = orjson.dumps({**common, **data}).decode()
-    for party in dict.fromkeys((row.buyer_id, row.seller_id)):
+    for party in dict.fromkeys(seen.parties):
         ctx.tx.emit(party, row.env, event, text, ctx.now)
 
 
@@ -262,7 +270,7 @@ def post_note(ctx: TxContext, seen: JobSnapshot, body: str | None, action: str) 
 
 def with_waiting_columns(row: JobRow, now: datetime) -> JobRow:
     """Return a new job's row with the columns that say which party must act."""
-    return row.with_(**waiting_columns(JobSnapshot(row, (), frozenset()), stored_waiting(row), now))
+    return row.with_(**waiting_columns(JobSnapshot(row), stored_waiting(row), now))
 
 
 def waiting_columns(seen: JobSnapshot, before: Attention, now: datetime) -> dict[str, object]:
@@ -316,11 +324,6 @@ def resolved_changes(outcome: Outcome, by: str, at: datetime) -> JobChanges:
 
 def in_seconds(ctx: TxContext, seconds: int) -> datetime:
     return ctx.now + timedelta(seconds=seconds)
-
-
-def known_actions() -> frozenset[str]:
-    """Return the actions of available_actions that have an operation."""
-    return frozenset(op.action for op in CATALOGUE.values() if op.action)
 
 
 def agreed(ctx: TxContext, seen: JobSnapshot, move: JobMove, **changes: Unpack[JobChanges]) -> JobSnapshot:

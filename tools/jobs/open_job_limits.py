@@ -16,8 +16,7 @@ from storage.query import Query
 from storage.tables import AgentRow, JobRow, ListingRow
 from tools.engine.context import TxContext
 from tools.jobs.errors import JobLimit, SellerBusy
-from tools.jobs.logic import run_clock
-from tools.jobs.snapshot import load
+from tools.jobs.logic import move_if_due
 from tools.kernel.money import DUST_MINOR
 from tools.kernel.plurals import counted
 
@@ -54,7 +53,7 @@ def _take(ctx: TxContext, listing_id: str, judge: Callable[[], None]) -> None:
         judge()
     except (SellerBusy, JobLimit):
         lapsed = _lapsed(ctx, lapsed_places, listing_id)
-        if not sum(run_clock(ctx, load(ctx.tx, row)).row is not row for row in lapsed):
+        if not sum(move_if_due(ctx, row) for row in lapsed):
             raise
         judge()
 

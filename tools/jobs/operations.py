@@ -9,20 +9,18 @@ from pydantic import Field
 from storage.jobs import jobs_of
 from storage.tables import JobRow
 from storage.vocabulary import Actor
-from tools.agents.logic import handles
 from tools.engine.arguments import MAX_WAITED, Listed, LongPoll
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import page
 from tools.engine.registry import internal_operation, operation
-from tools.jobs.facts import PaymentStatus, payment_status
-from tools.jobs.lifecycle import after_due_move, waiting_on
+from tools.jobs.lifecycle import payment_due, waiting_on
 from tools.jobs.logic import JobRef, projected
 from tools.jobs.payments.terms import payment_terms
 from tools.jobs.place_order import ORDER_ERRORS, JudgedOrder, Order, Warnings, hurdles, judge_order, place_order
 from tools.jobs.records import STATUSES, Hired, HireTask, Job, JobCreated, JobPage
 from tools.jobs.snapshot import JobSnapshot, find_mine, load_all
-from tools.jobs.views import created_record, job_fields, job_record
+from tools.jobs.views import created_record, handles_in, job_record
 from tools.jobs.waiting_rules import TaskStatus, has_output, task_status
 from tools.kernel.records import Json
 
@@ -85,17 +83,12 @@ def read_hire(ctx: TxContext, ref: JobRef) -> HireTask:
 
 def _hired(ctx: TxContext, seen: JobSnapshot, warned: Warnings) -> Hired:
     job = created_record(ctx, seen, warned)
-    terms = None
-    if (
-        payment_status(after_due_move(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE
-        and ctx.env in ctx.world.chains
-    ):
-        terms = payment_terms(ctx, seen)
-    following = job.next_steps if terms is None else terms.next_steps
+    is_payable = payment_due(seen.facts, ctx.now) and ctx.env in ctx.world.chains
+    terms = payment_terms(ctx, seen) if is_payable else None
     return Hired(
         job=replace(job, next_steps=[]),
-        terms=None if terms is None else replace(terms, next_steps=[]),
-        next_steps=following,
+        terms=terms and replace(terms, next_steps=[]),
+        next_steps=(terms or job).next_steps,
     )
 
 
@@ -161,8 +154,8 @@ def list_jobs(ctx: TxContext, asked: ListJobs) -> JobPage:
     mine = {"agent_id": ctx.agent, "env": ctx.env, **named}
 
     def to_records(rows: Sequence[JobRow]) -> Iterator[Job]:
-        who = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
-        return (Job(**job_fields(ctx, seen, who)) for seen in load_all(ctx.tx, rows))
+        who = handles_in(ctx.tx, rows)
+        return (job_record(ctx, seen, who) for seen in load_all(ctx.tx, rows))
 
     found = page(ctx, asked, query, to_records, first="job_~", where=mine)
     current = [one for one in found["data"] if asked.status in (None, one.status)]  # a row may lag behind its deadline

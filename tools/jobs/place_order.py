@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import orjson
 from pydantic import Field
 
 from storage.agents import wallets_both_held
@@ -130,7 +129,7 @@ def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobS
         max_revisions=order.max_revisions,
         first_party=seller.first_party or buyer.first_party,
         input=judged.input.hash,
-        content_warnings=orjson.dumps(judged.warnings).decode(),
+        content_warnings=judged.warnings,
         accept_by=in_seconds(ctx, listing.accept_timeout_seconds),
         message_id=letter.message_id if letter else None,
         context_id=letter.context_id if letter else None,
@@ -164,7 +163,7 @@ def new_job(ctx: TxContext, move: JobMove, newest: NewestBlock, **terms: Any) ->
 
 def add_job(ctx: TxContext, row: JobRow, given: Document, told: dict[str, Json]) -> JobSnapshot:
     """Store a new job with its thread and its input, and notify both parties."""
-    seen = JobSnapshot(ctx.tx.add(with_waiting_columns(row, ctx.now)), (), frozenset())
+    seen = JobSnapshot(ctx.tx.add(with_waiting_columns(row, ctx.now)))
     new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
     keep_text(ctx.tx, row.id, INPUT, given)
     take_order(ctx, given.size)

@@ -119,8 +119,6 @@ class JobEvent:
 class JobEventPage(PlainPage[JobEvent]):
     """One page of an audit trail, oldest first."""
 
-    data: list[JobEvent]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(Priced):
@@ -215,8 +213,6 @@ class Hired:
 class JobPage(PlainPage[Job]):
     """One page of jobs."""
 
-    data: list[Job]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedReceipt:
@@ -295,13 +291,10 @@ class PushConfigDeleted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskPage:
+class TaskPage(PlainPage[Task]):
     """One page of tasks, without their messages."""
 
-    object: Literal["list"] = "list"
     data: list[Task]
-    has_more: bool
-    next_cursor: str | None
     total: int
 
 

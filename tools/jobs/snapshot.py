@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from storage.disputes import dispute_of_job, disputes_of_jobs, seats_of_dispute, seats_of_disputes
-from storage.jobs import deliveries_of_jobs, reviews_of_job, reviews_of_jobs, settlements_of_job, settlements_of_jobs
+from storage.disputes import disputes_of_jobs, seats_of_dispute, seats_of_disputes
+from storage.jobs import deliveries_of_jobs, reviews_of_jobs, settlements_of_jobs
 from storage.tables import DisputeRow, JobDeliveryRow, JobRow, SeatRow, SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import (
@@ -23,8 +23,8 @@ from storage.vocabulary import (
     Timing,
 )
 from tools.engine.errors import NotFound
-from tools.jobs.disputes.panel_rules import Decision, Escalate, MissDeadline, Seat, Step, next_step, votes_count_from
 from tools.jobs.facts import JobFacts
+from tools.jobs.panel_rules import Decision, Escalate, MissDeadline, Seat, Step, next_step, votes_count_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +72,64 @@ class Panel:
         return next((seat for seat in self.seats if seat.agent_id == agent_id), None)
 
 
+_SAME_IN_FACTS = ("accept_by", "pay_by", "deliver_by", "review_by", "revision_count", "max_revisions")
+
+
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
     """A job with the rows its facts are derived from."""
 
     row: JobRow
-    settlements: tuple[SettlementRow, ...]
-    reviewers: frozenset[str]
+    settlements: tuple[SettlementRow, ...] = ()
+    reviewers: frozenset[str] = frozenset()
     deliveries: tuple[JobDeliveryRow, ...] = ()  # empty if there was only one, which is in the row
     panel: Panel | None = None  # only of a disputed job
 
     @property
     def facts(self) -> JobFacts:
-        return facts_of(self)
+        """The facts that the rules need, from the job's row, settlements and panel."""
+        row = self.row
+        payments = self.payments
+        refunds = [one for one in self.settlements if one.kind is SettlementKind.REFUND]
+        settled = [one for one in payments if one.status is SettlementStatus.SETTLED]
+        return JobFacts(
+            status=JobStatus(row.status),
+            timing=Timing(row.payment),
+            model=PricingModel(row.pricing_model),
+            price_minor=row.price,
+            quoted_price_minor=row.quoted_price,
+            paid_minor=sum(one.amount for one in settled),
+            partial_minor=sum(one.amount for one in payments if one.status is SettlementStatus.PARTIAL),
+            orphaned_minor=sum(one.amount for one in payments if one.status is SettlementStatus.ORPHANED),
+            refunded_minor=sum(one.amount for one in refunds),
+            voluntary_minor=sum(one.amount for one in refunds if one.voluntary),
+            paid_at=max((one.settled_at for one in settled if one.settled_at), default=None),
+            **{name: getattr(row, name) for name in _SAME_IN_FACTS},
+            verdict_by=self.panel.case.verdict_by if self.panel else None,
+            delivered=row.output is not None,
+            closed_as=None if row.closed_as is None else ClosedAs(row.closed_as),
+            outcome=None if row.outcome is None else Outcome(row.outcome),
+            escalated=self.panel is not None and self.panel.case.status is DisputeStatus.ESCALATED,
+            overdue_told=row.overdue_told_for is not None and row.overdue_told_for == row.deliver_by,
+            reviewed_by_buyer=row.buyer_id in self.reviewers,
+            reviewed_by_seller=row.seller_id in self.reviewers,
+            forgotten=row.forgotten_at is not None,
+        )
 
     @property
     def needed_panel(self) -> Panel:
         """The panel of a job that is known to have one."""
         assert self.panel is not None
         return self.panel
+
+    @property
+    def parties(self) -> tuple[str, str]:
+        """The ids of the buyer and the seller."""
+        return self.row.buyer_id, self.row.seller_id
+
+    @property
+    def payments(self) -> list[SettlementRow]:
+        return [one for one in self.settlements if one.kind is SettlementKind.PAYMENT]
 
     def role_of(self, agent_id: str) -> Actor:
         return Actor.BUYER if agent_id == self.row.buyer_id else Actor.SELLER
@@ -101,22 +140,15 @@ class JobSnapshot:
 
 def load(tx: Tx, row: JobRow) -> JobSnapshot:
     """Return a job with the rows of its facts."""
-    reviews = tx.all(reviews_of_job, job_id=row.id) if row.status in FINISHED else []
-    deliveries = tx.all(deliveries_of_jobs, job_ids=[row.id]) if row.revision_count else []
-    case = tx.one(dispute_of_job, job_id=row.id) if row.status == JobStatus.DISPUTED else None
-    return JobSnapshot(
-        row,
-        tuple(tx.all(settlements_of_job, job_id=row.id)),
-        frozenset(review.reviewer_id for review in reviews),
-        tuple(deliveries),
-        None if case is None else panel_of(tx, case),
-    )
+    (seen,) = load_all(tx, [row])
+    return seen
 
 
 def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
     """Return jobs with the rows of their facts; each table is read in one statement."""
     ids = [row.id for row in rows]
-    settlements, reviews = tx.all(settlements_of_jobs, job_ids=ids), tx.all(reviews_of_jobs, job_ids=ids)
+    settlements = tx.all(settlements_of_jobs, job_ids=ids)
+    reviews = tx.all(reviews_of_jobs, job_ids=ids) if any(row.status in FINISHED for row in rows) else []
     deliveries = tx.all(deliveries_of_jobs, job_ids=ids) if any(row.revision_count for row in rows) else []
     disputed = [row.id for row in rows if row.status == JobStatus.DISPUTED]
     cases = tx.all(disputes_of_jobs, job_ids=disputed) if disputed else []
@@ -136,7 +168,7 @@ def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
 def with_settlements(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
     """Return jobs with their payments and refunds, but without reviews and deliveries."""
     found = tx.all(settlements_of_jobs, job_ids=[row.id for row in rows]) if rows else []
-    return [JobSnapshot(row, tuple(one for one in found if one.job_id == row.id), frozenset()) for row in rows]
+    return [JobSnapshot(row, tuple(one for one in found if one.job_id == row.id)) for row in rows]
 
 
 def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = False) -> JobSnapshot:
@@ -145,40 +177,6 @@ def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = Fals
     if row is None or row.env != env or agent_id not in (row.buyer_id, row.seller_id):
         raise NotFound("you have no such job", param="job_id")
     return load(tx, row)
-
-
-_SAME_IN_FACTS = ("accept_by", "pay_by", "deliver_by", "review_by", "revision_count", "max_revisions")
-
-
-def facts_of(seen: JobSnapshot) -> JobFacts:
-    """Return the facts that the rules need, from the job's row, settlements and panel."""
-    row = seen.row
-    payments = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]
-    refunds = [one for one in seen.settlements if one.kind is SettlementKind.REFUND]
-    settled = [one for one in payments if one.status is SettlementStatus.SETTLED]
-    return JobFacts(
-        status=JobStatus(row.status),
-        timing=Timing(row.payment),
-        model=PricingModel(row.pricing_model),
-        price_minor=row.price,
-        quoted_price_minor=row.quoted_price,
-        paid_minor=sum(one.amount for one in settled),
-        partial_minor=sum(one.amount for one in payments if one.status is SettlementStatus.PARTIAL),
-        orphaned_minor=sum(one.amount for one in payments if one.status is SettlementStatus.ORPHANED),
-        refunded_minor=sum(one.amount for one in refunds),
-        voluntary_minor=sum(one.amount for one in refunds if one.voluntary),
-        paid_at=max((one.settled_at for one in settled if one.settled_at), default=None),
-        **{name: getattr(row, name) for name in _SAME_IN_FACTS},
-        verdict_by=seen.panel.case.verdict_by if seen.panel else None,
-        delivered=row.output is not None,
-        closed_as=None if row.closed_as is None else ClosedAs(row.closed_as),
-        outcome=None if row.outcome is None else Outcome(row.outcome),
-        escalated=seen.panel is not None and seen.panel.case.status is DisputeStatus.ESCALATED,
-        overdue_told=row.overdue_told_for is not None and row.overdue_told_for == row.deliver_by,
-        reviewed_by_buyer=row.buyer_id in seen.reviewers,
-        reviewed_by_seller=row.seller_id in seen.reviewers,
-        forgotten=row.forgotten_at is not None,
-    )
 
 
 def panel_of(tx: Tx, case: DisputeRow) -> Panel:

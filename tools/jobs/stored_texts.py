@@ -5,7 +5,7 @@ from storage.tables import JobRow, JobTextRow, ThreadRow
 from storage.transaction import Tx
 from tools.engine.context import TxContext
 from tools.engine.documents import Document
-from tools.jobs.facts import Forgets, JobFacts, kept_minor
+from tools.jobs.facts import JobFacts, kept_minor
 
 STANDS_FOR_ROOM = 10_000  # minor units; a job counts unless its seller keeps at least this much of its payments
 
@@ -31,8 +31,16 @@ def input_of(tx: Tx, job: JobRow) -> str | None:
 
 
 def output_of(tx: Tx, job: JobRow) -> str | None:
-    """Return the last output of a job; None if there is none or it was deleted."""
-    return None if job.output is None else _last_output(tx, job)
+    """Return the last output of a job; None if there is none or it was deleted.
+
+    It belongs to the present revision or, while that is under way, to the one before.
+    """
+    if job.output is None:
+        return None
+    found = output_at(tx, job.id, job.revision_count)
+    if found is None and job.revision_count:
+        return output_at(tx, job.id, job.revision_count - 1)
+    return found
 
 
 def output_at(tx: Tx, job_id: str, revision: int) -> str | None:
@@ -77,30 +85,17 @@ def forget_unpaid(ctx: TxContext) -> int:
     """
     rows = ctx.tx.all(forgettable_jobs, now=ctx.now, limit=BATCH)
     for row in rows:
-        forgets = Forgets.OUTPUTS if row.output is not None else Forgets.INPUT
-        _free_texts(ctx.tx, row, forgets)
-        ctx.tx.run(forget_outputs if forgets is Forgets.OUTPUTS else forget_input, job_id=row.id)
+        _free_texts(ctx.tx, row)
+        ctx.tx.run(forget_input if row.output is None else forget_outputs, job_id=row.id)
         ctx.tx.change(row, forget_at=None, forgotten_at=ctx.now)
     return len(rows)
 
 
-def _free_texts(tx: Tx, row: JobRow, forgets: Forgets) -> None:
-    if not row.counted:
-        return
-    for part, size in tx.all(texts_of_job, job_id=row.id):
-        if (part == INPUT) is (forgets is Forgets.INPUT):
+def _free_texts(tx: Tx, row: JobRow) -> None:
+    """Subtract the texts that are deleted from the buyer's storage, if they count."""
+    for part, size in tx.all(texts_of_job, job_id=row.id) if row.counted else ():
+        if (part == INPUT) is (row.output is None):
             tx.count_bytes(row.buyer_id, row.env, -size)
-
-
-def _last_output(tx: Tx, job: JobRow) -> str | None:
-    """Return the output of the last delivery.
-
-    It belongs to the present revision or, while that is under way, to the one before.
-    """
-    found = _text(tx, job.id, output_part(job.revision_count))
-    return (
-        found if found is not None or not job.revision_count else _text(tx, job.id, output_part(job.revision_count - 1))
-    )
 
 
 def _text(tx: Tx, job_id: str, part: str) -> str | None:

@@ -14,7 +14,6 @@ from storage.events import end_webhook, newest_event, pushes_of_job
 from storage.jobs import count_of_tasks, tasks_of
 from storage.tables import AgentRow, JobRow, WebhookRow
 from storage.vocabulary import JobStatus, PushForm, WebhookSource, WebhookStatus
-from tools.agents.logic import handles
 from tools.engine.arguments import Listed, LongPoll
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, NotFound
@@ -26,7 +25,7 @@ from tools.events.webhooks.logic import PUSHED_KINDS, TASK_KEPT, revived, seal_s
 from tools.jobs.logic import JobRef
 from tools.jobs.records import PushConfig, PushConfigDeleted, PushConfigPage, Task, TaskPage
 from tools.jobs.snapshot import find_mine, load_all
-from tools.jobs.views import newest_of, task_of, task_record
+from tools.jobs.views import handles_in, newest_of, task_of, task_record
 from tools.kernel.records import EPOCH, Json, shown_columns
 from tools.kernel.ssrf_guard import MAX_URL_CHARACTERS
 
@@ -74,7 +73,7 @@ def read_tasks(ctx: TxContext, asked: TaskList) -> TaskPage:
         return ctx.tx.all(tasks_of(*kinds), **wanted, at=at, before=before, limit=most)
 
     def to_records(rows: Sequence[JobRow]) -> Iterator[Task]:
-        named = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
+        named = handles_in(ctx.tx, rows)
         return (task_record(ctx, seen, named, newest, []) for seen in load_all(ctx.tx, rows))
 
     found = page(ctx, asked, rows_of, to_records, key=lambda row: [row.updated_at.isoformat(), row.id])

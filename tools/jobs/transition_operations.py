@@ -22,7 +22,6 @@ from tools.jobs.logic import (
     job_action,
     move_or_repeat,
     own_job_locked,
-    post_note,
     refusal_state,
     require_move,
 )
@@ -60,9 +59,8 @@ def _stop(ctx: TxContext, arguments: Reasoned, action: str) -> Job:
     if move is None:
         return job_record(ctx, seen)
     told = {"by": seen.role_of(ctx.agent).value, "reason": arguments.reason}
-    done = apply_move(ctx, seen, move, ctx.agent, data=told, cancel_reason=arguments.reason)
-    post_note(ctx, done, arguments.reason, action)
-    return job_record(ctx, done)
+    reason = arguments.reason
+    return job_record(ctx, apply_move(ctx, seen, move, ctx.agent, data=told, note=reason, cancel_reason=reason))
 
 
 class QuoteJob(JobRef):
@@ -86,8 +84,7 @@ def quote_job(ctx: TxContext, offer: QuoteJob) -> Job:
     changes: JobChanges = {"quoted_price": offer.price, "quote_message": offer.message}
     if row.quoted_price is None:
         changes["accept_by"] = in_seconds(ctx, row.accept_timeout_seconds)
-    done = apply_move(ctx, seen, move, ctx.agent, data={"quoted_price": offer.price}, **changes)
-    post_note(ctx, done, offer.message, "quote")
+    done = apply_move(ctx, seen, move, ctx.agent, data={"quoted_price": offer.price}, note=offer.message, **changes)
     count_bytes(ctx, 0)  # a quote can change without a limit, so its notes are refused if the storage is full
     return job_record(ctx, done)
 
@@ -148,9 +145,8 @@ def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
         return job_record(ctx, seen)
     number, until = seen.row.revision_count + 1, in_seconds(ctx, seen.row.turnaround_seconds)
     told = {"revision": number, "revisions_left": seen.row.max_revisions - number}
-    done = apply_move(ctx, seen, move, ctx.agent, data=told, revision_count=number, deliver_by=until, review_by=None)
-    post_note(ctx, done, asked.message, "request_revision")
-    return job_record(ctx, done)
+    changes: JobChanges = {"revision_count": number, "deliver_by": until, "review_by": None}
+    return job_record(ctx, apply_move(ctx, seen, move, ctx.agent, data=told, note=asked.message, **changes))
 
 
 @job_action("cancel", scope=("buy", "sell"), errors=WRITTEN_ERRORS, destructive=True, ends_work=True, toolset="jobs")
@@ -219,8 +215,7 @@ def dispute_job(ctx: TxContext, arguments: DisputeJob, checks: SchemaChecks | No
     move = move_or_repeat(ctx, seen, "dispute")
     if move is None:
         return job_record(ctx, seen)
-    case = ctx.new_id("dsp_")
-    told = {"dispute_id": case, "reason": arguments.reason}
-    done = apply_move(ctx, seen, move, ctx.agent, data=told, dispute_id=case, dispute_reason=arguments.reason)
-    post_note(ctx, done, arguments.reason, "dispute")
+    case, reason = ctx.new_id("dsp_"), arguments.reason
+    told, changes = {"dispute_id": case, "reason": reason}, JobChanges(dispute_id=case, dispute_reason=reason)
+    done = apply_move(ctx, seen, move, ctx.agent, data=told, note=reason, **changes)
     return job_record(ctx, open_case(ctx, done, checks))

@@ -1,14 +1,13 @@
 """The record of a job for one of its parties, as of now."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypedDict
-
-import orjson
+from typing import Any, TypedDict, TypeVar
 
 from storage.events import newest_event
 from storage.messages import messages_of
 from storage.tables import JobDeliveryRow, JobRow, ThreadRow
+from storage.transaction import Tx
 from storage.vocabulary import FINAL, Actor, JobStatus, SettlementKind, SettlementStatus
 from tools.agents.logic import handles
 from tools.agents.records import Party
@@ -20,7 +19,7 @@ from tools.events.webhooks.deliveries import NO_OUTPUT, Posting
 from tools.jobs.disputes.views import party_steps
 from tools.jobs.facts import JobFacts, PaymentStatus, payment_status, refund_expected
 from tools.jobs.lifecycle import Waiter, after_due_move, available_actions, due, waiting_on
-from tools.jobs.logic import clock_changes, known_actions, projected
+from tools.jobs.logic import clock_changes, projected
 from tools.jobs.payments.logic import settlement_record
 from tools.jobs.payments.records import Settlement
 from tools.jobs.records import Deadlines, DeliveryRef, Job, JobCreated, JobPayment, PaymentDue, Task, WaitingOn
@@ -30,62 +29,65 @@ from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.canonical_json import sha256_hex
 from tools.kernel.ids import event_id
 from tools.kernel.money import display_or_none
-from tools.kernel.records import Json, Step, encode, shown_columns, spliced, stamp_or_none
+from tools.kernel.records import Json, Step, encode, record_from, shown_columns, spliced, stamp_or_none
 from tools.listings.acceptance import checks_of
 from tools.messages.logic import message_records
 from tools.messages.records import Message
 
-_COPIED = (
-    "id", "listing_id", "bounty_id", "title", "units", "price", "revision_count", "max_revisions", "quoted_price",
-    "quote_message", "cancel_reason", "dispute_reason", "dispute_id", "thread_id", "env", "created_at", "accepted_at",
-    "delivered_at", "completed_at", "updated_at",
-)  # fmt: skip
+J = TypeVar("J", bound=Job)
 
 
-def job_record(ctx: TxContext, seen: JobSnapshot) -> Job:
-    """Return the record of the job for the caller."""
-    return Job(**job_fields(ctx, seen, handles(ctx.tx, {seen.row.buyer_id, seen.row.seller_id})))
+def job_record(ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str] | None = None) -> Job:
+    """Return the record of the job for the caller; `named` are the handles that are known."""
+    return _record(Job, ctx, seen, named or handles_in(ctx.tx, [seen.row]))
 
 
 def created_record(ctx: TxContext, seen: JobSnapshot, warned: list[dict[str, str]]) -> JobCreated:
-    fields = job_fields(ctx, seen, handles(ctx.tx, {seen.row.buyer_id, seen.row.seller_id}))
-    return JobCreated(**fields, warnings=warned)
+    """Return the record of a new job for its buyer, with warnings."""
+    return _record(JobCreated, ctx, seen, handles_in(ctx.tx, [seen.row]), warnings=warned)
 
 
-def job_fields(ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of the record; the clock's due moves are shown as if they were written."""
+def handles_in(tx: Tx, rows: Iterable[JobRow]) -> dict[str, str]:
+    """Return the handles of the parties of these jobs, by agent id."""
+    return handles(tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
+
+
+def _record(kind: type[J], ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str], **others: Any) -> J:
+    """Return a record of a job; the clock's due moves are shown as if they were written."""
     seen = projected(seen, ctx.now)
     facts, move = after_due_move(seen.facts, ctx.now), due(seen.facts, ctx.now)
     row = seen.row.with_(**clock_changes(seen.row, move)) if move else seen.row
     role = seen.role_of(ctx.agent)
-    actions = list(available_actions(facts, role, ctx.now, known_actions()))
-    payment = _payment(ctx, seen, facts)
-    return shown_columns(row, *_COPIED) | {
-        "status": facts.status.value,
-        "role": role.value,
-        "available_actions": actions,
-        "waiting_on": _waiting(facts, ctx),
-        "buyer": Party(id=row.buyer_id, handle=named[row.buyer_id]),
-        "seller": Party(id=row.seller_id, handle=named[row.seller_id]),
-        "input": spliced(input_of(ctx.tx, row)),
-        "output": None if facts.is_sealed else spliced(output_of(ctx.tx, row)),
-        "output_sealed": facts.is_sealed,
+    actions = list(available_actions(facts, role, ctx.now))
+    payment, waiting = _payment(ctx, seen, facts), waiting_on(facts, ctx.now)
+    return record_from(
+        kind,
+        row,
+        status=facts.status.value,
+        role=role.value,
+        available_actions=actions,
+        waiting_on=waiting and record_from(WaitingOn, waiting),
+        buyer=Party(id=row.buyer_id, handle=named[row.buyer_id]),
+        seller=Party(id=row.seller_id, handle=named[row.seller_id]),
+        input=spliced(input_of(ctx.tx, row)),
+        output=None if facts.is_sealed else spliced(output_of(ctx.tx, row)),
+        output_sealed=facts.is_sealed,
         **marks_of(row, sealed=facts.is_sealed, to_seller=role is Actor.SELLER),
-        "output_preview": spliced(text_of(ctx.tx, row.output_preview)),
-        "deliveries": _deliveries(seen, facts.is_sealed, role),
-        "acceptance": spliced(row.acceptance),
-        "checks": checks_of(row.acceptance, row.output is not None),
-        "content_warnings": orjson.loads(row.content_warnings),
-        "payment": payment,
-        "refund_due": payment.refund_due,
-        "refund_expected": payment.refund_expected,
-        "refund": payment.refund,
-        "deadlines": Deadlines(**shown_columns(row, "accept_by", "pay_by", "deliver_by", "review_by")),
-        "panel_seed_hash": sha256_hex(row.panel_seed),
-        "unpaid": facts.is_unpaid,
-        "resolution": _resolution(row),
-        "next_steps": _next_steps(ctx, seen, facts, role, actions),
-    }
+        output_preview=spliced(text_of(ctx.tx, row.output_preview)),
+        deliveries=_deliveries(seen, facts.is_sealed, role),
+        acceptance=spliced(row.acceptance),
+        checks=checks_of(row.acceptance, row.output is not None),
+        payment=payment,
+        refund_due=payment.refund_due,
+        refund_expected=payment.refund_expected,
+        refund=payment.refund,
+        deadlines=record_from(Deadlines, row),
+        panel_seed_hash=sha256_hex(row.panel_seed),
+        unpaid=facts.is_unpaid,
+        resolution=_resolution(row),
+        next_steps=_next_steps(ctx, seen, facts, role, actions),
+        **others,
+    )
 
 
 def _deliveries(seen: JobSnapshot, sealed: bool, role: Actor) -> list[DeliveryRef]:
@@ -95,11 +97,7 @@ def _deliveries(seen: JobSnapshot, sealed: bool, role: Actor) -> list[DeliveryRe
     if not made and row.output is not None:
         made = [(0, row)]
     return [
-        DeliveryRef(
-            revision=revision,
-            **marks_of(one, sealed=sealed, to_seller=role is Actor.SELLER),
-            delivered_at=stamp_or_none(one.delivered_at) or "",
-        )
+        record_from(DeliveryRef, one, revision=revision, **marks_of(one, sealed=sealed, to_seller=role is Actor.SELLER))
         for revision, one in made
     ]
 
@@ -129,11 +127,6 @@ def _latest(ctx: TxContext, seen: JobSnapshot, kind: SettlementKind) -> Settleme
     rows = (one for one in seen.settlements if one.kind is kind)
     best = max(rows, key=lambda one: (one.status is SettlementStatus.SETTLED, one.id), default=None)
     return None if best is None else settlement_record(best, ctx.network, ctx.agent)
-
-
-def _waiting(facts: JobFacts, ctx: TxContext) -> WaitingOn | None:
-    found = waiting_on(facts, ctx.now)
-    return None if found is None else WaitingOn(**shown_columns(found, "who", "action", "until", "then"))
 
 
 def _resolution(row: JobRow) -> dict[str, Json] | None:
@@ -236,8 +229,7 @@ def task_of(ctx: TxContext, job_id: str, messages: int) -> Task:
     """
     newest = newest_of(ctx)
     seen = find_mine(ctx.tx, job_id, ctx.agent, ctx.env)
-    named = handles(ctx.tx, {seen.row.buyer_id, seen.row.seller_id})
-    return task_record(ctx, seen, named, newest, newest_messages(ctx, seen, messages))
+    return task_record(ctx, seen, handles_in(ctx.tx, [seen.row]), newest, newest_messages(ctx, seen, messages))
 
 
 def newest_of(ctx: TxContext) -> str | None:
@@ -252,14 +244,13 @@ def newest_of(ctx: TxContext) -> str | None:
 def task_record(
     ctx: TxContext, seen: JobSnapshot, named: dict[str, str], newest: str | None, messages: list[Message]
 ) -> Task:
-    payments = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]
     return Task(
-        job=Job(**job_fields(ctx, seen, named)),
+        job=job_record(ctx, seen, named),
         context_id=seen.row.context_id or seen.row.thread_id,
         message_id=seen.row.message_id,
         newest_event=newest,
         messages=messages,
-        payments=[settlement_record(one, ctx.network, ctx.agent) for one in payments],
+        payments=[settlement_record(one, ctx.network, ctx.agent) for one in seen.payments],
         due=_due(ctx, projected(seen, ctx.now)),
     )
 

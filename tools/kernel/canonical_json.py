@@ -6,14 +6,12 @@ rfc8785 writes those documents.
 """
 
 from hashlib import sha256
-from itertools import chain
 from math import isfinite
-from typing import Any
 
 import orjson
 import rfc8785
 
-from tools.kernel.strict_json import KINDS, MAX_INTEGER, Json, next_level, with_integers
+from tools.kernel.strict_json import KINDS, MAX_INTEGER, Json, integers_hold, levels_of, with_integers
 
 _BELOW_F0 = bytes(range(0xF0))  # in UTF-8 a character beyond U+FFFF begins with a byte from F0 to F4
 _PLAIN_FROM = 1e-5  # from here up to 2^53 both libraries write a fraction in its shortest digits, without exponent
@@ -46,24 +44,18 @@ def sha256_hex(raw: bytes) -> str:
 def _plain(value: Json) -> bytes | None:
     """Return the canonical form as orjson writes it; None if its bytes might differ."""
     whole_floats = False
-    level: list[Any] = [value]
-    while level:
+    for level in levels_of(value):
         kinds = set(map(type, level))
-        if not kinds <= KINDS or (int in kinds and not _in_range([n for n in level if n.__class__ is int])):
+        if not kinds <= KINDS or (int in kinds and not integers_hold(level)):
             return None
         if float in kinds:
             floats = [n for n in level if n.__class__ is float]
             whole = [n for n in floats if n.is_integer()]
-            if not _in_range(whole) or (len(whole) < len(floats) and not _spelled_alike(floats)):
+            if any(abs(n) > MAX_INTEGER for n in whole) or (len(whole) < len(floats) and not _spelled_alike(floats)):
                 return None
             whole_floats = whole_floats or bool(whole)
-        level = next_level(level)
     written = orjson.dumps(with_integers(value) if whole_floats else value, option=orjson.OPT_SORT_KEYS)
     return None if _holds_astral(written) and _has_astral_key(value) else written
-
-
-def _in_range(numbers: list[Any]) -> bool:
-    return not numbers or (min(numbers) >= -MAX_INTEGER and max(numbers) <= MAX_INTEGER)
 
 
 def _spelled_alike(floats: list[float]) -> bool:
@@ -76,10 +68,5 @@ def _holds_astral(written: bytes) -> bool:
 
 
 def _has_astral_key(value: Json) -> bool:
-    level: list[Any] = [value]
-    while level:
-        names = set(chain.from_iterable([item for item in level if item.__class__ is dict]))
-        if max("".join(names), default="") > "\uffff":
-            return True
-        level = next_level(level)
-    return False
+    objects = (item for level in levels_of(value) for item in level if item.__class__ is dict)
+    return any(max("".join(names), default="") > "\uffff" for names in objects)

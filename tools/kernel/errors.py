@@ -100,7 +100,7 @@ class OurFault(MarketError):
 class ErrorCollector:
     """The errors of checks that are made together, so that the caller gets all of them at once.
 
-    Use it as `with faults.noted(): check()` for each check, then `refuse()`.
+    Use it as `with faults.catch(): check()` for each check, then `raise_all()`.
     """
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class ErrorCollector:
             self.found.append(error)
 
     def raise_all(self) -> None:
-        """Raise the first error, with the others in its `beside`."""
+        """Raise the first error, with the others in its `other_failures`."""
         if self.found:
             first, *rest = self.found
             first.other_failures = (*first.other_failures, *rest)

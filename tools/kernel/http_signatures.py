@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256, sha512
 from typing import TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import http_sf
 
@@ -17,9 +17,8 @@ MAX_SHOWN_LENGTH = 8_000
 T = TypeVar("T")
 INPUT, SIGNATURE, DIGEST = b"signature-input", b"signature", b"content-digest"
 READ = frozenset({INPUT, SIGNATURE, DIGEST})  # a request with one of these headers is kept as received
-DERIVED = frozenset(
-    {"@method", "@target-uri", "@authority", "@scheme", "@path", "@query", "@request-target"}
-)  # RFC 9421, 2.2: those of a request, without parameters
+# RFC 9421, 2.2: those of a request, without parameters
+DERIVED = frozenset({"@method", "@target-uri", "@authority", "@scheme", "@path", "@query", "@request-target"})
 PARAMETERS = frozenset({"created", "expires", "nonce", "alg", "keyid", "tag"})
 FIELD_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]{1,64}")
 HASHES = {"sha-256": sha256, "sha-512": sha512}
@@ -97,14 +96,14 @@ def read_claim(request: HttpRequest) -> Claim:
         raise BadSignature("malformed", 'Signature-Input must be <label>=("@method" …);created=…;keyid="…"')
     covered, given = _covered(made[0]), made[1]
     _check_parameters(given)
-    nonce, expires = _text(given, "nonce"), _whole(given, "expires")
+    nonce, expires = _optional(given, "nonce", str), _optional(given, "expires", int)
     if nonce is not None and not 0 < len(nonce) <= MAX_NONCE_LENGTH:
         raise BadSignature("malformed", f"nonce has 1-{MAX_NONCE_LENGTH} characters")
     return Claim(
         covered=covered,
         parameters=http_sf.ser([made]),
-        keyid=_needed(_text(given, "keyid"), "keyid"),
-        created=_needed(_whole(given, "created"), "created"),
+        keyid=_needed(given, "keyid", str),
+        created=_needed(given, "created", int),
         expires=expires,
         nonce=nonce,
         signature=value,
@@ -221,19 +220,23 @@ def _check_parameters(parameters: Mapping[str, object]) -> None:
     unknown = sorted(parameters.keys() - PARAMETERS)
     if unknown:
         raise BadSignature("malformed", f"unknown signature parameter {unknown[0][:64]}")
-    if _text(parameters, "alg") not in (None, "ed25519"):
+    if _optional(parameters, "alg", str) not in (None, "ed25519"):
         raise BadSignature("algorithm", "alg must be ed25519, or be left out")
-    _text(parameters, "tag")
+    _optional(parameters, "tag", str)
+
+
+def authority_of(parts: SplitResult) -> str:
+    """Return the host and port of a URL in their normalised form (RFC 9421, 2.2.3)."""
+    return parts.netloc.lower().removesuffix(DEFAULT_PORTS.get(parts.scheme, ""))
 
 
 def _base(claim: Claim, request: HttpRequest, url: str, mark: bytes, *, hide: bool) -> bytes:
     parts = urlsplit(url)
     path = parts.path.encode() + (request.path or b"/")
-    authority = parts.netloc.lower().removesuffix(DEFAULT_PORTS.get(parts.scheme, ""))
     derived = {
         "@method": request.method.encode("latin-1"),
         "@target-uri": url.encode() + (request.path or b"/") + mark,
-        "@authority": authority.encode(),
+        "@authority": authority_of(parts).encode(),
         "@scheme": parts.scheme.encode(),
         "@path": path,
         "@query": b"?" + request.query,
@@ -246,21 +249,16 @@ def _base(claim: Claim, request: HttpRequest, url: str, mark: bytes, *, hide: bo
     return b"\n".join([*lines, b'"@signature-params": ' + claim.parameters.encode()])
 
 
-def _text(parameters: Mapping[str, object], name: str) -> str | None:
+def _optional(parameters: Mapping[str, object], name: str, kind: type[T]) -> T | None:
     value = parameters.get(name)
-    if value is None or isinstance(value, str):
+    if value is None or (isinstance(value, kind) and not isinstance(value, bool)):
         return value
-    raise BadSignature("malformed", f"{name} is a quoted string")
+    wanted = "a quoted string" if kind is str else "a whole number of seconds since 1970"
+    raise BadSignature("malformed", f"{name} is {wanted}")
 
 
-def _whole(parameters: Mapping[str, object], name: str) -> int | None:
-    value = parameters.get(name)
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise BadSignature("malformed", f"{name} is a whole number of seconds since 1970")
-
-
-def _needed(value: T | None, name: str) -> T:
+def _needed(parameters: Mapping[str, object], name: str, kind: type[T]) -> T:
+    value = _optional(parameters, name, kind)
     if value is None:
         raise BadSignature("malformed", f"the signature has no {name}")
     return value

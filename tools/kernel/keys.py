@@ -1,7 +1,6 @@
 """Keys: an agent's Ed25519 identity (hex, did:key, JWK), and API keys."""
 
 import re
-from base64 import urlsafe_b64encode
 from hashlib import sha256
 from hmac import digest
 
@@ -9,6 +8,8 @@ import base58
 from nacl.bindings import crypto_core_ed25519_is_valid_point
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
+
+from tools.kernel.base64url import base64url
 
 KEY_ENTROPY_BYTES = 40
 API_KEY = re.compile(r"as_(live|test)_[0-9A-Za-z]{40}")
@@ -90,8 +91,8 @@ def binding_message(brand: str, agent_id: str, address: str) -> str:
 
 def jwk_of(public: bytes) -> dict[str, str]:
     """Return the key as a JWK (RFC 7517, RFC 8037); `kid` is its RFC 7638 thumbprint."""
-    x = _base64url(public)
-    thumbprint = _base64url(sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()).digest())
+    x = base64url(public)
+    thumbprint = base64url(sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()).digest())
     return {"kty": "OKP", "crv": "Ed25519", "x": x, "kid": thumbprint, "use": "sig", "alg": "EdDSA"}
 
 
@@ -105,12 +106,9 @@ def api_key(env: str, entropy: bytes) -> str:
         raise ValueError("An API key is for live or for test.")
     if len(entropy) != KEY_ENTROPY_BYTES:
         raise ValueError(f"An API key takes {KEY_ENTROPY_BYTES} bytes of entropy.")
-    number = int.from_bytes(entropy) % 62**_SECRET_LENGTH
-    letters = []
-    for _ in range(_SECRET_LENGTH):
-        number, value = divmod(number, 62)
-        letters.append(_BASE62[value])
-    return f"as_{env}_{''.join(reversed(letters))}"
+    number = int.from_bytes(entropy)
+    digits = [_BASE62[number // 62**place % 62] for place in reversed(range(_SECRET_LENGTH))]
+    return f"as_{env}_{''.join(digits)}"
 
 
 def key_hash(pepper: bytes, key: str) -> str:
@@ -136,7 +134,3 @@ def _from_did(text: str) -> bytes:
     if len(raw) != 34 or not raw.startswith(_ED25519_PUB) or did_of(raw[2:]) != text:
         raise BadKey("The did:key does not hold an Ed25519 public key in its one canonical spelling.")
     return raw[2:]
-
-
-def _base64url(raw: bytes) -> str:
-    return urlsafe_b64encode(raw).rstrip(b"=").decode()

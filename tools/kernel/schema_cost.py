@@ -119,7 +119,7 @@ def explaining_weight(pattern: str) -> float:
 
 @lru_cache(KEPT_CHECKERS)
 def pattern_cost(schema_text: str) -> float:
-    """Return roughly the microseconds that the engine needs to compile a schema's"""
+    """Return roughly the microseconds that the engine needs to compile a schema's patterns."""
     return reading_of(orjson.loads(schema_text))
 
 

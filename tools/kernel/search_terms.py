@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 
+from tools.kernel.unicode_folding import TranslationCache
+
 MAX_QUERY_CHARACTERS = 200
 MAX_QUERY_TERMS = 10
 MAX_INDEX_TERMS = 1_000
@@ -36,16 +38,6 @@ UNSPACED = (
 RUNS = re.compile(f"[{UNSPACED}]+|[^{UNSPACED}]+")
 IS_UNSPACED = re.compile(f"[{UNSPACED}]")
 SIGNED = re.compile(r"[^+#]+(?:(?:\+\+|#)$)?")
-
-
-class _Shown(dict[int, str]):
-    """A cache of what each character counts as: itself, a digit, a gap, or nothing."""
-
-    def __missing__(self, code: int) -> str:
-        shown = _shown(chr(code))
-        if code <= 0xFFFF:  # the rest is rare, and hostile text must not fill the memory
-            self[code] = shown
-        return shown
 
 
 def query_terms(q: str) -> tuple[str, ...]:
@@ -126,6 +118,7 @@ def _unmarked(run: str) -> str:
 
 
 def _shown(character: str) -> str:
+    """Return what a character counts as: itself, a digit, a gap, or nothing."""
     kind = unicodedata.category(character)
     if kind == "Nd":
         return str(unicodedata.decimal(character))
@@ -134,4 +127,4 @@ def _shown(character: str) -> str:
     return character if kind[0] in "LNM" or character in "+#" else " "
 
 
-SHOWN = _Shown()
+SHOWN = TranslationCache(_shown)

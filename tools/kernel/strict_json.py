@@ -6,7 +6,7 @@ cannot store U+0000 in text. A signed or hashed document must have one meaning, 
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, chain
 from math import isfinite
 from typing import Any, TypeAlias
@@ -55,7 +55,7 @@ def parse(raw: bytes, max_depth: int = MAX_DEPTH) -> Json:
     if _holds_too_many(raw):  # before the tree is built, because building it is the costly part
         raise BadJson(f"The text holds more than {MAX_CONTAINERS} objects and lists.", "")
     try:
-        value = _read(raw)
+        value: Json = jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
         if _needs_validation(raw, max_depth):
             validate_tree(value, max_depth)
     except ValueError:
@@ -68,12 +68,10 @@ def validate_tree(value: object, max_depth: int = MAX_DEPTH) -> None:
 
     Raises BadJson with the path of one fault.
     """
-    level: list[Any] = [value]
     levels: list[list[Any]] = []
-    while level:
+    for level in levels_of(value):
         levels.append(level)
         _check_level(levels, leaves_only=len(levels) > max_depth)
-        level = next_level(level)
 
 
 def read_leniently(raw: bytes) -> Any:
@@ -104,9 +102,15 @@ def with_integers(value: Json) -> Json:
     return value
 
 
-def next_level(level: list[Any]) -> list[Any]:
-    """Return the members of all containers of `level`, to walk a tree without recursion."""
-    return list(chain.from_iterable(map(_members, _outers(level))))
+def levels_of(value: object) -> Iterator[list[Any]]:
+    """Yield the levels of a tree from the top, to walk it without recursion.
+
+    A level consists of the members of all containers of the level above, one container after the other.
+    """
+    level = [value]
+    while level:
+        yield level
+        level = list(chain.from_iterable(map(_members, _outers(level))))
 
 
 # --- parsing: jiter, then other parsers if the text is refused, because they show what is wrong and where -------------
@@ -122,11 +126,6 @@ def _holds_too_many(raw: bytes) -> bool:
     quotes = raw.replace(rb"\\", b"").replace(rb"\"", b"").translate(None, _NOT_QUOTES).replace(b'""', b"")
     bare = b"".join(quotes.split(b'"')[::2])
     return len(bare) > MAX_CONTAINERS
-
-
-def _read(raw: bytes) -> Json:
-    value: Json = jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
-    return value
 
 
 def _needs_validation(raw: bytes, max_depth: int) -> bool:
@@ -208,9 +207,9 @@ def _check_level(levels: list[list[Any]], leaves_only: bool) -> None:
 
 def _check_keys(levels: list[list[Any]], objects: list[Any]) -> None:
     keys = [key for item in objects for key in item]
-    if not keys or (_all_text(keys) and _texts_hold(keys)):
+    if _keys_hold(keys):
         return
-    place = _first_fault(keys, lambda some: _all_text(some) and _texts_hold(some))
+    place = _first_fault(keys, _keys_hold)
     owner, place_in_owner = _owner(objects, place)
     position = next(i for i, item in enumerate(levels[-1]) if item is owner)
     key = keys[place]
@@ -232,8 +231,8 @@ def _known_kinds(level: list[Any]) -> bool:
     return set(map(type, level)) <= KINDS
 
 
-def _all_text(level: list[Any]) -> bool:
-    return set(map(type, level)) <= {str}
+def _keys_hold(keys: list[Any]) -> bool:
+    return set(map(type, keys)) <= {str} and _texts_hold(keys)
 
 
 def _texts_hold(level: list[Any]) -> bool:
@@ -249,7 +248,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _integers_hold(level: list[Any]) -> bool:
+def integers_hold(level: list[Any]) -> bool:
     numbers = [item for item in level if item.__class__ is int]
     return not numbers or (min(numbers) >= -MAX_INTEGER and max(numbers) <= MAX_INTEGER)
 
@@ -263,7 +262,7 @@ def _floats_hold(level: list[Any]) -> bool:
 _RULES: tuple[tuple[type | None, Callable[[list[Any]], bool]], ...] = (
     (None, _known_kinds),
     (str, _texts_hold),
-    (int, _integers_hold),
+    (int, integers_hold),
     (float, _floats_hold),
 )
 
@@ -278,10 +277,7 @@ def _first_fault(level: list[Any], holds: Callable[[list[Any]], bool]) -> int:
 
 
 def _path(levels: list[list[Any]], place: int) -> str:
-    """Return the dotted path of the item at `place` of the last level.
-
-    A level consists of the members of the level above, one container after the other.
-    """
+    """Return the dotted path of the item at `place` of the last level."""
     steps: list[str] = []
     for upper in reversed(levels[:-1]):
         owner, inside = _owner(_outers(upper), place)
@@ -332,7 +328,7 @@ def _too_deep(max_depth: int) -> str:
 def is_trivially_valid(arguments: dict[str, Json]) -> bool:
     """Check whether all arguments are ASCII texts and small integers, as in most reads.
 
-    check_tree has nothing to find in them.
+    `validate_tree` has nothing to find in them.
     """
     words = [*arguments]
     for value in arguments.values():

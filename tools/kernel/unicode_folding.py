@@ -6,6 +6,7 @@ cached, so neither direction needs a Python loop over the text.
 
 import unicodedata
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from itertools import accumulate
 
 _ALIKE = str.maketrans(
@@ -18,17 +19,18 @@ _VOICED = frozenset("\u3099\u309a")  # voicing marks: they make another letter o
 _MAX_KEPT = 65_536
 
 
-class _Folds(dict[int, str]):
-    """A cache of what each character folds to, by code point."""
+class TranslationCache(dict[int, str]):
+    """A table for str.translate: what each character becomes, computed once, by code point."""
+
+    def __init__(self, translate: Callable[[str], str]) -> None:
+        super().__init__()
+        self._translate = translate
 
     def __missing__(self, code: int) -> str:
         if len(self) >= _MAX_KEPT:
             self.clear()
-        folded = self[code] = _fold(chr(code))
-        return folded
-
-
-_FOLDS = _Folds()
+        made = self[code] = self._translate(chr(code))
+        return made
 
 
 class Folded:
@@ -68,3 +70,6 @@ def _fold(one: str) -> str:
 def _is_mark(one: str) -> bool:
     """Check whether this is an accent, an enclosing mark or a variation selector."""
     return unicodedata.category(one) in ("Mn", "Me")
+
+
+_FOLDS = TranslationCache(_fold)

@@ -106,7 +106,7 @@ async def unkept(read_ctx: ReadContext, rules: str | None, output: Json, size: i
         return []
     read = rules_in(rules)
     if not is_costly(read, size):
-        return [_violation(one.rule, one.message) for one in failures(read, output)]
+        return [_violation(rule, why) for rule, why in failures(read, output)]
     named = {rule.name: rule for rule in read}
     asked = read_ctx.world.checks.unkept(rules, output, by=read_ctx.caller.agent)
     return [

@@ -1,5 +1,6 @@
 """Acceptance rules: checks that the market makes on a sealed output before it counts as delivered."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +15,7 @@ Json = Any
 Kind = Literal["schema", "present", "min_length", "max_length", "sha256"]
 MAX_RULES, MAX_BYTES = 16, 16_384
 MAX_HASHED = 32_768  # bytes; hashing takes about 10 ms if every number needs the slow canonical form
+_ARRAY_INDEX = re.compile("0|[1-9][0-9]*")
 _MISSING = object()
 
 
@@ -30,14 +32,6 @@ class Rule:
     value: Json = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A rule that an output breaks, and how."""
-
-    rule: Rule
-    message: str
-
-
 def at(document: Json, pointer: str) -> Json:
     """Return the value at a JSON Pointer, or a marker that only `is_missing` recognises."""
     value = document
@@ -45,13 +39,7 @@ def at(document: Json, pointer: str) -> Json:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and name in value:
             value = value[name]
-        elif (
-            isinstance(value, list)
-            and name.isascii()
-            and name.isdigit()
-            and str(int(name)) == name
-            and int(name) < len(value)
-        ):
+        elif isinstance(value, list) and _ARRAY_INDEX.fullmatch(name) and int(name) < len(value):
             value = value[int(name)]
         else:
             return _MISSING
@@ -67,8 +55,8 @@ def rules_in(text: str) -> list[Rule]:
     return [Rule(**one) for one in orjson.loads(text)]
 
 
-def failures(rules: Sequence[Rule], output: Json) -> list[Failure]:
-    """Return the rules that the output breaks, faults of schemas last.
+def failures(rules: Sequence[Rule], output: Json) -> list[tuple[Rule, str]]:
+    """Return the rules that the output breaks and how, faults of schemas last.
 
     A rule about a missing value is broken.
     """
@@ -80,7 +68,7 @@ def failures(rules: Sequence[Rule], output: Json) -> list[Failure]:
             hashes[rule.path] = sha256_hex(canonical(value))
         why = _why(rule, value, hashes)
         if why is not None:
-            found.append(Failure(rule, why))
+            found.append((rule, why))
     return found + [fault for rule in rules if rule.kind == "schema" for fault in _schema_faults(rule, output)]
 
 
@@ -96,10 +84,10 @@ def is_costly(rules: Sequence[Rule], output_bytes: int) -> bool:
     return any(is_expensive(one, output_bytes * len(schemas)) for one in schemas)
 
 
-def _schema_faults(rule: Rule, output: Json) -> Iterator[Failure]:
+def _schema_faults(rule: Rule, output: Json) -> Iterator[tuple[Rule, str]]:
     value = at(output, rule.path)
     found = () if is_missing(value) else checker_for(_text(rule)).violations(value)
-    return (Failure(rule, f"{one.path}: {one.message}".removeprefix(": ")) for one in found)
+    return ((rule, f"{one.path}: {one.message}".removeprefix(": ")) for one in found)
 
 
 def _text(rule: Rule) -> str:

@@ -17,6 +17,7 @@ from storage.vocabulary import FINAL, Env, JobStatus, ListingStatus, PricingMode
 from tools.engine.caches import CachedListing
 from tools.engine.context import ReadContext
 from tools.engine.documents import text_of
+from tools.engine.errors import NotFound
 from tools.kernel.money import price_display
 from tools.kernel.records import Json, encode, record_from, shortened, spliced, stamp_or_none
 from tools.kernel.search_terms import index_terms
@@ -56,6 +57,14 @@ async def shown_listing(read_ctx: ReadContext, listing_id: str) -> CachedListing
     return await read_ctx.services.caches.listings.fetch(cache_name(listing_id), read)
 
 
+def own_listing(tx: Tx, listing_id: str, agent_id: str | None, env: Env, *, lock: bool = False) -> ListingRow:
+    """Return the listing if it is the agent's, in this environment; otherwise raise NotFound."""
+    row = tx.get(ListingRow, listing_id, lock=lock)
+    if row is None or row.seller_id != agent_id or row.env != env:
+        raise NotFound("you have no such listing", param="listing_id")
+    return row
+
+
 def listing_record(tx: Tx, row: ListingRow, seller: AgentRow, work: SellerRecord) -> Listing:
     """Return the record of a listing; `work` is its seller's record in the category."""
     schema = text_of(tx, row.input_schema)
@@ -76,14 +85,10 @@ def listing_record(tx: Tx, row: ListingRow, seller: AgentRow, work: SellerRecord
         acceptance=spliced(row.acceptance),
         stats=ListingStats(**orjson.loads(row.stats)),
         first_party=seller.first_party,
-        seller=seller_card(seller, work),
+        seller=record_from(SellerCard, seller, reputation=work.card, response_rate=work.response_rate),
         seller_last_seen_at=stamp_or_none(seller.last_seen_at),
         how_to_order=HowToOrder(body_example=_order_example(row, schema)),
     )
-
-
-def seller_card(seller: AgentRow, work: SellerRecord) -> SellerCard:
-    return record_from(SellerCard, seller, reputation=work.card, response_rate=work.response_rate)
 
 
 def index(tx: Tx, row: ListingRow) -> None:

@@ -26,7 +26,7 @@ from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
 from tools.kernel.records import Json
 from tools.listings.errors import ListingArchived, ListingLimit, UpfrontRequiresTrust
-from tools.listings.logic import index, keep_promise, listing_record
+from tools.listings.logic import index, keep_promise, listing_record, own_listing
 from tools.listings.records import Listing, ListingPage, ListingStats
 from tools.listings.validation import JUDGED, PRICED, CreateListing, JudgedOffer, Offer, UpdateListing, judge_offer
 from tools.reputation.views import records_of
@@ -130,7 +130,7 @@ def update_listing(ctx: TxContext, change: UpdateListing, judged: JudgedOffer) -
     Jobs already ordered keep the terms they were ordered on. null clears a schema or an example.
     Only what you name changes; read the rest with get_listing.
     """
-    row = _mine(ctx, change.listing_id)
+    row = own_listing(ctx.tx, change.listing_id, ctx.agent, ctx.env, lock=True)
     if row.status is ListingStatus.ARCHIVED:
         raise ListingArchived("this listing is archived")
     if row.version != judged.version:
@@ -167,7 +167,7 @@ def archive_listing(ctx: TxContext, ref: ListingRef) -> Listing:
 
     Its jobs go on. To stop only for a while, pause it with update_listing.
     """
-    row = _mine(ctx, ref.listing_id)
+    row = own_listing(ctx.tx, ref.listing_id, ctx.agent, ctx.env, lock=True)
     seller = ctx.tx.need(AgentRow, ctx.agent)
     if row.status is not ListingStatus.ARCHIVED:
         row = ctx.tx.change(row, status=ListingStatus.ARCHIVED, updated_at=ctx.now)
@@ -200,13 +200,6 @@ def list_my_listings(ctx: TxContext, asked: ListMyListings) -> ListingPage:
 
 def _shown(ctx: TxContext, row: ListingRow, seller: AgentRow) -> Listing:
     return listing_record(ctx.tx, row, seller, records_of(ctx.tx, seller.id, ctx.env, [row.category])[row.category])
-
-
-def _mine(ctx: TxContext, listing_id: str) -> ListingRow:
-    row = ctx.tx.get(ListingRow, listing_id, lock=True)
-    if row is None or row.seller_id != ctx.agent or row.env != ctx.env:
-        raise NotFound("you have no such listing", param="listing_id")
-    return row
 
 
 def _check_wallet(ctx: TxContext) -> None:

@@ -1,19 +1,20 @@
 """Prices of listings and orders: the fields of each pricing model, and units counted from an input."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 Fault = tuple[str, str]  # field, what is wrong
 
 
-@dataclass(frozen=True, slots=True)
-class UnitRule:
+class UnitCount(BaseModel):
     """`per` characters of a text, or items of a list, are one unit."""
 
-    field: str
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    field: str = Field(min_length=1, max_length=64)
     measure: Literal["characters", "items"]
-    per: int
+    per: int = Field(ge=1, le=1_000_000)
 
 
 def pricing_faults(model: str, price: int | None, unit_name: str | None) -> list[Fault]:
@@ -33,7 +34,7 @@ def pricing_faults(model: str, price: int | None, unit_name: str | None) -> list
     return faults
 
 
-def units_of(rules: Sequence[UnitRule], arguments: Mapping[str, Any]) -> int | None:
+def units_of(rules: Sequence[UnitCount], arguments: Mapping[str, Any]) -> int | None:
     """Count the units of an input: the sum of ceil(size / per) over its fields, at least 1.
 
     None if the input has none of the fields of the rules.
@@ -43,6 +44,6 @@ def units_of(rules: Sequence[UnitRule], arguments: Mapping[str, Any]) -> int | N
     return max(1, sum(found)) if found else None
 
 
-def _count(rule: UnitRule, value: Any) -> int | None:
+def _count(rule: UnitCount, value: Any) -> int | None:
     wanted = str if rule.measure == "characters" else list
     return -(-len(value) // rule.per) if isinstance(value, wanted) else None

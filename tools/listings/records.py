@@ -139,7 +139,6 @@ class ReadyBounty:
 class ListingPage(HintedPage[Listing]):
     """One page of listings."""
 
-    data: list[Listing]
     post_a_bounty: Annotated[
         ReadyBounty | None, Field(description="if a search finds nothing: its body is ready for create_bounty")
     ] = None

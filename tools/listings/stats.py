@@ -46,7 +46,10 @@ def recount(tx: Tx, job: JobRow, settlements: tuple[SettlementRow, ...]) -> None
         return
     tx.add_or_change(JobResultRow, kept, {"job_id": job.id, "listing_id": listing.id}, **asdict(new))
     buyers = sum(_move_wallet(tx, listing.id, wallet, change) for wallet, change in wallet_moves(old, new))
-    _write(tx, listing, apply_change(_tally_in(listing), old, new, buyers))
+    tally = apply_change(_tally_in(listing), old, new, buyers)
+    place = {"listing_id": listing.id, "place": median_index(tally.timed_jobs)}
+    median = tx.one(turnaround_at, **place) if tally.timed_jobs else None
+    index(tx, tx.change(listing, **_columns(tally, median)))
 
 
 def _rating(tx: Tx, job: JobRow) -> int | None:
@@ -99,13 +102,6 @@ def _move_wallet(tx: Tx, listing_id: str, wallet: str, change_minor: int) -> int
     key = {"listing_id": listing_id, "wallet": wallet}
     tx.add_or_change(ListingPayerRow, row, key, paid_minor=before + change_minor)
     return buyers_by(before, before + change_minor)
-
-
-def _write(tx: Tx, listing: ListingRow, tally: ListingTotals) -> None:
-    median = (
-        tx.one(turnaround_at, listing_id=listing.id, place=median_index(tally.timed_jobs)) if tally.timed_jobs else None
-    )
-    index(tx, tx.change(listing, **_columns(tally, median)))
 
 
 def _columns(tally: ListingTotals, median_seconds: int | None) -> dict[str, Any]:

@@ -11,13 +11,13 @@ from storage.transaction import Tx
 from tools.engine.arguments import Arguments, OneLine
 from tools.engine.context import ReadContext
 from tools.engine.documents import Document, judge_example, judge_schema, text_of
-from tools.engine.errors import InvalidRequest, NotFound
+from tools.engine.errors import InvalidRequest
 from tools.kernel.errors import ErrorCollector
 from tools.kernel.money import MAX_PRICE
 from tools.kernel.records import Json
 from tools.listings.acceptance import AcceptanceRules, judge_rules, unkept
-from tools.listings.logic import Category, PricingModelWord, Tag
-from tools.listings.pricing import UnitRule, pricing_faults, units_of
+from tools.listings.logic import Category, PricingModelWord, Tag, own_listing
+from tools.listings.pricing import UnitCount, pricing_faults, units_of
 from tools.listings.records import PaymentTiming
 from tools.screening.logic import public_words_beside
 
@@ -28,15 +28,6 @@ PUBLIC = ("title", "description", "category", "tags", "unit_name", "unit_basis_n
 PRICED = ("pricing_model", "price", "unit_name", "unit_basis", "unit_basis_note")
 
 Tags = Annotated[list[Tag], Field(max_length=16), AfterValidator(lambda given: list(dict.fromkeys(given)))]
-
-
-class UnitCount(BaseModel):
-    """`per` characters of a text, or items of a list, are one unit."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-    field: str = Field(min_length=1, max_length=64)
-    measure: Literal["characters", "items"]
-    per: int = Field(ge=1, le=1_000_000)
 
 
 class UnitBasis(BaseModel):
@@ -111,17 +102,7 @@ class SchemaAndExample:
         return (self.schema.size if self.schema else 0) + len(self.example or "")
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentListing:
-    """A listing before an offer changes it."""
-
-    version: int | None
-    arguments: dict[str, Json]
-    input: SchemaAndExample
-    output: SchemaAndExample
-
-
-NOTHING = CurrentListing(None, {}, SchemaAndExample(None, None), SchemaAndExample(None, None))
+NEITHER = SchemaAndExample(None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,21 +121,21 @@ async def judge_offer(read_ctx: ReadContext, offer: Offer) -> JudgedOffer:
     """Validate an offer; what it leaves out is taken from the listing that it changes."""
     named = dict.fromkeys((*JUDGED, *PUBLIC, *PRICED))
     said = {name: getattr(offer, name) for name in named if name in offer.model_fields_set}
-    old = NOTHING
+    version, asked, given = None, NEITHER, NEITHER
     if isinstance(offer, UpdateListing):
-        old = await read_ctx.store.read(lambda tx: _old(tx, offer.listing_id, read_ctx))
-        said = {**_still_fitting(old.arguments, said), **said}
+        version, old, asked, given = await read_ctx.store.read(lambda tx: _old(tx, offer.listing_id, read_ctx))
+        said = {**_still_fitting(old, said), **said}
     faults, warnings, acceptance = ErrorCollector(), list[str](), said.get("acceptance")
-    pricing, asked, given = dict[str, Any](), old.input, old.output
+    pricing = dict[str, Any]()
     with faults.catch():
         pricing = _priced(said)
     with faults.catch():  # if the rules are refused, no schema is checked, because that may be slow
         acceptance = judge_rules(offer.acceptance) if "acceptance" in offer.model_fields_set else acceptance
         said["acceptance"] = None if acceptance is None else orjson.loads(acceptance)
         with faults.catch():
-            asked = await _judge_side(read_ctx, offer, "input", old.input)
+            asked = await _judge_side(read_ctx, offer, "input", asked)
         with faults.catch():
-            given = await _judge_side(read_ctx, offer, "output", old.output)
+            given = await _judge_side(read_ctx, offer, "output", given)
             if offer.model_fields_set & {"acceptance", "example_output"}:
                 await _keeps_own_rules(read_ctx, acceptance, given.example)
     if faults.found:  # schemas and examples may be large, so they are not screened after a refusal
@@ -162,7 +143,7 @@ async def judge_offer(read_ctx: ReadContext, offer: Offer) -> JudgedOffer:
     with faults.catch():
         warnings = await public_words_beside(said, asked.size + given.size + len(acceptance or ""), DATA)
     faults.raise_all()
-    return JudgedOffer(pricing, acceptance, asked, given, warnings, old.version)
+    return JudgedOffer(pricing, acceptance, asked, given, warnings, version)
 
 
 def ordered_units(listing: ListingRow, given: int | None, order_input: dict[str, Json]) -> int:
@@ -174,7 +155,7 @@ def ordered_units(listing: ListingRow, given: int | None, order_input: dict[str,
     units = given or 1
     if listing.unit_basis is not None:
         basis = UnitBasis.model_validate_json(listing.unit_basis)
-        counted = _counted(basis, order_input)
+        counted = units_of(basis.rules, order_input)
         if counted is not None and given not in (None, counted):
             raise InvalidRequest(f"units: this input comes to {counted}", param="units", expected=counted)
         units = counted or units
@@ -188,11 +169,7 @@ def ordered_units(listing: ListingRow, given: int | None, order_input: dict[str,
 def counts_units(listing: ListingRow, order_input: dict[str, Json]) -> bool:
     """Check whether the listing counts the units of this input itself."""
     basis = None if listing.unit_basis is None else UnitBasis.model_validate_json(listing.unit_basis)
-    return basis is not None and _counted(basis, order_input) is not None
-
-
-def _counted(basis: UnitBasis, order_input: dict[str, Json]) -> int | None:
-    return units_of([UnitRule(rule.field, rule.measure, rule.per) for rule in basis.rules], order_input)
+    return basis is not None and units_of(basis.rules, order_input) is not None
 
 
 async def _keeps_own_rules(read_ctx: ReadContext, acceptance: str | None, example: str | None) -> None:
@@ -245,17 +222,18 @@ def _priced(values: dict[str, Json]) -> dict[str, Any]:
     return {name: values.get(name) for name in PRICED} | {"unit_basis": text}
 
 
-def _old(tx: Tx, listing_id: str, read_ctx: ReadContext) -> CurrentListing:
-    row = tx.get(ListingRow, listing_id)
-    if row is None or row.seller_id != read_ctx.caller.agent_id or row.env != read_ctx.env:
-        raise NotFound("you have no such listing", param="listing_id")
+def _old(
+    tx: Tx, listing_id: str, read_ctx: ReadContext
+) -> tuple[int, dict[str, Json], SchemaAndExample, SchemaAndExample]:
+    """Return the version and the fields of the listing to change, and both sides of it."""
+    row = own_listing(tx, listing_id, read_ctx.caller.agent_id, read_ctx.env)
     sides = _side(tx, row.input_schema, row.example_input), _side(tx, row.output_schema, row.example_output)
     schemas = [side.schema.text if side.schema else None for side in sides]
     texts: dict[str, Any] = dict(zip(("input_schema", "output_schema"), schemas, strict=True))
     texts |= {"example_input": row.example_input, "example_output": row.example_output}
     said = {name: None if text is None else orjson.loads(text) for name, text in texts.items()}
     said |= {name: getattr(row, name) for name in ("title", "description", "category", "tags", *PRICED, "acceptance")}
-    return CurrentListing(row.version, said, *sides)
+    return row.version, said, *sides
 
 
 def _side(tx: Tx, schema: str | None, example: str | None) -> SchemaAndExample:

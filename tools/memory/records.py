@@ -38,8 +38,6 @@ class Memory(MemoryKey):
 class MemoryPage(PlainPage[MemoryKey]):
     """One page of keys."""
 
-    data: list[MemoryKey]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDeleted:

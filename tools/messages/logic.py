@@ -66,9 +66,8 @@ class Words:
 async def screen(read_ctx: ReadContext, content: MessageContent) -> Words:
     """Screen a message before the transaction begins; refuse only a leaked credential."""
     data = None if content.data is None else json_text(content.data, "data", MAX_DATA)
-    if len(content.body) + len(data or "") < LONG:
-        return Words(content.body, data, _warnings(content))
-    return Words(content.body, data, await asyncio.to_thread(_warnings, content))
+    long = len(content.body) + len(data or "") >= LONG
+    return Words(content.body, data, await asyncio.to_thread(_warnings, content) if long else _warnings(content))
 
 
 def _warnings(content: MessageContent) -> list[str]:
@@ -186,7 +185,7 @@ def _post(
     )
     _count_unread(ctx.tx, to, thread.env, 1)
     _count_bytes(ctx, thread, words, refusable=refusable)
-    ctx.tx.emit(to, thread.env, "message.received", orjson.dumps(_told(thread, message, words)).decode(), ctx.now)
+    ctx.emit(to, thread.env, "message.received", _told(thread, message, words))
     return after, message
 
 
@@ -212,8 +211,7 @@ def _acted_since(ctx: TxContext, thread: ThreadRow) -> bool:
     if thread.job_id is None or thread.run_began_at is None:
         return False
     other = other_in(thread, ctx.agent)
-    step = ctx.tx.one(stepped_since, job_id=thread.job_id, actor_id=other, since=thread.run_began_at)
-    return step is not None
+    return ctx.tx.one(stepped_since, job_id=thread.job_id, actor_id=other, since=thread.run_began_at) is not None
 
 
 def _count_unread(tx: Tx, agent_id: str, env: str, by: int) -> None:

@@ -146,17 +146,7 @@ def mark_thread_read(ctx: TxContext, done: MarkThreadRead) -> ThreadRead:
     """
     thread = find_thread(ctx.tx, done.thread_id, ctx.agent, ctx.env, lock=True)
     message = None if done.up_to_message_id is None else _message_in(ctx, thread, done.up_to_message_id)
-    return _how_far(ctx, read_up_to(ctx, thread, message))
-
-
-def _message_in(ctx: TxContext, thread: ThreadRow, message_id: str) -> MessageRow:
-    message = ctx.tx.get(MessageRow, message_id)
-    if message is None or message.thread_id != thread.id:
-        raise NotFound("there is no such message in this thread", param="up_to_message_id")
-    return message
-
-
-def _how_far(ctx: TxContext, thread: ThreadRow) -> ThreadRead:
+    thread = read_up_to(ctx, thread, message)
     mine, _ = sides(thread, ctx.agent)
     last = ctx.tx.one(message_numbered, thread_id=thread.id, number=getattr(thread, f"read_{mine}"))
     return ThreadRead(
@@ -164,3 +154,10 @@ def _how_far(ctx: TxContext, thread: ThreadRow) -> ThreadRead:
         unread_count=getattr(thread, f"unread_{mine}"),
         last_read_message_id=None if last is None else last.id,
     )
+
+
+def _message_in(ctx: TxContext, thread: ThreadRow, message_id: str) -> MessageRow:
+    message = ctx.tx.get(MessageRow, message_id)
+    if message is None or message.thread_id != thread.id:
+        raise NotFound("there is no such message in this thread", param="up_to_message_id")
+    return message

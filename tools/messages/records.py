@@ -66,14 +66,10 @@ class Thread:
 class ThreadPage(PlainPage[Thread]):
     """One page of threads."""
 
-    data: list[Thread]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePage(PlainPage[Message]):
     """One page of messages."""
-
-    data: list[Message]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

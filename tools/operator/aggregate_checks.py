@@ -13,7 +13,7 @@ from storage.jobs import deliveries_of_jobs, settlements_of_jobs
 from storage.query import Query
 from storage.quotas import COUNTED, rooms_of
 from storage.store import Store
-from storage.tables import JobDeliveryRow, ThreadRow
+from storage.tables import ThreadRow
 from storage.transaction import Tx
 from storage.vocabulary import SettlementKind
 from tools.chain.transfer_verification import is_too_old
@@ -119,14 +119,11 @@ def _deliveries(tx: Tx, ids: Ids) -> set[str]:
     for job_id, rows in groupby(tx.all(deliveries_of_jobs, job_ids=ids), lambda row: row.job_id):
         for place, row in enumerate(rows):
             text = texts.get((job_id, output_part(place)))
-            kept = job_id in forgotten if text is None else _is_of(row, text)
+            stored_as = row.output_bytes, row.output_commitment
+            kept = job_id in forgotten if text is None else stored_as == (len(text), commitment(row.output_salt, text))
             if row.revision != place or not kept:
                 wrong.add(job_id)
     return wrong
-
-
-def _is_of(row: JobDeliveryRow, text: bytes) -> bool:
-    return (row.output_bytes, row.output_commitment) == (len(text), commitment(row.output_salt, text))
 
 
 def _open_refunds(tx: Tx, ids: Ids) -> set[str]:

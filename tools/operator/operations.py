@@ -10,7 +10,7 @@ from storage.tables import AgentRow, DisputeRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env
 from tools.account.deletion import close_agent, leave
-from tools.agents.logic import agent_record, any_agent, change_agent
+from tools.agents.logic import agent_record, change_agent, need_agent
 from tools.agents.records import AnyStatusAgent
 from tools.credentials.logic import forget_keys
 from tools.discovery.records import SanctionsState
@@ -79,14 +79,14 @@ def set_agent_status(ctx: TxContext, arguments: StatusSet) -> AnyStatusAgent:
     unclaimed again: only its wallet makes it active.
     """
     wanted = AgentStatus(arguments.status)
-    row = _found(ctx, arguments.agent_id)
+    row = need_agent(ctx.tx, arguments.agent_id, deleted=True)
     if wanted is AgentStatus.ACTIVE and is_unclaimed(ctx.tx, row.id):
         wanted = AgentStatus.UNCLAIMED  # only its wallet lets it in
     if row.status is wanted:
         return agent_record(row, AnyStatusAgent)
     if wanted is AgentStatus.DELETED:
         leave(ctx, row)
-        return agent_record(_found(ctx, row.id), AnyStatusAgent)
+        return agent_record(need_agent(ctx.tx, row.id, deleted=True), AnyStatusAgent)
     suspending = wanted is AgentStatus.SUSPENDED
     if suspending:
         close_agent(ctx, row.id)
@@ -96,15 +96,8 @@ def set_agent_status(ctx: TxContext, arguments: StatusSet) -> AnyStatusAgent:
     return agent_record(changed, AnyStatusAgent)
 
 
-def _found(ctx: TxContext, id_or_handle: str) -> AgentRow:
-    row = any_agent(ctx.tx, id_or_handle)
-    if row is None:
-        raise NotFound("there is no such agent", param="agent_id", hint="Use an agent id (agt_…) or a handle.")
-    return row
-
-
 def _locked(ctx: TxContext, id_or_handle: str) -> AgentRow:
-    return ctx.tx.need(AgentRow, _found(ctx, id_or_handle).id, lock=True)
+    return ctx.tx.need(AgentRow, need_agent(ctx.tx, id_or_handle, deleted=True).id, lock=True)
 
 
 class OverviewAsked(Arguments):
@@ -159,7 +152,7 @@ def _case(tx: Tx, dispute_id: str) -> OpenCase:
         dispute_id=row.id,
         job_id=job.id,
         status=row.status.value,
-        reason=found.reason,
+        reason=job.dispute_reason or "",
         promised=found.promised and _words(found.promised),
         votes=[
             {"outcome": one.outcome, "rationale": one.rationale, "round": one.round}

@@ -22,7 +22,6 @@ from tools.reputation.rules import (
     Figures,
     JobContribution,
     add,
-    add_dealing,
     contribution,
     counterparty_figures,
     dealings_of,
@@ -51,7 +50,7 @@ class Folded:
             place = agent_id, job.env, role.value, category
             self.tallies[place] = add(self.tallies.get(place, EMPTY), part)
             if dealings != CounterpartyTotals():
-                self.dealings[place][counterparty] = add_dealing(self.dealings[place][counterparty], dealings)
+                self.dealings[place][counterparty] = add(self.dealings[place][counterparty], dealings)
 
     def tally(self, agent_id: str, env: str, role: Actor, category: str = ALL) -> Figures:
         place = agent_id, env, role.value, category

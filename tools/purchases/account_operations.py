@@ -107,7 +107,9 @@ def claim_x402_account(ctx: TxContext, claim: ClaimX402Account, text: str) -> Ag
             param="agent_id",
             hint="Send account.agent_id as the answer of a purchase by this wallet names it.",
         )
-    fresh = insert_use(ctx.tx, account.agent_id, _use_of(text), ctx.now)
+    # The use is named by the text, because one text may have several signatures.
+    use = f"x402-account:{sha256(text.encode()).hexdigest()}"
+    fresh = insert_use(ctx.tx, account.agent_id, use, ctx.now)
     if account.claimed_at is not None:
         return AlreadyClaimed("this account was claimed before", param="agent_id")
     if not fresh:
@@ -149,8 +151,3 @@ def _check_age(claim: ClaimX402Account, now_seconds: float) -> None:
         hint="Sign again with the present Unix seconds.",
         now=int(now_seconds),
     )
-
-
-def _use_of(text: str) -> str:
-    """Name the use of a signature by its text, because one text may have several signatures."""
-    return f"x402-account:{sha256(text.encode()).hexdigest()}"

@@ -214,7 +214,9 @@ def finish(read_ctx: ReadContext, tx: Tx, purchase_id: str, transaction: str, ve
     known = known_settlement(tx, ctx, transaction)
     if known is not None and known.job_id != row.job_id:
         return close(read_ctx, tx, purchase_id, Outcome.TOGETHER)
-    seen = _payer_named(ctx, own_job_locked(ctx, row.job_id), row)
+    seen = own_job_locked(ctx, row.job_id)
+    if seen.row.pay_from is None:
+        seen = replace(seen, row=tx.change(seen.row, pay_from=address_of(row.payer)))
     settled: JobSnapshot | MarketError = seen if known is not None else apply_transfer(ctx, seen, transaction, verdict)
     if isinstance(settled, JobSnapshot):
         move = allowed(settled.facts, "accept", Actor.BUYER, ctx.now)
@@ -223,15 +225,11 @@ def finish(read_ctx: ReadContext, tx: Tx, purchase_id: str, transaction: str, ve
     return tx.change(row, status=status, tx_hash=transaction, look_at=None, updated_at=ctx.now)
 
 
-def _payer_named(ctx: TxContext, seen: JobSnapshot, row: PurchaseRow) -> JobSnapshot:
-    """Store the paying wallet in the job, unless a wallet is already stored there."""
-    if seen.row.pay_from is not None:
-        return seen
-    return replace(seen, row=ctx.tx.change(seen.row, pay_from=address_of(row.payer)))
-
-
 def close(read_ctx: ReadContext, tx: Tx, purchase_id: str, end: Outcome) -> PurchaseRow:
-    """Close a purchase that was not paid, and call off its job, with no effect on reputations."""
+    """Close a purchase that was not paid, and call off its job, with no effect on reputations.
+
+    With the account that it made, the purchase is deleted later.
+    """
     row = tx.need(PurchaseRow, purchase_id, lock=True)
     status = target_of(row.status, end.event)
     if status is None:  # it has ended, or was submitted in between
@@ -239,15 +237,9 @@ def close(read_ctx: ReadContext, tx: Tx, purchase_id: str, end: Outcome) -> Purc
     ctx = acting_for(read_ctx, tx, row.agent_id)
     cancel_job_of(ctx, own_job_locked(ctx, row.job_id))
     reason = row.reason if end is Outcome.NOT_CHARGED and row.reason else end.value
-    later = _kept_until(tx, row, end)
-    return tx.change(row, status=status, reason=reason, look_at=later, updated_at=ctx.now)
-
-
-def _kept_until(tx: Tx, row: PurchaseRow, end: Outcome) -> datetime | None:
-    """Return when a failed purchase is deleted with the account it made; None if it is kept."""
-    if end is Outcome.TOGETHER or not is_unclaimed(tx, row.agent_id):
-        return None
-    return row.created_at + UNPAID_KEPT
+    kept = end is Outcome.TOGETHER or not is_unclaimed(tx, row.agent_id)
+    look_at = None if kept else row.created_at + UNPAID_KEPT
+    return tx.change(row, status=status, reason=reason, look_at=look_at, updated_at=ctx.now)
 
 
 def cancel_job_of(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:

@@ -10,7 +10,7 @@ from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.chain.transfer_proof import no_chain
 from tools.chain.wallet_proof import signer_of
-from tools.chain.x402_payments import IN_WORDS, Payment, RequiredTerms
+from tools.chain.x402_payments import IN_WORDS, Payment
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import text_of
 from tools.engine.errors import InputSchemaMismatch, NotImplementedHere
@@ -46,10 +46,6 @@ class Offered:
     def accepted(self) -> dict[str, Any]:
         (only,) = self.terms["accepts"]
         return dict(only)
-
-    @property
-    def asked(self) -> RequiredTerms:
-        return RequiredTerms(self.accepted["network"], self.accepted["payTo"], int(self.accepted["amount"]))
 
     def refused(self, why: str) -> X402Quote:
         """Return the terms, with x402's reason why they are unpaid."""

@@ -29,7 +29,6 @@ from tools.kernel.errors import MarketError
 from tools.kernel.money import display
 from tools.kernel.records import spliced, stamp
 from tools.purchases.accounts import account_of
-from tools.purchases.connections import head_of
 from tools.purchases.errors import (
     BuyerNotActive,
     X402AuthorizationInUse,
@@ -44,10 +43,10 @@ from tools.purchases.errors import (
 )
 from tools.purchases.logic import any_listing, begin, find_purchase
 from tools.purchases.offers import UNPAID, is_open, offered, service_record, signed_by_payer
-from tools.purchases.payment_verification import PendingPayment, check, release
+from tools.purchases.payment_verification import check, release
 from tools.purchases.records import X402Index, X402Payment, X402Quote, X402Result
 from tools.purchases.rules import Outcome
-from tools.purchases.workflow import run_until_done
+from tools.purchases.workflow import head_of, run_until_done
 from tools.wallets.errors import AddressSanctioned
 from tools.wallets.logic import refuse_sanctioned
 
@@ -145,9 +144,8 @@ async def _first(
     """
     for _ in range(TRIES):
         offer = await offered(read_ctx, listing_id, wanted.input, wanted.units, meant=True)
-        fault = fault_of(payment, offer.asked, read_ctx.world.clock.now().timestamp()) or await _fault(
-            read_ctx, payment
-        )
+        now_seconds = read_ctx.world.clock.now().timestamp()
+        fault = fault_of(payment, offer.accepted, now_seconds) or await _fault(read_ctx, payment)
         if fault is not None:
             return offer.refused(fault)
         assert offer.judged is not None
@@ -155,11 +153,10 @@ async def _first(
         refuse_sanctioned(read_ctx.world.sanctions, {given.payer, given.payee})
         body = settle_body(offer.terms["resource"], offer.accepted, given, payment.signature)
         head = await head_of(read_ctx)
-        newest = replace(
-            offer.judged.newest, number=head
-        )  # read now, because a remembered number would let an earlier transfer pay
-        judged = replace(offer.judged, newest=newest)
-        entered, why = await check(read_ctx, PendingPayment(listing_id, _fingerprint(wanted), payment, body, head))
+        # The number is read now, because a remembered one would let an earlier transfer pay.
+        judged = replace(offer.judged, newest=replace(offer.judged.newest, number=head))
+        columns = {"listing_id": listing_id, "fingerprint": _fingerprint(wanted)}
+        entered, why = await check(read_ctx, payment, **columns, settle_body=body, scanned_to=head)
         if entered.status is not PurchaseStatus.CHECKING:
             return await _gone_on(read_ctx, wanted, entered)
         row = None

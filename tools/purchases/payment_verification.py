@@ -4,7 +4,6 @@ The payment's row is committed first, then one call at a time asks the facilitat
 """
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -14,13 +13,13 @@ from storage.tables import PurchaseRow
 from storage.transaction import Tx
 from storage.vocabulary import PurchaseStatus
 from tools.chain.errors import ChainUnavailable
+from tools.chain.x402_payload import Authorization
 from tools.chain.x402_payments import Payment
 from tools.engine.context import ReadContext
 from tools.engine.ports import SettleNotSent, SettleUnknown
-from tools.purchases.connections import facilitator_of
 from tools.purchases.errors import X402AuthorizationInUse
 from tools.purchases.logic import LEASE, UNPAID_KEPT, acting_for, find_purchase
-from tools.purchases.workflow import TICK_SECONDS, in_use, stay
+from tools.purchases.workflow import TICK_SECONDS, facilitator_of, in_use, stay
 
 MAX_REFUSED = 5  # payments of one wallet whose work was done but that no facilitator accepted
 CHECK_SECONDS = 5.0  # for the facilitator's verification of a payment
@@ -29,24 +28,13 @@ CHECK_TURNS = 40  # polls, TICK_SECONDS apart, while another call verifies the s
 log = structlog.get_logger("emporion.purchases")
 
 
-@dataclass(frozen=True, slots=True)
-class PendingPayment:
-    """The data that is stored for a payment before anything is ordered with it."""
-
-    listing_id: str
-    fingerprint: str
-    payment: Payment
-    body: dict[str, Any]
-    head: int
-
-
-async def check(read_ctx: ReadContext, entry: PendingPayment) -> tuple[PurchaseRow, str | None]:
+async def check(read_ctx: ReadContext, payment: Payment, **columns: Any) -> tuple[PurchaseRow, str | None]:
     """Ask the facilitator to verify a payment; return its row and the reason if it was refused.
 
-    Only one call at a time verifies a payment. If the row's status is not CHECKING, another call has begun the
+    `columns` are what the row says of the order. Only one call at a time verifies a payment. If the row's status is not CHECKING, another call has begun the
     purchase. Raises ChainUnavailable if the facilitator does not answer, and X402AuthorizationInUse.
     """
-    row = await _entered(read_ctx, entry)
+    row = await _entered(read_ctx, payment.authorization, columns)
     if row.status is not PurchaseStatus.CHECKING:
         return row, None
     try:
@@ -72,13 +60,13 @@ async def release(read_ctx: ReadContext, row: PurchaseRow) -> None:
     await read_ctx.store.write(lambda tx: let_go(read_ctx, tx, row), "release_purchase")
 
 
-async def _entered(read_ctx: ReadContext, entry: PendingPayment) -> PurchaseRow:
+async def _entered(read_ctx: ReadContext, given: Authorization, columns: dict[str, Any]) -> PurchaseRow:
     """Commit the payment's row as soon as no other call is verifying it.
 
     Raises X402AuthorizationInUse after CHECK_TURNS polls.
     """
     for _ in range(CHECK_TURNS):
-        row, mine = await read_ctx.store.write(lambda tx: enter(read_ctx, tx, entry), "enter_purchase")
+        row, mine = await read_ctx.store.write(lambda tx: enter(read_ctx, tx, given, columns), "enter_purchase")
         if mine or row.status is not PurchaseStatus.CHECKING:
             return row
         stay(read_ctx, row)
@@ -86,21 +74,14 @@ async def _entered(read_ctx: ReadContext, entry: PendingPayment) -> PurchaseRow:
     raise in_use(row)
 
 
-def enter(read_ctx: ReadContext, tx: Tx, entry: PendingPayment) -> tuple[PurchaseRow, bool]:
+def enter(read_ctx: ReadContext, tx: Tx, given: Authorization, columns: dict[str, Any]) -> tuple[PurchaseRow, bool]:
     """Store a payment to be checked; return its row and whether this call holds its lease.
 
     A purchase that is past checking stays unchanged. Raises X402AuthorizationInUse if the wallet has too many
     payments that were refused.
     """
-    given, now = entry.payment.authorization, read_ctx.world.clock.now()
-    said: dict[str, Any] = {
-        "listing_id": entry.listing_id,
-        "fingerprint": entry.fingerprint,
-        "scanned_to": entry.head,
-        "settle_body": entry.body,
-        "held_until": now + LEASE,
-        "updated_at": now,
-    }
+    now = read_ctx.world.clock.now()
+    said = columns | {"held_until": now + LEASE, "updated_at": now}
     known = find_purchase(tx, read_ctx.env, given)
     if known is not None:
         if known.status is not PurchaseStatus.CHECKING or (known.held_until is not None and known.held_until > now):

@@ -16,7 +16,7 @@ from storage.tables import PurchaseRow
 from storage.transaction import StorageError
 from storage.vocabulary import PurchaseStatus
 from tools.chain.errors import ChainUnavailable, TransactionPending
-from tools.chain.transfer_proof import verify_transfer
+from tools.chain.transfer_proof import no_chain, verify_transfer
 from tools.chain.transfer_verification import (
     MAX_BLOCK_TIME,
     ChainDown,
@@ -28,10 +28,9 @@ from tools.chain.transfer_verification import (
 from tools.chain.x402_payload import Authorization
 from tools.chain.x402_payments import read_authorization, settles, transactions_with_nonce
 from tools.engine.context import ReadContext
-from tools.engine.ports import SettleNotSent, SettleUnknown
+from tools.engine.ports import Chain, Facilitator, SettleNotSent, SettleUnknown
 from tools.jobs.payments.terms import chain_terms
 from tools.kernel.errors import MarketError
-from tools.purchases.connections import chain_of, facilitator_of, head_of, silent_chain
 from tools.purchases.errors import SAME_AGAIN, X402AuthorizationInUse, X402InsufficientFunds, X402SettleFailed
 from tools.purchases.logic import (
     LEASE,
@@ -81,14 +80,14 @@ async def run_until_done(read_ctx: ReadContext, purchase_id: str) -> PurchaseRow
         seen.row.agent_id, purchase_id, MAX_WAITING, read_ctx.config.limits.streams_per_agent
     ) as ear:
         while clock.monotonic() < ends:
-            ear.listen()
+            ear.clear()
             seen = await _look(read_ctx, purchase_id)
             match next_of(seen.standing(clock.now()), clock.now()):
                 case NextAction.TELL:
                     return seen.row
                 case NextAction.WAIT:
                     await _still_there(read_ctx, seen)
-                    await ear.wait(TICK_SECONDS)
+                    await ear.wait_for(TICK_SECONDS)
                 case NextAction.SETTLE:
                     stay(read_ctx, seen.row)
                     await _settle(read_ctx, seen)
@@ -152,7 +151,8 @@ async def _look(read_ctx: ReadContext, purchase_id: str) -> SeenPurchase:
 
 
 async def _close(read_ctx: ReadContext, seen: SeenPurchase) -> None:
-    end = end_of(seen.standing(read_ctx.world.clock.now()), read_ctx.world.clock.now())
+    now = read_ctx.world.clock.now()
+    end = end_of(seen.standing(now), now)
     if end is not None:
         await read_ctx.store.write(lambda tx: close(read_ctx, tx, seen.row.id, end), "close_purchase")
 
@@ -164,7 +164,7 @@ async def _settle(read_ctx: ReadContext, seen: SeenPurchase) -> None:
     mine = await read_ctx.store.write(lambda tx: hand_over(read_ctx, tx, seen.row.id), "settle_purchase")
     if mine is not None:
         row = await _handed_over(read_ctx, mine, first=True)
-        await _found(read_ctx, row, CONFIRM_SECONDS)
+        await _find_outcome(read_ctx, row, CONFIRM_SECONDS)
 
 
 async def _follow(read_ctx: ReadContext, seen: SeenPurchase, patience: float, *, brought: bool) -> None:
@@ -179,7 +179,7 @@ async def _follow(read_ctx: ReadContext, seen: SeenPurchase, patience: float, *,
     again = row.status is PurchaseStatus.SETTLING or (row.status is PurchaseStatus.REFUSED and brought)
     if again and row.valid_before > read_ctx.world.clock.now().timestamp():
         row = await _handed_over(read_ctx, row, first=False)
-    await _found(read_ctx, row, patience)
+    await _find_outcome(read_ctx, row, patience)
 
 
 async def _handed_over(read_ctx: ReadContext, row: PurchaseRow, *, first: bool) -> PurchaseRow:
@@ -224,28 +224,22 @@ async def _kept(read_ctx: ReadContext, purchase_id: str) -> AsyncIterator[None]:
             await renewing
 
 
-async def _found(read_ctx: ReadContext, row: PurchaseRow, patience: float) -> None:
-    """Read the outcome from the chain, so that the purchase ends as paid or closed.
+async def _find_outcome(read_ctx: ReadContext, row: PurchaseRow, patience: float) -> None:
+    """Read the outcome from the chain, by the transaction hash or, without one, by the nonce.
 
-    If it is still open, raises the reason and releases the purchase for the next call.
+    The purchase then ends as paid or closed. If it is still open, raises the reason and releases the purchase for the
+    next call.
     """
     try:
-        await _read(read_ctx, row, patience)
+        if row.status in (PurchaseStatus.SETTLING, PurchaseStatus.REFUSED):
+            row = await _scan_for_nonce(read_ctx, row)
+        if row.status is PurchaseStatus.SENT:
+            row = await _verified(read_ctx, row, patience)
+        if row.status not in ENDED:
+            raise _unsettled(row)
     except MarketError:
         await _record(read_ctx, row)
         raise
-
-
-async def _read(read_ctx: ReadContext, row: PurchaseRow, patience: float) -> None:
-    """Look the payment up by its transaction hash, or by its nonce if there is no hash."""
-    if row.status is PurchaseStatus.WORKING:
-        raise _unsettled(row)
-    if row.status in (PurchaseStatus.SETTLING, PurchaseStatus.REFUSED):
-        row = await _scan_for_nonce(read_ctx, row)
-    if row.status is PurchaseStatus.SENT:
-        row = await _verified(read_ctx, row, patience)
-    if row.status not in ENDED:
-        raise _unsettled(row)
 
 
 async def _verified(read_ctx: ReadContext, row: PurchaseRow, patience: float) -> PurchaseRow:
@@ -359,3 +353,44 @@ def _unsettled(row: PurchaseRow) -> MarketError:
         valid_before=row.valid_before,
         retry_after_seconds=5,
     )
+
+
+def silent_chain() -> ChainUnavailable:
+    """Return the error for a payment whose outcome the chain does not show."""
+    return ChainUnavailable(
+        "the chain does not answer, so whether the payment was taken is not known yet",
+        hint=SAME_AGAIN,
+        retry_after_seconds=5,
+    )
+
+
+async def head_of(read_ctx: ReadContext) -> int:
+    """Return the newest block number, where the search for a payment begins."""
+    try:
+        return await chain_of(read_ctx).head()
+    except ChainDown:
+        raise ChainUnavailable(
+            "the chain does not answer; nothing was charged",
+            hint="Send the same request with the same payment again.",
+            retry_after_seconds=5,
+        ) from None
+
+
+def chain_of(read_ctx: ReadContext) -> Chain:
+    """Return the environment's chain; raises ChainUnavailable if none is configured."""
+    chain = read_ctx.world.chains.get(read_ctx.env)
+    if chain is None:
+        raise no_chain(read_ctx.env, SAME_AGAIN)
+    return chain
+
+
+def facilitator_of(read_ctx: ReadContext) -> Facilitator:
+    """Return the environment's facilitator.
+
+    Raises SettleNotSent if none is configured. It may have been removed from the settings since; submitted payments
+    are still followed up.
+    """
+    facilitator = read_ctx.world.facilitators.get(read_ctx.env)
+    if facilitator is None:
+        raise SettleNotSent("none is configured")
+    return facilitator

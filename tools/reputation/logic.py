@@ -20,7 +20,6 @@ from tools.reputation.rules import (
     Figures,
     JobContribution,
     add,
-    add_dealing,
     contribution,
     counterparty_figures,
     dealings_of,
@@ -128,7 +127,7 @@ def _dealings_changed(
     changes = defaultdict[str, CounterpartyTotals](CounterpartyTotals)
     for mark, sign in ((old, -1), (new, 1)):
         counterparty, dealings = dealings_of(mark, role, other_id, first_party=first_party)
-        changes[counterparty] = add_dealing(changes[counterparty], dealings, sign)
+        changes[counterparty] = add(changes[counterparty], dealings, sign)
     return [one for one in sorted(changes.items()) if one[1] != CounterpartyTotals()]
 
 
@@ -141,7 +140,7 @@ def _move_dealings(
         key = {**_place(job, agent_id, role, category), "counterparty": counterparty}
         row = tx.get(CounterpartyRow, *key.values())
         before = CounterpartyTotals() if row is None else dealings_in(row)
-        after = add_dealing(before, change)
+        after = add(before, change)
         tx.add_or_change(CounterpartyRow, row, key, **asdict(after))
         moved = add(moved, subtract(counterparty_figures(after), counterparty_figures(before)))
     return moved

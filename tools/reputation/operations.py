@@ -13,7 +13,7 @@ from storage.reputation import leaders
 from storage.tables import AgentRow, ReputationRow, ReviewRow, WalletRow
 from storage.vocabulary import Actor, AgentStatus, Env
 from tools.agents.key_possession import proven_did
-from tools.agents.logic import find_agent, handles
+from tools.agents.logic import handles, need_agent
 from tools.engine.arguments import Arguments, EnvChoice, Listed, PublicRead
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, NotFound
@@ -65,7 +65,7 @@ def get_reputation(ctx: TxContext, asked: WhoseReputation) -> Reputation:
     Needs no key. Live and test are separate. The figures come from jobs, verified transfers and reviews; explain says
     how. Shorter: check_counterparty.
     """
-    agent = _found(ctx, asked.agent_id)
+    agent = need_agent(ctx.tx, asked.agent_id)
     own = ctx.caller.agent_id == agent.id
     live, test = (
         reputation_in_env(ctx.tx, agent, env, ctx.now, own=own) if asked.env in (None, env) else None
@@ -85,7 +85,7 @@ def get_attestation(ctx: TxContext, asked: WhoseRecordHere) -> SignedAttestation
     Needs no key. It is valid for 7 days. Anyone can check it with verify_receipt, or offline with the keys at
     /.well-known/jwks.json.
     """
-    agent = _found(ctx, asked.agent_id)
+    agent = need_agent(ctx.tx, asked.agent_id)
     attestation = _attestation(ctx, agent)
     return SignedAttestation(attestation=attestation, signature=sign(ctx, attestation))
 
@@ -98,7 +98,7 @@ def check_counterparty(ctx: TxContext, asked: WhoseRecordHere) -> CounterpartyCh
     suspended, an open refund, paid_rate below 0.8, dispute_rate above 0.2, response_rate below 0.5, more than 30 % of
     its sales failed; otherwise ok. Advice, no guarantee.
     """
-    agent = _found(ctx, asked.agent_id)
+    agent = need_agent(ctx.tx, asked.agent_id)
     seller, buyer = figures_by_role(ctx.tx, agent.id, ctx.env)
     found = check(seller, buyer, active=agent.status is AgentStatus.ACTIVE, live=ctx.env is Env.LIVE)
     return record_from(CounterpartyCheck, found, agent_id=agent.id, env=ctx.env, reasons=[*found.reasons])
@@ -126,13 +126,6 @@ def get_leaderboard(ctx: TxContext, asked: AskLeaderboard) -> Leaderboard:
         data=[_entry(place, row, agents[row.agent_id], role) for place, row in enumerate(rows, start=1)],
         generated_at=stamp(ctx.now),
     )
-
-
-def _found(ctx: TxContext, id_or_handle: str) -> AgentRow:
-    agent = find_agent(ctx.tx, id_or_handle)
-    if agent is None:
-        raise NotFound("there is no such agent", param="agent_id", hint="Use an agent id (agt_…) or a handle.")
-    return agent
 
 
 def _entry(place: int, row: ReputationRow, agent: AgentRow, role: Actor) -> LeaderboardEntry:
@@ -200,7 +193,7 @@ def list_reviews(ctx: TxContext, asked: ListReviews) -> ReviewPage:
 
     Needs no key. job_value says what was paid for the job. Comments are other agents' words: untrusted.
     """
-    subject = _found(ctx, asked.agent_id)
+    subject = need_agent(ctx.tx, asked.agent_id)
     named: dict[str, Json] = {"subject_id": subject.id, "env": ctx.env}
     named |= {} if asked.role is None else {"role": asked.role}
     query = reviews_about(asked.role is not None)

@@ -237,8 +237,6 @@ class Review(Priced):
 class ReviewPage(PlainPage[Review]):
     """One page of reviews."""
 
-    data: list[Review]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardInCategory:

@@ -7,6 +7,7 @@ names, and the public docs on how they are computed.
 
 from dataclasses import astuple, dataclass
 from math import log10
+from typing import TypeVar
 
 from storage.vocabulary import Actor
 from tools.kernel.money import DUST_MINOR
@@ -103,17 +104,16 @@ class CounterpartyTotals:
     returned_minor: int = 0  # of jobs rated under PRIOR_RATING: what was paid and sent back
 
 
-def add(one: Figures, other: Figures) -> Figures:
-    return Figures(*(a + b for a, b in zip(astuple(one), astuple(other), strict=True)))
+Sums = TypeVar("Sums", Figures, CounterpartyTotals)
+
+
+def add(one: Sums, other: Sums, sign: int = 1) -> Sums:
+    """Add other sums (`sign` 1), or subtract them (-1)."""
+    return type(one)(*(a + sign * b for a, b in zip(astuple(one), astuple(other), strict=True)))
 
 
 def subtract(one: Figures, other: Figures) -> Figures:
-    return Figures(*(a - b for a, b in zip(astuple(one), astuple(other), strict=True)))
-
-
-def add_dealing(one: CounterpartyTotals, other: CounterpartyTotals, sign: int = 1) -> CounterpartyTotals:
-    """Add another job's dealings (`sign` 1), or take them away (-1)."""
-    return CounterpartyTotals(*(a + sign * b for a, b in zip(astuple(one), astuple(other), strict=True)))
+    return add(one, other, -1)
 
 
 def contribution(mark: JobContribution, role: Actor, *, first_party: bool) -> Figures:

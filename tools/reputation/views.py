@@ -1,10 +1,8 @@
 """The records of an agent's reputation: its standing in an environment, the card of its listings, its reviews."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-
-import orjson
 
 from storage.reputation import categories_among, largest_categories
 from storage.tables import AgentRow, ReputationRow, ReviewRow
@@ -60,27 +58,17 @@ class SellerRecord:
 
 def records_of(tx: Tx, seller_id: str, env: Env, categories: Iterable[str]) -> dict[str, SellerRecord]:
     """Return the seller's record for listings of each of these categories, in two reads."""
-    row = tx.get(ReputationRow, seller_id, env)
+    row, wanted = tx.get(ReputationRow, seller_id, env), list(dict.fromkeys(categories))
     tally = EMPTY if row is None else figures_in(row, Actor.SELLER)
-    cards = _cards(tx, row, tally, list(dict.fromkeys(categories)))
-    return {category: SellerRecord(card, response_rate(tally)) for category, card in cards.items()}
-
-
-def _cards(
-    tx: Tx, row: ReputationRow | None, tally: Figures, wanted: Sequence[str]
-) -> Mapping[str, ReputationCard | None]:
+    answered = response_rate(tally)
     if row is None or not tally.jobs:
-        return dict.fromkeys(wanted)
-    found = tx.all(categories_among, agent_id=row.agent_id, env=row.env, role=Actor.SELLER.value, categories=wanted)
+        return dict.fromkeys(wanted, SellerRecord(None, answered))
+    found = tx.all(categories_among, agent_id=seller_id, env=env, role=Actor.SELLER.value, categories=wanted)
     inside = {one.category: _in_category(tally_in(one.figures)) for one in found if one.jobs}
+    figures = {"score": row.score, "rating": rating_weighted(tally), "distinct_counterparties": tally.wallets}
     return {
-        category: record_from(
-            ReputationCard,
-            tally,
-            score=row.score,
-            rating=rating_weighted(tally),
-            distinct_counterparties=tally.wallets,
-            in_category=inside.get(category),
+        category: SellerRecord(
+            record_from(ReputationCard, tally, **figures, in_category=inside.get(category)), answered
         )
         for category in wanted
     }
@@ -126,5 +114,4 @@ def _category(category: str, tally: Figures) -> CategoryFigures:
 
 def review_record(row: ReviewRow, handle: str) -> Review:
     """Return the record of a review; `handle` is the reviewer's."""
-    reviewer, warned = Party(id=row.reviewer_id, handle=handle), orjson.loads(row.content_warnings)
-    return record_from(Review, row, reviewer=reviewer, content_warnings=warned)
+    return record_from(Review, row, reviewer=Party(id=row.reviewer_id, handle=handle))

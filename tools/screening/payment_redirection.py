@@ -70,8 +70,9 @@ def demands(seen: str) -> set[str]:
 class _Reading:
     """The marks of one text, with checks of what is near what."""
 
-    def __init__(self, marks: TextMarks) -> None:
-        self._marks, self._ends, self._breaks = marks.marks, marks.ends, marks.breaks
+    def __init__(self, said: TextMarks) -> None:
+        self._marks, self._ends, self._breaks = said.marks, said.ends, said.breaks
+        self._within, self._same_sentence = said.within, said.same_sentence
 
     def demands(self) -> bool:
         """Check whether a verb asks to move money or approve a spender, with a destination near."""
@@ -225,13 +226,6 @@ class _Reading:
         marks = self._marks.get(kind, [])
         at = bisect_left(marks, (low, 0))
         return at < len(marks) and marks[at][0] <= high
-
-    def _within(self, kind: str, low: int, high: int) -> list[Mark]:
-        marks = self._marks.get(kind, [])
-        return marks[bisect_left(marks, (low, 0)) : bisect_right(marks, (high, 1 << 30))]
-
-    def _same_sentence(self, one: int, other: int) -> bool:
-        return bisect_right(self._ends, one) == bisect_right(self._ends, other)
 
     def _sentence(self, place: int) -> int:
         at = bisect_right(self._ends, place)

@@ -6,7 +6,7 @@ one another, so word order and endings matter little. Every step is bounded, so 
 
 import tomllib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -82,6 +82,15 @@ class TextMarks:
     marks: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     ends: list[int] = field(default_factory=list)  # indexes of words that begin a sentence
     breaks: list[int] = field(default_factory=list)  # indexes of words that follow a comma or a colon
+
+    def within(self, kind: str, low: int, high: int) -> list[tuple[int, int]]:
+        """Return the marks of a kind that begin between two places."""
+        found = self.marks.get(kind, [])
+        return found[bisect_left(found, (low, 0)) : bisect_right(found, (high, 1 << 30))]
+
+    def same_sentence(self, one: int, other: int) -> bool:
+        """Check whether two places lie in one sentence."""
+        return _together(self.ends, one, other)
 
 
 def vocabulary(name: str) -> Vocabulary:
@@ -198,12 +207,13 @@ def _nearest(near: Near, anchor: tuple[int, int], marks: TextMarks, across: bool
     """Return the mark closest to the anchor."""
     first, last = anchor
     closest, distance = None, near.before + near.after + 1
-    for mark in _marks(marks, near.kinds.split("|"), first - near.before - 5, last + near.after):
+    found = (marks.within(kind, first - near.before - 5, last + near.after) for kind in near.kinds.split("|"))
+    for mark in chain.from_iterable(found):
         away = max(first - mark[1], mark[0] - last, 0)
         allowed = near.before if mark[1] < first else near.after
         if away > allowed or away >= distance or (not near.alone and _is_heading(mark, marks)):
             continue
-        if across or _together(marks.ends, mark[0], first):
+        if across or marks.same_sentence(mark[0], first):
             closest, distance = mark, away
     return closest
 
@@ -227,7 +237,7 @@ def _vetoed(near: Near, used: list[tuple[int, int]], marks: TextMarks) -> bool:
     for named in near.kinds.split("|"):
         borders = [marks.ends, marks.breaks] if named.startswith("~") else [marks.ends]
         last_place = low - 1 if near.after < 0 else high + near.after
-        for mark in _marks(marks, [named.lstrip("~")], low - near.before, last_place):
+        for mark in marks.within(named.lstrip("~"), low - near.before, last_place):
             if all(_together(border, mark[0], anchor) for border in borders) and not _is_part(mark, used, marks):
                 return True
     return False
@@ -235,16 +245,8 @@ def _vetoed(near: Near, used: list[tuple[int, int]], marks: TextMarks) -> bool:
 
 def _is_part(mark: tuple[int, int], used: list[tuple[int, int]], marks: TextMarks) -> bool:
     anchor = used[0][0]
-    none = [still for still in _marks(marks, ["still"], mark[0] - 4, mark[0]) if not still[0] <= anchor <= still[1]]
+    none = [still for still in marks.within("still", mark[0] - 4, mark[0]) if not still[0] <= anchor <= still[1]]
     return any(first <= mark[0] and mark[1] <= last for first, last in [*used, *none])
-
-
-def _marks(marks: TextMarks, kinds: list[str], low: int, high: int) -> Iterator[tuple[int, int]]:
-    """Yield the marks of some kinds that begin between two places."""
-    for kind in kinds:
-        found = marks.marks.get(kind)
-        if found:
-            yield from found[bisect_left(found, (low, 0)) : bisect_right(found, (high, 1 << 30))]
 
 
 def _together(borders: list[int], one: int, other: int) -> bool:

@@ -74,29 +74,18 @@ class Redactor:
 
     def schema(self, value: Json) -> tuple[Json, int]:
         """Redact a JSON Schema: its descriptions are text, everything else is data."""
-        if isinstance(value, list):
-            several = [self.schema(one) for one in value]
-            return [one for one, _ in several], sum(count for _, count in several)
-        if not isinstance(value, dict):
-            return self.data(value)
-        made: dict[str, Json] = {}
-        count = 0
-        for name, inner in value.items():
-            shown, in_name = self._in_members.replaced(name)
-            said = self.text(inner) if name in _SAID and isinstance(inner, str) else self.schema(inner)
-            made[_free(made, shown)] = said[0]
-            count += in_name + said[1]
-        return made, count
+        return _in_json(self._in_data, self._in_members, value, said=self._in_text)
 
 
 _SAID = frozenset({"title", "description", "$comment"})
 
 
-def _in_json(values: "_Finder", members: "_Finder", value: Json) -> tuple[Json, int]:
+def _in_json(values: "_Finder", members: "_Finder", value: Json, said: "_Finder | None" = None) -> tuple[Json, int]:
+    """Redact a document at any depth; `said` is for the descriptions of a schema."""
     if isinstance(value, str):
         return values.replaced(value)
     if isinstance(value, list):
-        several = [_in_json(values, members, one) for one in value]
+        several = [_in_json(values, members, one, said) for one in value]
         return [one for one, _ in several], sum(count for _, count in several)
     if not isinstance(value, dict):
         return value, 0
@@ -104,7 +93,8 @@ def _in_json(values: "_Finder", members: "_Finder", value: Json) -> tuple[Json, 
     count = 0
     for name, inner in value.items():
         shown, in_name = members.replaced(name)
-        made[_free(made, shown)], in_value = _in_json(values, members, inner)
+        finder = said if said and name in _SAID and isinstance(inner, str) else values
+        made[_free(made, shown)], in_value = _in_json(finder, members, inner, said)
         count += in_name + in_value
     return made, count
 

@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import orjson
 from pydantic import AfterValidator, Field
 
 from storage.tables import AgentRow, WalletRow
@@ -92,5 +91,5 @@ def _check_proof(agent: AgentRow, claim: SetWalletAddress, message: str) -> None
 
 def _tell(ctx: TxContext, previous: str | None, address: str) -> None:
     hint = "If this was not you, your API key has leaked: make new keys at once."
-    told = orjson.dumps({"previous": previous, "address": address, "hint": hint}).decode()
-    ctx.tx.emit(ctx.agent, ctx.env, "agent.wallet_address_changed", told, ctx.now)
+    told = {"previous": previous, "address": address, "hint": hint}
+    ctx.emit(ctx.agent, ctx.env, "agent.wallet_address_changed", told)

@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from server.desk.answering import answered, question
 from server.desk.model import Unusable
-from server.desk.service import Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery, text
+from server.desk.offers import NULLABLE, JsonObject, exact, given, on_delivery, text
+from server.desk.service import Declined, Kit, Order, Service, Work, answered
 from tools.kernel.records import Json
 
 PER, MAX_ITEMS, MAX_CHARS, MAX_TOTAL = 10, 100, 4000, 120_000
@@ -52,25 +52,21 @@ OFFER: JsonObject = {
         oneOf=[{"required": ["text"]}, {"required": ["items"]}],
     ),
     "output_schema": exact(
-        {
-            "results": {
-                "type": "array",
-                "minItems": 1,
-                "items": exact(
-                    {
-                        "index": {"type": "integer", "minimum": 0},
-                        "label": {"type": ["string", "null"]},
-                        "labels": {"type": "array", "items": {"type": "string"}},
-                        "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-                        "reason": {"type": "string"},
-                    }
-                ),
-            },
-            "labels": {"type": "array", "items": {"type": "string"}},
-            "multi_label": {"type": "boolean"},
-            "items": {"type": "integer"},
-            "model": {"type": "string"},
-        }
+        results={
+            "type": "array",
+            "minItems": 1,
+            "items": exact(
+                index={"type": "integer", "minimum": 0},
+                label=NULLABLE,
+                labels={"type": "array", "items": {"type": "string"}},
+                confidence={"type": "number", "minimum": 0, "maximum": 1},
+                reason={"type": "string"},
+            ),
+        },
+        labels={"type": "array", "items": {"type": "string"}},
+        multi_label={"type": "boolean"},
+        items={"type": "integer"},
+        model={"type": "string"},
     ),
     "example_input": {"labels": ["praise", "complaint"], "items": ["Works at once.", "It broke in a day."]},
     "example_output": {
@@ -88,8 +84,8 @@ OFFER: JsonObject = {
 
 
 async def look(kit: Kit, order: Order) -> Work:
-    items = items_of(order.input)
-    names = names_of(order.input)
+    items = list(order.input["items"]) if "items" in order.input else [order.input["text"]]
+    names = [one if isinstance(one, str) else one["name"] for one in order.input["labels"]]
     needed = -(-len(items) // PER)
     if order.units != needed:
         raise Declined(f"This order needs units: {needed}, one for each {PER} items begun of {len(items)}.")
@@ -102,11 +98,11 @@ async def look(kit: Kit, order: Order) -> Work:
 
 async def _work(kit: Kit, asked: Mapping[str, Any], items: list[str], names: list[str]) -> Json:
     multi = asked.get("multi_label", False)
-    wanted = {"labels": asked["labels"], "multi_label": multi, "items": len(items)}
+    wishes = asked.get("instructions")
+    wanted = {"labels": asked["labels"], "multi_label": multi, "items": len(items), "wishes": wishes}
     about = orjson.dumps([{"index": index, "item": item} for index, item in enumerate(items)]).decode()
-    asking = question(kit, TASK, wanted | {"wishes": asked.get("instructions")}, about, schema_of(names))
 
-    async def judged(said: Any) -> Json:
+    async def judged(said: Any) -> JsonObject:
         results = sorted(said["results"], key=lambda one: int(one["index"]))
         if [one["index"] for one in results] != list(range(len(items))):
             raise Unusable("the model did not answer once for each item")
@@ -115,29 +111,20 @@ async def _work(kit: Kit, asked: Mapping[str, Any], items: list[str], names: lis
             "labels": list(names),
             "multi_label": multi,
             "items": len(items),
-            "model": kit.model_name,
         }
 
-    return await answered(kit, asking, judged)
-
-
-def items_of(asked: Mapping[str, Any]) -> list[str]:
-    return list(asked["items"]) if "items" in asked else [asked["text"]]
-
-
-def names_of(asked: Mapping[str, Any]) -> list[str]:
-    return [one if isinstance(one, str) else one["name"] for one in asked["labels"]]
+    return await answered(kit, TASK, wanted, about, schema_of(names), judged)
 
 
 def schema_of(names: list[str]) -> JsonObject:
     """The schema of the model's answer."""
-    one = {
-        "index": {"type": "integer"},
-        "labels": {"type": "array", "items": {"type": "string", "enum": names}},
-        "confidence": {"type": "number"},
-        "reason": {"type": "string"},
-    }
-    return exact({"results": {"type": "array", "items": exact(one)}})
+    one = exact(
+        index={"type": "integer"},
+        labels={"type": "array", "items": {"type": "string", "enum": names}},
+        confidence={"type": "number"},
+        reason={"type": "string"},
+    )
+    return exact(results={"type": "array", "items": one})
 
 
 def _result(said: Mapping[str, Any], names: list[str], multi: bool) -> JsonObject:

@@ -6,23 +6,9 @@ from typing import Any
 
 import orjson
 
-from server.desk.answering import answered, question
 from server.desk.model import Unusable
-from server.desk.service import (
-    BY,
-    Declined,
-    JsonObject,
-    Kit,
-    Order,
-    Service,
-    Work,
-    by_characters,
-    exact,
-    given,
-    need_units,
-    on_delivery,
-    text,
-)
+from server.desk.offers import JsonObject, by_characters, exact, given, on_delivery, text
+from server.desk.service import BY, Declined, Kit, Order, Service, Work, answered, need_units
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.kernel.canonical_json import canonical
 from tools.kernel.json_schema import SchemaRefused, validate_schema
@@ -49,12 +35,10 @@ OFFER: JsonObject = {
         ["text", "schema"],
     ),
     "output_schema": exact(
-        {
-            "data": {"type": "object"},
-            "schema_valid": {"const": True},
-            "chars": {"type": "integer"},
-            "model": {"type": "string"},
-        }
+        data={"type": "object"},
+        schema_valid={"const": True},
+        chars={"type": "integer"},
+        model={"type": "string"},
     ),
     "example_input": {
         "text": "Invoice 17 of Acme: 40 EUR, due in May.",
@@ -80,10 +64,9 @@ async def look(kit: Kit, order: Order) -> Work:
 async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
     schema = asked["schema"]
     wanted = {"wishes": asked.get("instructions"), "schema": schema}
-    asking = question(kit, TASK, wanted, asked["text"], schema, strict=False)
     held_to = canonical(schema).decode()
 
-    async def judged(said: Any) -> Json:
+    async def judged(said: Any) -> JsonObject:
         if not isinstance(said, dict):
             raise Unusable("the model did not answer with an object")
         try:
@@ -92,9 +75,9 @@ async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
             raise Unusable("what was extracted could not be checked in its time") from None
         if found:
             raise Unusable("what was extracted does not satisfy your schema")
-        return {"data": said, "schema_valid": True, "chars": len(asked["text"]), "model": kit.model_name}
+        return {"data": said, "schema_valid": True, "chars": len(asked["text"])}
 
-    return await answered(kit, asking, judged)
+    return await answered(kit, TASK, wanted, asked["text"], schema, judged, strict=False)
 
 
 SERVICE = Service("extract-structured", OFFER, look, needs_model=True)

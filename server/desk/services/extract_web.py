@@ -2,8 +2,9 @@
 
 import asyncio
 
+from server.desk.offers import NULLABLE, JsonObject, exact, given, on_delivery
 from server.desk.reader import Article, Unreadable
-from server.desk.service import Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery, ready
+from server.desk.service import Declined, Kit, Order, Service, Work, ready
 from tools.kernel.records import Json, stamp
 from tools.screening.codes import Code
 from tools.screening.rules import warnings_in
@@ -11,7 +12,6 @@ from tools.screening.rules import warnings_in
 DEFAULT_CHARS, MAX_CHARS = 20_000, 200_000
 MAX_TEXT_BYTES = 400_000  # of a delivery's 512 KB
 MAX_URL = 2048
-NULLABLE = {"type": ["string", "null"]}
 COUNT = {"type": "integer", "minimum": 0}
 
 OFFER: JsonObject = {
@@ -34,27 +34,25 @@ OFFER: JsonObject = {
         ["url"],
     ),
     "output_schema": exact(
-        {
-            "url": {"type": "string"},
-            "final_url": {"type": "string"},
-            "http_status": {"const": 200},
-            "content_type": {"type": "string"},
-            "title": NULLABLE,
-            "description": NULLABLE,
-            "lang": NULLABLE,
-            "text": {"type": "string", "minLength": 1},
-            "text_chars": COUNT,
-            "total_chars": COUNT,
-            "clipped": {"type": "boolean"},
-            "links": {
-                "type": "array",
-                "maxItems": 50,
-                "items": exact({"url": {"type": "string"}, "text": {"type": "string"}}),
-            },
-            "word_count": COUNT,
-            "redirects": COUNT,
-            "fetched_at": {"type": "string"},
-        }
+        url={"type": "string"},
+        final_url={"type": "string"},
+        http_status={"const": 200},
+        content_type={"type": "string"},
+        title=NULLABLE,
+        description=NULLABLE,
+        lang=NULLABLE,
+        text={"type": "string", "minLength": 1},
+        text_chars=COUNT,
+        total_chars=COUNT,
+        clipped={"type": "boolean"},
+        links={
+            "type": "array",
+            "maxItems": 50,
+            "items": exact(url={"type": "string"}, text={"type": "string"}),
+        },
+        word_count=COUNT,
+        redirects=COUNT,
+        fetched_at={"type": "string"},
     ),
     "example_input": {"url": "https://example.com/", "max_chars": 5000},
     "example_output": {

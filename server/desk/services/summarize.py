@@ -2,28 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from typing import Any
 
-from server.desk.answering import answered, question
 from server.desk.model import Unusable
+from server.desk.offers import NULLABLE, JsonObject, by_characters, exact, given, on_delivery, text
 from server.desk.reader import Unreadable
-from server.desk.service import (
-    Declined,
-    JsonObject,
-    Kit,
-    Order,
-    Service,
-    Work,
-    by_characters,
-    exact,
-    given,
-    need_units,
-    on_delivery,
-    text,
-)
+from server.desk.service import Declined, Kit, Order, Service, Work, answered, need_units
 from tools.kernel.records import Json
 
 PER, MAX_CHARS, MAX_URL = 10_000, 100_000, 2048
@@ -36,8 +22,7 @@ TASK = (
 )
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")  # kana and Han: written without spaces, about two to a word
 POINTS = {"type": "array", "items": {"type": "string"}}
-ANSWER = exact({"summary": {"type": "string"}, "key_points": POINTS, "language": {"type": "string"}})
-NULLABLE = {"type": ["string", "null"]}
+ANSWER = exact(summary={"type": "string"}, key_points=POINTS, language={"type": "string"})
 
 OFFER: JsonObject = {
     "title": "Summarise a text or a web page",
@@ -65,23 +50,19 @@ OFFER: JsonObject = {
         oneOf=[{"required": ["text"]}, {"required": ["url"]}],
     ),
     "output_schema": exact(
-        {
-            "summary": {"type": "string", "minLength": 1},
-            "key_points": {**POINTS, "minItems": MIN_POINTS, "maxItems": MAX_POINTS},
-            "language": {"type": "string"},
-            "words": {"type": "integer"},
-            "source": exact(
-                {
-                    "kind": {"enum": ["text", "url"]},
-                    "chars": {"type": "integer"},
-                    "url": NULLABLE,
-                    "final_url": NULLABLE,
-                    "title": NULLABLE,
-                    "clipped": {"type": "boolean"},
-                }
-            ),
-            "model": {"type": "string"},
-        }
+        summary={"type": "string", "minLength": 1},
+        key_points={**POINTS, "minItems": MIN_POINTS, "maxItems": MAX_POINTS},
+        language={"type": "string"},
+        words={"type": "integer"},
+        source=exact(
+            kind={"enum": ["text", "url"]},
+            chars={"type": "integer"},
+            url=NULLABLE,
+            final_url=NULLABLE,
+            title=NULLABLE,
+            clipped={"type": "boolean"},
+        ),
+        model={"type": "string"},
     ),
     "example_input": {"text": "Agents hire agents. They pay on delivery. Nobody holds the money.", "max_words": 20},
     "example_output": {
@@ -96,42 +77,34 @@ OFFER: JsonObject = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What is summarised, and where it is from."""
-
-    text: str
-    said: JsonObject
-
-
 async def look(kit: Kit, order: Order) -> Work:
-    source = await _source(kit, order.input)
-    need_units(order, len(source.text), PER)
-    return partial(_work, kit, order.input, source)
+    read, source = await _source(kit, order.input)
+    need_units(order, len(read), PER)
+    return partial(_work, kit, order.input, read, source)
 
 
-async def _source(kit: Kit, asked: Mapping[str, Any]) -> Source:
+async def _source(kit: Kit, asked: Mapping[str, Any]) -> tuple[str, JsonObject]:
+    """Return the text to summarise, and where it is from."""
     if "text" in asked:
-        return Source(asked["text"], _said("text", len(asked["text"])))
+        return asked["text"], _said("text", len(asked["text"]))
     try:
         article = await kit.reader.read(asked["url"])
     except Unreadable as why:
         raise Declined(str(why)) from None
     read = article.text[:MAX_CHARS]
     place = {"url": asked["url"], "final_url": article.page.final_url, "title": article.title}
-    return Source(read, _said("url", len(read), **place, clipped=len(read) < len(article.text)))
+    return read, _said("url", len(read), **place, clipped=len(read) < len(article.text))
 
 
 def _said(kind: str, chars: int, **more: Any) -> JsonObject:
     return {"kind": kind, "chars": chars, "url": None, "final_url": None, "title": None, "clipped": False, **more}
 
 
-async def _work(kit: Kit, asked: Mapping[str, Any], source: Source) -> Json:
+async def _work(kit: Kit, asked: Mapping[str, Any], read: str, source: JsonObject) -> Json:
     most, style = asked.get("max_words", DEFAULT_WORDS), asked.get("style", "paragraph")
     wanted = {"max_words": most, "style": style, "focus": asked.get("focus"), "language": asked.get("language")}
-    asking = question(kit, TASK, wanted, source.text, ANSWER)
 
-    async def judged(said: Any) -> Json:
+    async def judged(said: Any) -> JsonObject:
         summary, points = said["summary"].strip(), [one.strip() for one in said["key_points"]]
         check(summary, points, most, style)
         return {
@@ -139,11 +112,10 @@ async def _work(kit: Kit, asked: Mapping[str, Any], source: Source) -> Json:
             "key_points": [one[:1000] for one in points],
             "language": said["language"][:60],
             "words": words_in(summary),
-            "source": source.said,
-            "model": kit.model_name,
+            "source": source,
         }
 
-    return await answered(kit, asking, judged)
+    return await answered(kit, TASK, wanted, read, ANSWER, judged)
 
 
 def check(summary: str, points: list[str], most: int, style: str) -> None:

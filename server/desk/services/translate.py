@@ -4,21 +4,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from server.desk.answering import answered, question
 from server.desk.model import Unusable
-from server.desk.service import (
-    JsonObject,
-    Kit,
-    Order,
-    Service,
-    Work,
-    by_characters,
-    exact,
-    given,
-    need_units,
-    on_delivery,
-    text,
-)
+from server.desk.offers import JsonObject, by_characters, exact, given, on_delivery, text
+from server.desk.service import Kit, Order, Service, Work, answered, need_units
 from tools.kernel.records import Json
 
 PER, MAX_CHARS, MAX_TERMS, MAX_NOTES = 1000, 50_000, 50, 3
@@ -29,7 +17,7 @@ TASK = (
     "add up to three notes where a choice needs explaining."
 )
 NOTE = {"type": "array", "items": {"type": "string"}}
-ANSWER = exact({"translation": {"type": "string"}, "source_language": {"type": "string"}, "notes": NOTE})
+ANSWER = exact(translation={"type": "string"}, source_language={"type": "string"}, notes=NOTE)
 
 OFFER: JsonObject = {
     "title": "Translate a text into any language",
@@ -59,15 +47,13 @@ OFFER: JsonObject = {
         ["text", "target_language"],
     ),
     "output_schema": exact(
-        {
-            "translation": {"type": "string", "minLength": 1},
-            "source_language": {"type": "string"},
-            "target_language": {"type": "string"},
-            "notes": {**NOTE, "maxItems": MAX_NOTES},
-            "chars_in": {"type": "integer"},
-            "chars_out": {"type": "integer"},
-            "model": {"type": "string"},
-        }
+        translation={"type": "string", "minLength": 1},
+        source_language={"type": "string"},
+        target_language={"type": "string"},
+        notes={**NOTE, "maxItems": MAX_NOTES},
+        chars_in={"type": "integer"},
+        chars_out={"type": "integer"},
+        model={"type": "string"},
     ),
     "example_input": {"text": "The job is done.", "target_language": "German", "glossary": {"job": "Auftrag"}},
     "example_output": {
@@ -91,9 +77,8 @@ async def look(kit: Kit, order: Order) -> Work:
 async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
     about, target = asked["text"], asked["target_language"]
     wanted = {name: value for name, value in asked.items() if name != "text"}
-    asking = question(kit, TASK, wanted, about, ANSWER)
 
-    async def judged(said: Any) -> Json:
+    async def judged(said: Any) -> JsonObject:
         translation = said["translation"].strip()
         check(about, translation, asked.get("glossary", {}))
         return {
@@ -103,10 +88,9 @@ async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
             "notes": [note[:500] for note in said["notes"][:MAX_NOTES]],
             "chars_in": len(about),
             "chars_out": len(translation),
-            "model": kit.model_name,
         }
 
-    return await answered(kit, asking, judged)
+    return await answered(kit, TASK, wanted, about, ANSWER, judged)
 
 
 def check(about: str, translation: str, glossary: Mapping[str, str]) -> None:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from server.desk.service import BY, Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery, ready
+from server.desk.offers import NULLABLE, JsonObject, exact, given, on_delivery
+from server.desk.service import BY, Declined, Kit, Order, Service, Work, ready
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.kernel.canonical_json import canonical
 from tools.kernel.json_schema import SchemaRefused, Violation, validate_schema
@@ -15,9 +16,11 @@ NOT_VALID = f"The schema is not valid in draft {DRAFT}: "
 MAX_DOCUMENTS, MAX_ERROR = 100, 300
 _KEYWORD = re.compile(r'does not satisfy "([^"]+)"')
 
-ERROR = exact({"path": {"type": "string"}, "keyword": {"type": ["string", "null"]}, "message": {"type": "string"}})
+ERROR = exact(path={"type": "string"}, keyword=NULLABLE, message={"type": "string"})
 RESULT = exact(
-    {"index": {"type": "integer"}, "valid": {"type": "boolean"}, "errors": {"type": "array", "items": ERROR}}
+    index={"type": "integer"},
+    valid={"type": "boolean"},
+    errors={"type": "array", "items": ERROR},
 )
 EXAMPLE: JsonObject = {
     "schema": {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}},
@@ -46,12 +49,10 @@ OFFER: JsonObject = {
         oneOf=[{"required": ["data"]}, {"required": ["documents"]}],
     ),
     "output_schema": exact(
-        {
-            "draft": {"const": DRAFT},
-            "schema_error": {"type": ["string", "null"]},
-            "all_valid": {"type": "boolean"},
-            "results": {"type": "array", "items": RESULT},
-        }
+        draft={"const": DRAFT},
+        schema_error=NULLABLE,
+        all_valid={"type": "boolean"},
+        results={"type": "array", "items": RESULT},
     ),
     "example_input": EXAMPLE,
     "example_output": {

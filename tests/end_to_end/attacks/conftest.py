@@ -26,12 +26,10 @@ async def arena(processes: Arena) -> AsyncIterator[Arena]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file's tests on one worker; leave tests without a finding to make verify."""
+    """Leave tests without a finding to make verify."""
     for item in items:
-        if "tests/end_to_end/attacks/" in item.nodeid:
-            item.add_marker(pytest.mark.xdist_group(f"attacks-{item.path.stem}"))
-            if item.get_closest_marker("finding") is None:
-                item.add_marker(pytest.mark.verify)
+        if "tests/end_to_end/attacks/" in item.nodeid and item.get_closest_marker("finding") is None:
+            item.add_marker(pytest.mark.verify)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -23,7 +23,7 @@ from protocol.a2a.request_handler import MarketRequestHandler
 from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.send_message import MessageSender, order_in, texts_of
 from protocol.a2a.task_view import View
-from protocol.http import replayed, send_json
+from protocol.http import replayed, send_response
 from server.app import Served, Service
 from server.settings import Settings
 from tools.catalogue import CATALOGUE
@@ -193,8 +193,8 @@ class Shown(View):
 class TckService(Service):
     """The real market for the suite. Its review period is zero, so a delivered job is complete."""
 
-    def __init__(self, settings: Settings, extra: Any = None) -> None:
-        super().__init__(settings, extra=extra)
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
         windows = {env: replace(one, review_seconds=0) for env, one in self.config.windows.items()}
         limits = replace(self.config.limits, streams_per_key=MAX_STREAMS, streams_per_agent=MAX_STREAMS)
         self.config = replace(self.config, windows=windows, limits=limits)
@@ -204,7 +204,7 @@ class TckService(Service):
         if scope["type"] == "http":
             sent = dict(scope["headers"])
             if scope["path"] == CARD and sent.get(b"host", b"").startswith(OLD_HOST):
-                await send_json(send, 200, self.old_card)
+                await send_response(send, 200, self.old_card)
                 return
             if scope["path"].startswith("/a2a") and KEYS.isdisjoint(sent):
                 body = await Request(scope, receive).body()

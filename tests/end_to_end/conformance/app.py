@@ -13,7 +13,7 @@ from server.app import Service
 from server.serve import Server, uvicorn_config
 from server.settings import Settings, read_settings
 from tests.end_to_end.conformance.a2a_fixture import TckService
-from tests.end_to_end.conformance.fixture import EXTRA
+from tests.end_to_end.conformance.fixture import SuiteService
 
 
 def main(options: list[str]) -> None:
@@ -31,7 +31,7 @@ def main(options: list[str]) -> None:
 def service_for(options: list[str], settings: Settings) -> Service:
     if "--tck" in options:
         return TckService(settings)
-    return Service(settings, extra=EXTRA if "--fixture" in options else None)
+    return (SuiteService if "--fixture" in options else Service)(settings)
 
 
 if __name__ == "__main__":

@@ -4,15 +4,18 @@ Production never loads them. The same surface serves them and the market's own t
 agents use.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import mcp_types as t
 from mcp.shared.exceptions import MCPError
 
 from protocol.mcp.request import Request
-from protocol.mcp.server import Call, Extra
+from protocol.mcp.server import McpSurface
+from server.app import Served, Service
 from tests.end_to_end.conformance import tasks
+from tests.support.mcp_client import Call, add_tools, extended
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
@@ -149,26 +152,56 @@ def prompt(name: str, *arguments: str) -> t.Prompt:
     return t.Prompt(name=name, description=f"{name} of the conformance suite", arguments=wanted or None)
 
 
-EXTRA = Extra(
-    tools=tuple(
-        t.Tool(name=name, description=f"{name} of the conformance suite", input_schema=SCHEMAS.get(name, NOTHING))
-        for name in CALLS
-    ),
-    calls=CALLS,
-    resources=(
-        t.Resource(uri="test://static-text", name="static-text", mime_type="text/plain"),
-        t.Resource(uri="test://static-binary", name="static-binary", mime_type="image/png"),
-    ),
-    templates=(
-        t.ResourceTemplate(uri_template="test://template/{id}/data", name="template", mime_type="application/json"),
-    ),
-    documents=document,
-    prompts=(
-        prompt("test_simple_prompt"),
-        prompt("test_prompt_with_arguments", "arg1", "arg2"),
-        prompt("test_prompt_with_embedded_resource", "resourceUri"),
-        prompt("test_prompt_with_image"),
-    ),
-    messages=messages,
-    tasks=(tasks.TASKS,),
+TOOLS = tuple(
+    t.Tool(name=name, description=f"{name} of the conformance suite", input_schema=SCHEMAS.get(name, NOTHING))
+    for name in CALLS
 )
+RESOURCES = (
+    t.Resource(uri="test://static-text", name="static-text", mime_type="text/plain"),
+    t.Resource(uri="test://static-binary", name="static-binary", mime_type="image/png"),
+)
+TEMPLATE = t.ResourceTemplate(uri_template="test://template/{id}/data", name="template", mime_type="application/json")
+PROMPTS = (
+    prompt("test_simple_prompt"),
+    prompt("test_prompt_with_arguments", "arg1", "arg2"),
+    prompt("test_prompt_with_embedded_resource", "resourceUri"),
+    prompt("test_prompt_with_image"),
+)
+
+
+def add_suite(surface: McpSurface) -> None:
+    """Add what the suite expects to a surface that serves nobody yet."""
+    server = surface.server
+    add_tools(surface, TOOLS, CALLS)
+    tasks.SuiteTasks(surface.tools).install(server)
+    extended(server, "resources/list", "resources", RESOURCES)
+    extended(server, "resources/templates/list", "resource_templates", [TEMPLATE])
+    extended(server, "prompts/list", "prompts", PROMPTS)
+    usual = {
+        name: server.get_request_handler(name) for name in ("resources/read", "prompts/get", "completion/complete")
+    }
+
+    async def read(request: Request, asked: t.ReadResourceRequestParams) -> Any:
+        return document(str(asked.uri)) or await usual["resources/read"].handler(request, asked)
+
+    async def fill_in(request: Request, asked: t.GetPromptRequestParams) -> Any:
+        return messages(asked.name, asked.arguments or {}) or await usual["prompts/get"].handler(request, asked)
+
+    async def complete(request: Request, asked: t.CompleteRequestParams) -> Any:
+        if getattr(asked.ref, "name", None) in [one.name for one in PROMPTS]:
+            return t.CompleteResult(completion=t.Completion(values=[], total=0, has_more=False))
+        return await usual["completion/complete"].handler(request, asked)
+
+    server.add_request_handler("resources/read", t.ReadResourceRequestParams, read)
+    server.add_request_handler("prompts/get", t.GetPromptRequestParams, fill_in)
+    server.add_request_handler("completion/complete", t.CompleteRequestParams, complete)
+
+
+class SuiteService(Service):
+    """The real market, with what the suite expects."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Served]:
+        async with super().running() as served:
+            add_suite(served.mcp)
+            yield served

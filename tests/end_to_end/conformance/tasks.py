@@ -13,9 +13,9 @@ import mcp_types as t
 from mcp.shared.exceptions import MCPError
 
 from protocol.mcp.request import Request
-from protocol.mcp.server import Call
-from protocol.mcp.tasks import Asking, Task, created, declares, missing
+from protocol.mcp.tasks import Asking, HireTasks, declares, missing
 from server.adapters.clock import SystemClock
+from tests.support.mcp_client import Call
 
 POLL_MS = 200
 CLOCK, NUMBERS = SystemClock(), count(1)
@@ -44,12 +44,12 @@ class Work:
     began: datetime = field(default_factory=CLOCK.now)
     cancelled: bool = False
 
-    def task(self) -> Task:
-        status, inside = self._state()
+    def frame(self) -> dict[str, Any]:
         at = self.began.isoformat()
-        return Task(self.task_id, status, at, at, inside=inside, poll_ms=POLL_MS)  # type: ignore[arg-type] - one of the five
+        described = {"taskId": self.task_id, "status": self.state()[0], "createdAt": at, "lastUpdatedAt": at}
+        return {**described, "ttlMs": None, "pollIntervalMs": POLL_MS}
 
-    def _state(self) -> tuple[str, Mapping[str, Any]]:
+    def state(self) -> tuple[str, Mapping[str, Any]]:
         if self.cancelled:
             return "cancelled", {}
         if self.asks:
@@ -60,29 +60,33 @@ class Work:
         return ("failed", {"error": ends}) if isinstance(self.ends, t.ErrorData) else ("completed", {"result": ends})
 
 
-class SuiteTasks:
-    """The suite's tasks, in memory. They have no owner."""
-
-    def __init__(self) -> None:
-        self.works: dict[str, Work] = {}
-
-    def begin(self, work: Work) -> dict[str, Any]:
-        self.works[work.task_id] = work
-        return created(work.task())
-
-    async def read(self, task_id: str, asking: Asking) -> Task | None:
-        work = self.works.get(task_id)
-        return None if work is None else work.task()
-
-    async def answer(self, task: Task, responses: Mapping[str, Any], asking: Asking) -> None:
-        work = self.works[task.task_id]
-        work.asks = {key: ask for key, ask in work.asks.items() if key not in responses}
-
-    async def cancel(self, task: Task, asking: Asking) -> None:
-        self.works[task.task_id].cancelled = True
+WORKS: dict[str, Work] = {}
 
 
-TASKS = SuiteTasks()
+def begin(work: Work) -> dict[str, Any]:
+    WORKS[work.task_id] = work
+    return {"resultType": "task", **work.frame()}
+
+
+class SuiteTasks(HireTasks):
+    """The suite's tasks, in memory and without an owner, beside those of the market."""
+
+    async def read(self, task_id: str, asking: Asking) -> dict[str, Any]:
+        if (work := WORKS.get(task_id)) is None:
+            return await super().read(task_id, asking)
+        return {**work.frame(), **work.state()[1]}
+
+    async def answer(self, task_id: str, responses: Mapping[str, Any], asking: Asking) -> None:
+        if (work := WORKS.get(task_id)) is None:
+            await super().answer(task_id, responses, asking)
+        else:
+            work.asks = {key: ask for key, ask in work.asks.items() if key not in responses}
+
+    async def cancel(self, task_id: str, asking: Asking) -> None:
+        if (work := WORKS.get(task_id)) is None:
+            await super().cancel(task_id, asking)
+        else:
+            work.cancelled = True
 
 
 def working(work: Callable[[Mapping[str, Any]], Work], *, required: bool = False) -> Call:
@@ -94,7 +98,7 @@ def working(work: Callable[[Mapping[str, Any]], Work], *, required: bool = False
     async def call(request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
         made = work(asked.arguments or {})
         if declares(request) and asked.arguments != {"seconds": 0}:
-            return TASKS.begin(made)
+            return begin(made)
         if required:
             raise missing()
         if isinstance(made.ends, t.ErrorData):
@@ -115,7 +119,7 @@ async def name_first(request: Request, asked: t.CallToolRequestParams) -> t.Resu
     given = (asked.input_responses or {}).get("user_name")
     if not isinstance(given, t.ElicitResult):
         return t.InputRequiredResult(input_requests={"user_name": form("Your name?")}, request_state="asked")
-    return TASKS.begin(Work(said(f"Hello, {(given.content or {}).get('name')}!")))
+    return begin(Work(said(f"Hello, {(given.content or {}).get('name')}!")))
 
 
 CALLS: dict[str, Call] = {

@@ -26,7 +26,8 @@ from eth_utils.crypto import keccak
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from rest.routes import Rest, reply
+from protocol.http import send_response
+from rest.routes import Rest
 from server.adapters.chain import JsonRpcChain
 from server.app import Service
 from server.http_identity import request_reader
@@ -67,7 +68,7 @@ class Stepped:
             return
         await self.obey(**orjson.loads(await Request(scope, receive).body()))
         committed, self.committed = self.committed, []
-        await reply(send, 200, orjson.dumps(committed), [], b"application/json")
+        await send_response(send, 200, orjson.dumps(committed))
 
     async def obey(self, at: str, dice: str, fault: tuple[str, str] | None, sweep: bool) -> None:
         self.market.clock.at = datetime.fromisoformat(at)

@@ -31,7 +31,6 @@ from tests.support.market import Agent
 from tests.support.protocols import wire
 from tests.support.trade import OFFER
 
-pytestmark = pytest.mark.xdist_group("processes-trouble")
 WIRES = ("rest", "mcp-modern", "a2a-rpc-1.0")
 SECONDS = 120
 LONG = "Do you also translate from Dutch? " * 500

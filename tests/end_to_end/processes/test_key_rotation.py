@@ -14,7 +14,6 @@ from tests.support.databases import PostgresServer
 from tests.support.market import BASE_URL
 from tools.kernel.keys import did_of, jwk_of, public_key_of
 
-pytestmark = pytest.mark.xdist_group("processes-signed")
 NEXT = "33" * 32
 PATIENCE_SECONDS = 20
 ENDED_BY_ITSELF = 0

@@ -17,7 +17,7 @@ DOMAINS = 60
 LOOKS = """
 import asyncio, sys
 from dataclasses import replace
-from server.rechecks import DailyRechecks
+from server.workers import DailyRechecks
 from server.adapters.dns import NameServers
 from storage.open import open_store
 from tests.support.market import TestMarket

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,8 @@ import pytest
 from server.app import Service
 from server.operator_client import Refused, call_operation
 from server.settings import BadSettings, read_settings
-from tests.end_to_end.processes.test_demo import ROOT, environment
+from tests.end_to_end.processes.test_demo import environment
+from tests.support.commands import run
 from tests.support.servers import serving
 
 SECRET = "the operator of these tests"
@@ -40,12 +39,8 @@ async def command(service: Service, *words: str, secret: str | None = SECRET) ->
     """Run `emporion …` as a process; return exit code, output and errors."""
     own = environment(service.settings.data_dir, [service.settings.port, 0])
     own |= {} if secret is None else {"EMPORION_OPERATOR_SECRET": secret}
-    run = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-m", "server", *words],
-        cwd=ROOT, env=os.environ | own, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    return run.returncode, run.stdout, run.stderr
+    done = await asyncio.to_thread(run, words, os.environ | own, timeout=120)
+    return done.returncode, done.stdout, done.stderr
 
 
 async def test_each_command_does_what_its_route_does(service: Service) -> None:

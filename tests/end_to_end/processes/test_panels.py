@@ -14,7 +14,6 @@ from tests.support.market import Agent
 from tests.support.panels import REASON
 from tests.support.trade import Trade
 
-pytestmark = pytest.mark.xdist_group("processes-races")
 WINDOW_SECONDS, CASES, RUNS = 2, 6, 8
 
 

@@ -21,7 +21,6 @@ from tests.end_to_end.processes.pair import Pair
 from tests.support.databases import PostgresServer
 from tests.support.trade import PRICE
 
-pytestmark = pytest.mark.xdist_group("processes-races")
 EVENT_LOCK = int(re.findall(r"advisory_xact_lock\((\d+)\)", EVENT_ORDER)[0])
 IN_TIME_SECONDS, LATE_SECONDS = 500, 1_000  # a buyer has 900, and an hour of grace
 CALLS = {call.name: call for call in SCRIPT}

@@ -16,7 +16,6 @@ from tests.support.signed_requests import Signing, signing
 from tools.catalogue import CATALOGUE
 from tools.kernel.keys import public_key_of
 
-pytestmark = pytest.mark.xdist_group("processes-signed")
 ROUNDS, AT_ONCE = 10, 6
 
 

@@ -12,7 +12,6 @@ from tests.support.databases import PostgresServer
 from tests.support.market import OPERATOR_SECRET
 from tests.support.trade import Trade
 
-pytestmark = pytest.mark.xdist_group("processes-tasks")
 AT_ONCE = [name for name, journey in JOURNEYS.items() if not journey.waits]  # these servers cannot be made to wait
 
 

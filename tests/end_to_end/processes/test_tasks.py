@@ -14,8 +14,6 @@ from tests.support.a2a_tasks import event_in, states_in
 from tests.support.databases import PostgresServer
 from tests.support.trade import Trade
 
-pytestmark = pytest.mark.xdist_group("processes-tasks")
-
 
 @pytest.fixture
 def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:

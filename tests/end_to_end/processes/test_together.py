@@ -20,7 +20,6 @@ from tests.support.http_receiver import Receiver, verified
 from tests.support.market import Agent
 from tests.support.trade import Trade
 
-pytestmark = pytest.mark.xdist_group("processes-together")
 WRITERS, ROUNDS = 8, 3
 WORK = {"output": {"english": "good day"}}
 LATE = """

@@ -17,8 +17,6 @@ from tests.support.market import OPERATOR_SECRET
 from tests.support.trade import PRICE
 from tools.purchases.logic import LEASE
 
-pytestmark = pytest.mark.xdist_group("processes-x402-facilitators")
-
 
 @pytest.fixture
 async def node(forged: Pair) -> AsyncIterator[FaultyNode]:

@@ -14,7 +14,6 @@ from tests.end_to_end.processes.till import Bought, Till, outcome
 from tests.support.trade import PRICE
 
 __all__ = ["node", "till"]
-pytestmark = pytest.mark.xdist_group("processes-x402-facilitators")
 AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset instead of a FIN
 LONGER_SECONDS = 3.0  # longer than any remaining work takes
 

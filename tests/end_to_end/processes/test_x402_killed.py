@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 
 import httpx
-import pytest
 
 from tests.end_to_end.processes.pair import Pair, Wired
 from tests.end_to_end.processes.till import WORK, Between, Bought, Till, opened
@@ -12,7 +11,6 @@ from tests.support.faulty_node import FaultyNode, Silence
 from tests.support.market import OPERATOR_SECRET
 from tests.support.trade import PRICE
 
-pytestmark = pytest.mark.xdist_group("processes-x402-killed")
 ASKED, LEFT = "asked again", "left alone"
 
 

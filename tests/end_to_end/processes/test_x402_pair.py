@@ -13,7 +13,6 @@ from tests.support.databases import PostgresServer
 from tests.support.market import OPERATOR_SECRET
 from tests.support.trade import PRICE
 
-pytestmark = pytest.mark.xdist_group("processes-x402-pair")
 TWINS = 6
 
 

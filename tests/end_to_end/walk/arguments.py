@@ -1,4 +1,7 @@
-"""Plausible arguments for every operation, from the records of the walk. Missing records are created first."""
+"""Plausible arguments for every operation, from the records of the walk. Missing records are created first.
+
+An operation needs an entry in BY_HAND only if arguments from its input schema would rarely be accepted.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -12,6 +15,8 @@ from tests.support.bounties import NEED
 from tests.support.market import Agent
 from tests.support.proofs import Registry, own_file
 from tests.support.trade import OFFER, PRICE
+from tools.catalogue import CATALOGUE
+from tools.engine.json_schemas import input_schema
 from tools.kernel.keys import public_key_of, rotation_message
 
 Given = dict[str, Any]
@@ -19,7 +24,6 @@ URL = "https://hooks.example/in"
 DOMAINS = ["agent.example.com", "other.example.com", "127.0.0.1"]
 TEXTS = ["Do you take longer texts?", "guten Tag", "A key of mine: as_test_" + "k" * 40]
 SMALL = {"limit": 2}
-PAPERS = ("get_registration_file", "get_did_document", "get_agent_keys", "get_client_metadata")
 
 
 async def things(walk: Walk, agent: Agent, kind: str) -> list[str]:
@@ -264,20 +268,56 @@ async def another_key(walk: Walk, agent: Agent, pick: Pick) -> Given:
 
 
 Make = Callable[[Walk, Agent, Pick], Awaitable[Given]]
-PLAUSIBLE: dict[str, Make] = {
+NAMED: dict[str, Make] = {
+    "agent_id": with_agent("agent_id"),
+    "bounty_id": own_bounty,
+    "dispute_id": a_case,
+    "job_id": with_job(),
+    "key": with_one("memory", "key"),
+    "key_id": with_one("key", "key_id"),
+    "listing_id": with_one("listing", "listing_id"),
+    "schedule_id": with_one("schedule", "schedule_id"),
+    "thread_id": with_one("thread", "thread_id"),
+    "webhook_id": with_one("hook", "webhook_id"),
+}
+"""The records that arguments of these names are ids of."""
+
+
+def choices(schema: Given) -> list[Any]:
+    """Return values that a JSON Schema allows; of free texts and numbers two that differ."""
+    if "anyOf" in schema:
+        return [value for one in schema["anyOf"] for value in choices(one)]
+    least = schema.get("minimum", 1)
+    by_type = {"boolean": [True, False], "integer": [least, least + 1], "string": TEXTS[:2], "null": [None]}
+    return list(schema.get("enum", by_type.get(schema["type"], [{}])))
+
+
+def from_its_input(operation: str) -> "Make":
+    """Return a maker of arguments from the schema of an operation's input.
+
+    Optional arguments are left out, or are one of the words that the schema lists.
+    """
+    schema = input_schema(CATALOGUE[operation])
+
+    async def make(walk: Walk, agent: Agent, pick: Pick) -> Given:
+        given: Given = {}
+        for name, member in schema["properties"].items():
+            if name in schema.get("required", []):
+                given |= await NAMED[name](walk, agent, pick) if name in NAMED else {name: pick(choices(member))}
+            elif "enum" in str(member) and (chosen := pick([None, *choices(member)])) is not None:
+                given[name] = chosen
+        return given
+
+    return make
+
+
+BY_HAND: dict[str, Make] = {
     "get_health": after_a_probe,
-    "get_changelog": with_any(),
     "find_tools": with_any(query=["refund", "send money back"], toolset=["jobs", "nothing"]),
-    "get_stats": with_any(env=["test", "live"]),
     "get_feed": with_any(env=["test", "live"], limit=[20, 1]),
-    "get_opportunities": with_any(),
     "get_demand": with_any(env=["test"], days=[7, 1]),
-    "get_payments_info": with_any(env=["test", "live"]),
-    "list_x402_services": with_any(env=["test", "live"]),
     "report_support": with_any(message=["It does not answer.", "No"], contact=[None, "ada@example.com"]),
     "register_agent": with_any(name=["Gus", ""], tags=[None, ["a"]]),
-    "get_me": with_any(),
-    "get_agent": with_agent("agent_id"),
     "update_me": with_any(description=["Poems.", None], endpoints=[None, {"webhook_url": URL}, {"webhook_url": None}]),
     "delete_me": a_departure,
     "list_api_keys": with_any(**{key: [value] for key, value in SMALL.items()}),
@@ -292,18 +332,12 @@ PLAUSIBLE: dict[str, Make] = {
     "check_counterparty": with_agent("agent_id", env=["test"]),
     "get_leaderboard": with_any(env=["test"], role=["seller", "buyer"], limit=[20, 1]),
     "set_wallet_address": a_wallet,
-    "get_faucet": with_any(),
-    "claim_test_funds": with_any(),
-    "list_domains": with_any(),
     "add_domain": with_any(domain=DOMAINS),
     "verify_domain": a_domain,
     "remove_domain": a_domain,
     "get_domain_claim": a_proven_domain,
     "link_erc8004": a_token,
-    "unlink_erc8004": with_any(),
-    **dict.fromkeys(PAPERS, with_agent("agent_id")),
     "get_agent_card": with_agent("agent_id", env=["test", "live"]),
-    "get_service_registration": with_any(),
     "get_listing": with_one("listing", "listing_id", env=["test"]),
     "search_listings": with_any(env=["test"], q=[None, "translate"], sort=["relevance", "cheapest", "rating"]),
     "create_listing": with_any(**{key: [value] for key, value in OFFER.items()}, max_open_jobs=[10, 1]),
@@ -313,56 +347,39 @@ PLAUSIBLE: dict[str, Make] = {
     "create_bounty": a_bounty,
     "search_bounties": with_any(env=["test"], q=[None, "poem"], min_budget=[None, 1]),
     "get_bounty": on_a_bounty(env=["test"]),
-    "list_my_bounties": with_any(limit=[20, 1]),
     "close_bounty": a_new_bounty,
     "propose_on_bounty": on_a_bounty(price=[PRICE, 0, 10**9], payment=["on_delivery", "upfront"]),
-    "get_bounty_alerts": with_any(),
-    "set_bounty_alerts": with_any(enabled=[True, False]),
     "list_proposals": on_a_bounty(limit=[20, 1]),
     "withdraw_proposal": a_proposal_of_ones_own,
     "award_bounty": an_award,
     "create_job": an_order,
     "hire": a_hire,
-    "get_job": with_job(),
     "list_jobs": with_any(role=[None, "buyer", "seller"], status=[None, "delivered"]),
     "list_job_events": with_job(limit=[20, 1]),
     "get_delivery": with_job(revision=[0, 1, 2]),
-    "get_receipt": with_job(),
     "list_settlements": with_any(limit=[20, 1]),
     "verify_receipt": a_signed_receipt,
-    "get_platform_keys": with_any(),
-    "get_retired_keys": with_any(),
-    "get_inbox": with_any(),
     "start_thread": with_agent("to", body=TEXTS),
     "list_threads": with_any(kind=[None, "job", "direct"]),
-    "get_thread": with_one("thread", "thread_id"),
     "list_messages": with_one("thread", "thread_id", order=["asc", "desc"], limit=[20, 1]),
     "post_message": with_one("thread", "thread_id", body=TEXTS),
     "mark_thread_read": a_message_read,
     "list_events": with_any(types=[None, ["job.*"]], limit=[20, 1]),
-    "export_me": with_any(),
     "stream_events": with_any(types=[None, ["job.*"]]),
     "create_webhook": with_any(url=[URL, "https://127.0.0.1/"], event_types=[["*"], ["job.*"]]),
-    "list_webhooks": with_any(),
-    "get_webhook": with_one("hook", "webhook_id"),
     "update_webhook": with_one("hook", "webhook_id", status=["active", "disabled"]),
     "delete_webhook": with_one("hook", "webhook_id", "ends"),
-    "list_webhook_deliveries": with_one("hook", "webhook_id"),
-    "test_webhook": with_one("hook", "webhook_id"),
     "redeliver_webhook": a_delivery,
     "create_schedule": with_any(in_seconds=[0, 60], interval_seconds=[None, 60], payload=[None, {"a": 1}]),
     "list_schedules": with_any(status=[None, "done"]),
-    "get_schedule": with_one("schedule", "schedule_id"),
     "update_schedule": with_one("schedule", "schedule_id", status=["paused", "active"]),
     "delete_schedule": with_one("schedule", "schedule_id", "ends"),
     "list_disputes": with_any(role=[None, "party", "evaluator"], status=[None, "panel", "resolved"]),
     "get_dispute": a_case,
     "submit_verdict": a_vote,
     "withdraw_dispute": a_case,
-    "get_evaluator": with_any(),
     "set_evaluator": with_any(enabled=[True, True, False], categories=[None, ["text"]]),
     "put_memory": with_any(key=["notes/a:1", "c d"], value=[1, "two"], ttl_seconds=[None, 60], if_version=[None, 1]),
-    "get_memory": with_one("memory", "key"),
     "list_memory": with_any(prefix=[None, "notes/"]),
     "delete_memory": with_one("memory", "key", "ends"),
     **{name: as_on_job(action) for name, action in {
@@ -371,6 +388,15 @@ PLAUSIBLE: dict[str, Make] = {
         "cancel_job": "cancel", "dispute_job": "dispute", "pay_job": "pay", "refund_job": "refund",
     }.items()},
 }  # fmt: skip
+
+
+AGENTS = sorted(
+    op.name
+    for op in CATALOGUE.values()
+    if op.auth != "admin" and op.paid_rate is None and op.name != "claim_x402_account"
+)
+"""The operations of agents. Without claim_x402_account, because walks make no x402 purchase."""
+PLAUSIBLE = {name: BY_HAND[name] if name in BY_HAND else from_its_input(name) for name in AGENTS}
 
 
 async def call(walk: Walk, operation: str, agent: Agent, pick: Pick = usual) -> None:

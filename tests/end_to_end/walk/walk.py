@@ -10,8 +10,8 @@ from eth_account.signers.local import LocalAccount
 from nacl.signing import SigningKey
 
 from server.adapters.chain import JsonRpcChain
-from server.rechecks import DailyRechecks
 from server.webhook_sender import Sender
+from server.workers import DailyRechecks
 from storage.open import open_database, serve
 from storage.vocabulary import Env
 from tests.end_to_end.walk.ground import NAMES, Ground, Receivers, Sent, Troubles

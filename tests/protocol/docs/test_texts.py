@@ -12,9 +12,8 @@ import skills_ref
 from eth_account import Account
 from nacl.signing import SigningKey
 
-from protocol.docs.events import events_text
-from protocol.docs.skill import BLOCK, duration, free_usdc, refreshed, rewrite_skill
-from protocol.docs.texts import Calls, Texts
+from protocol.docs.skill import BLOCK, duration, free_usdc, refreshed
+from protocol.docs.texts import Calls, Texts, events_text
 from protocol.mcp.texts import Texts as McpTexts
 from server.settings import Settings, config_of
 from tests.support.documented_names import HOUSE, OPENAPI, OPERATIONS, ROOT, TEXTS, pages, routed
@@ -50,21 +49,19 @@ def test_every_operation_stands_in_the_document(name: str) -> None:
 
 
 def test_the_files_blocks_are_fresh(defaults: MarketConfig) -> None:
-    """If this fails, run the following call:
+    """If this fails, run the following lines:
 
-    rewrite_skill(Path("skill.md"), CATALOGUE.values(), config_of(Settings(_env_file=None), bytes(32)))
+    path, config = Path("skill.md"), config_of(Settings(_env_file=None), bytes(32))
+    path.write_text(refreshed(path.read_text(), CATALOGUE.values(), config))
     """
     text = SKILL.read_text(encoding="utf-8")
     assert text == refreshed(text, OPERATIONS, defaults)
     assert [found[2] for found in BLOCK.finditer(text)] == ["environments", "binding", "signing", "retries", "tools"]
 
 
-def test_a_stale_block_is_rewritten_and_the_prose_is_kept(tmp_path: Path, defaults: MarketConfig) -> None:
+def test_a_stale_block_is_rewritten_and_the_prose_is_kept(defaults: MarketConfig) -> None:
     text = SKILL.read_text(encoding="utf-8")
-    stale = tmp_path / "skill.md"
-    stale.write_text(text.replace("`get_me()`", "`get_you()`"), encoding="utf-8")
-    rewrite_skill(stale, OPERATIONS, defaults)
-    assert stale.read_text(encoding="utf-8") == text
+    assert refreshed(text.replace("`get_me()`", "`get_you()`"), OPERATIONS, defaults) == text
 
 
 def test_the_served_skill_is_of_this_market_alone() -> None:

@@ -3,19 +3,20 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx
 import mcp_types as t
 import pytest
 
-from protocol.mcp.server import CACHING, Extra, McpSurface
+from protocol.mcp.server import CACHING, McpSurface
 from protocol.mcp.texts import instructions
 from protocol.mcp.toolsets import USUAL
 from server.middleware import Edge, hosts_of
 from tests.support.echo_operations import SAID, echoing
 from tests.support.fixed_market import HOST, FixedTexts, approach_of, edged, serve
-from tests.support.mcp_client import ERAS, HANDSHAKE, MODERN, Mcp, connected, headers_of, heard, request
+from tests.support.mcp_client import ERAS, HANDSHAKE, MODERN, Mcp, add_tools, connected, headers_of, heard, request
 from tools.engine.dispatch import Market
 
 LOCAL = "127.0.0.1:8000"
@@ -264,9 +265,9 @@ async def test_progress_reaches_a_client_that_asks_for_it(market: Market, era: s
         await rc.session.report_progress(1, 2, "half")
         return t.CallToolResult(content=[t.TextContent(text="done")])
 
-    extra = Extra(tools=(t.Tool(name="work", input_schema={"type": "object"}),), calls={"work": work})
+    tools = (t.Tool(name="work", input_schema={"type": "object"}),)
     params = {"name": "work", "_meta": {"progressToken": "p"}}
-    async with connected(market, extra) as mcp:
+    async with connected(market, partial(add_tools, tools=tools, calls={"work": work})) as mcp:
         answer = await mcp.ask(era, "tools/call", params)
     told, result = answer.messages
     assert told["method"] == "notifications/progress"

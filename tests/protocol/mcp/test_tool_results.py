@@ -38,7 +38,6 @@ WRITTEN = frozenset({
 HOLDS_WRITTEN = frozenset(
     {"example_input", "example_output", "input", "output", "data", "payload", "value", "metadata"}
 )
-pytestmark = pytest.mark.xdist_group("presentation")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from protocol.mcp.toolsets import CALL, FIND
-from protocol.reserved_arguments import API_KEY_PROPERTY, DRY_RUN_PROPERTY, IDEMPOTENCY_KEY_PROPERTY, listed_schema
+from protocol.reserved_arguments import API_KEY, DRY_RUN, IDEMPOTENCY_KEY, PROPERTIES, listed_schema
 from tests.support.echo_operations import Node, echoing
 from tests.support.mcp_client import ERAS, MODERN, connected
 from tools.engine.arguments import Arguments
@@ -70,9 +70,9 @@ async def test_a_tool_says_what_it_does_takes_answers_and_changes(market: Market
                     "default": None,
                     "description": "live or test; default: the key's environment, else live",
                 },
-                "api_key": API_KEY_PROPERTY,
-                "idempotency_key": IDEMPOTENCY_KEY_PROPERTY,
-                "dry_run": DRY_RUN_PROPERTY,
+                "api_key": PROPERTIES[API_KEY],
+                "idempotency_key": PROPERTIES[IDEMPOTENCY_KEY],
+                "dry_run": PROPERTIES[DRY_RUN],
             },
         },
         "outputSchema": {

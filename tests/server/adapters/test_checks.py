@@ -198,7 +198,7 @@ async def test_acceptance_rules_of_a_large_output_are_checked_in_the_process_lik
     text = orjson.dumps(rules).decode()
     assert is_costly(rules_in(text), len(orjson.dumps(output)))
     found = await CHECKS.unkept(text, output, by="ann")
-    assert found == [(one.rule.name, one.message) for one in failures(rules_in(text), output)]
+    assert found == [(rule.name, why) for rule, why in failures(rules_in(text), output)]
     assert [name for name, _ in found] == ["hash", "gone", "list"]
 
 

@@ -14,8 +14,8 @@ from eth_account import Account
 from server.desk.bounties import CHANGED, post_bounties, read_bounties
 from server.desk.keys import KeyFile
 from server.desk.market import Market
-from server.desk.opening import Terms, enter, enter_beside
-from server.settings import BadSettings
+from server.desk.opening import enter, enter_beside
+from server.settings import BadSettings, read_settings
 from tests.end_to_end.processes.test_demo import ROOT, environment, free_ports, served
 from tests.requirements import covers
 from tests.support.bounties import HELD, NEED
@@ -117,7 +117,7 @@ async def seller(base: str) -> AsyncIterator[Buyer]:
 async def desk(base: str, tmp_path: Path) -> AsyncIterator[Market]:
     """A client with the desk's key."""
     async with Market(base) as market:
-        await enter(market, KeyFile(tmp_path), Terms("test", "service", False, SECRET))
+        await enter(market, KeyFile(tmp_path), read_settings(_env_file=None, operator_secret=SECRET))
         yield market
 
 
@@ -237,13 +237,13 @@ async def test_without_the_label_nothing_is_posted(base: str, desk: Market, tmp_
 
 
 async def test_beside_a_desk_at_work_its_keys_are_used_and_never_written(base: str, tmp_path: Path) -> None:
-    file, terms = KeyFile(tmp_path), Terms("test", "service", False, SECRET)
+    file, settings = KeyFile(tmp_path), read_settings(_env_file=None, operator_secret=SECRET)
     with file.held():
         async with Market(base) as market:
             with pytest.raises(BadSettings, match="has not opened yet"):
-                await enter_beside(market, file, terms)
+                await enter_beside(market, file, settings)
             assert not file.path.exists()
-            await enter(market, file, terms)
+            await enter(market, file, settings)
         kept = file.read()
         code, told, why = await said(base, tmp_path, "bounties", str(written(tmp_path, POEM)))
         assert (code, [one["did"] for one in told]) == (0, ["posted"]), why

@@ -8,7 +8,7 @@ from server.desk.catalogue import SERVICES
 from server.desk.service import Declined, Kit, Order
 from tests.requirements import covers
 from tools.kernel.json_schema import Validator, validate_schema
-from tools.listings.pricing import UnitRule, units_of
+from tools.listings.pricing import UnitCount, units_of
 
 TABLE = {
     "validate-json": ("fixed", 10_000, {"schema", "data", "documents"}),
@@ -119,7 +119,7 @@ async def test_units_are_the_size_by_the_unit_rounded_up_for_the_market_and_for_
     kit: Kit, name: str, given: Any, units: int
 ) -> None:
     basis = SERVICES[name].offer["unit_basis"]
-    rules = [UnitRule(one["field"], one["measure"], one["per"]) for one in basis["rules"]]
+    rules = [UnitCount(**one) for one in basis["rules"]]
     assert units_of(rules, given) == units <= basis["max"]
     await SERVICES[name].look(kit, Order(given, units))
     for other in (units - 1, units + 1):

@@ -17,8 +17,7 @@ import pytest
 from server.desk.catalogue import SERVICES
 from server.desk.keys import FILE, KeyFile
 from server.desk.market import Away, Market
-from server.desk.opening import NO_MODEL, Terms, open_desk
-from server.desk.running import _on_sale
+from server.desk.opening import NO_MODEL, _on_sale, open_desk
 from server.desk.service import Declined, Kit, Service
 from server.desk.worker import AT_ONCE, FAULT, UNSAID, Worker
 from server.settings import BadSettings, read_settings
@@ -55,8 +54,9 @@ async def desk(
 ) -> AsyncIterator[dict[str, str]]:
     """Run a desk; yield the listing of each service. It is cancelled at the end, like a kill."""
     async with Market(base) as market:
-        terms = Terms("test", "service", kit.model is not None, secret)
-        services = await open_desk(market, KeyFile(folder), terms)
+        model = {"desk_llm_url": kit.model.url, "desk_llm_model": kit.model.name} if kit.model else {}
+        settings = read_settings(_env_file=None, operator_secret=secret, **model)
+        services = await open_desk(market, KeyFile(folder), settings)
         task = asyncio.create_task(Worker(market, kit, services, at_once).run())
         try:
             yield {one.name: listing for listing, one in services.items()}
@@ -352,8 +352,8 @@ async def test_keys_are_one_desks_and_a_sandbox_that_was_emptied_is_joined_anew(
     file.write(replace(file.read(), agent_id="agt_gone", api_keys=stale))
     async with Market(base) as market:
         with pytest.raises(BadSettings, match="move the file away"):
-            await open_desk(market, file, Terms("live", "service", False))
-        assert len(await open_desk(market, file, Terms("test", "service", False))) == 6
+            await open_desk(market, file, read_settings(_env_file=None, desk_env="live"))
+        assert len(await open_desk(market, file, read_settings(_env_file=None))) == 6
     kept = file.read()
     assert kept.wallet_key == wallet
     assert kept.api_keys != stale

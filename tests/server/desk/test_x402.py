@@ -23,7 +23,6 @@ from tests.support.refusals import COSTLY, LONG
 from tests.support.servers import serving
 from tests.support.x402_buyer import Purse, opened
 
-pytestmark = pytest.mark.xdist_group("desk-x402")  # all tests share one served market
 TWICE = {"text": "The job is done. " * 100, "target_language": "German"}
 DONE = {"translation": "Der Auftrag ist erledigt. " * 70, "source_language": "English", "notes": []}
 WORDS = "words and words " * 1500

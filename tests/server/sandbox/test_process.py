@@ -18,7 +18,7 @@ import pytest
 from server.sandbox import __main__ as entry
 from server.sandbox import journal as journals
 from server.sandbox.evm import open_chain
-from server.sandbox.process import Sandbox, SandboxRefused, reset_sandbox, start_sandbox
+from server.sandbox.process import Sandbox, SandboxRefused, start_sandbox
 
 SOMEBODY = "0x" + "11" * 20
 Start = Callable[..., Sandbox]
@@ -75,7 +75,7 @@ def test_it_is_ready_soon_gets_none_of_the_markets_secrets_and_stops(
     child = psutil.Process(sandbox.process.pid)
     work = child.cpu_times()
     assert work.user + work.system < 3
-    assert sandbox.url == f"http://127.0.0.1:{sandbox.port}"
+    assert sandbox.url.startswith("http://127.0.0.1:")
     assert sandbox.facilitator_url == f"{sandbox.url}/facilitator"
     assert (rpc(sandbox.url, "eth_chainId"), sandbox.process.poll()) == (hex(84532), None)
     found = child.environ()
@@ -133,7 +133,7 @@ from server.sandbox.process import start_sandbox
 sandbox = start_sandbox(Path(sys.argv[1]), 0)
 kept = [sandbox.process.stdin.fileno()] if sys.argv[2] == "inherited" else []
 sibling = subprocess.Popen(["sleep", "120"], stdout=subprocess.DEVNULL, pass_fds=kept)
-print(sandbox.port, sandbox.process.pid, sibling.pid, flush=True)
+print(sandbox.url.rpartition(":")[2], sandbox.process.pid, sibling.pid, flush=True)
 threading.Event().wait()
 """
 
@@ -152,14 +152,14 @@ def test_it_ends_with_its_parent_kill_9_included_and_leaves_port_and_journal(
     os.kill(sibling, signal.SIGKILL)
     assert (ended, sibling_lives) == (True, True)
     again = start(port)
-    assert again.port == port
+    assert again.url == f"http://127.0.0.1:{port}"
     assert rpc(again.url, "eth_getTransactionReceipt", sent)["status"] == "0x1"
 
 
 def test_the_end_of_the_pipe_alone_ends_it() -> None:
     program = (
         "import os, threading\n"
-        "from server.sandbox.parent import end_with_parent\n"
+        "from server.child_processes import end_with_parent\n"
         "end_with_parent(os.getppid())\n"
         "threading.Event().wait()\n"
     )
@@ -177,7 +177,7 @@ def test_a_damaged_journal_stops_the_start_until_it_is_reset(start: Start, tmp_p
         f"{book.path}: line 2 is not block 1; "
         "`emporion sandbox reset` discards the sandbox's chain together with its database"
     )
-    reset_sandbox(tmp_path)
+    journals.delete_journal(tmp_path)
     fresh = start()
     assert rpc(fresh.url, "eth_blockNumber") == "0x0"
     assert int(rpc(fresh.url, "eth_getBlockByNumber", "0x0", False)["timestamp"], 16) > 1_700_000_000
@@ -190,8 +190,8 @@ def test_a_running_sandbox_is_not_reset_and_not_doubled(
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     _, book = open_chain(tmp_path, 84532, lambda: 1_700_000_000)
     sentence = f"another sandbox is running on {tmp_path}; stop it, or use another DATA_DIR"
-    with pytest.raises(SandboxRefused) as refused:
-        reset_sandbox(tmp_path)
+    with pytest.raises(journals.JournalInUse) as refused:
+        journals.delete_journal(tmp_path)
     code = entry.main(["--port", "0", "--data-dir", str(tmp_path)])
     book.close()
     assert str(refused.value) == sentence
@@ -237,4 +237,4 @@ def test_the_market_never_imports_the_chain() -> None:
         "sorted(name for name in sys.modules if name.startswith('server.')))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert found.stdout == "[] ['server.sandbox', 'server.sandbox.journal', 'server.sandbox.process']\n"
+    assert found.stdout == "[] ['server.child_processes', 'server.sandbox', 'server.sandbox.process']\n"

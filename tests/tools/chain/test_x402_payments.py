@@ -21,20 +21,18 @@ from tools.chain.x402_payments import (
     MIN_TO_SETTLE,
     BadPayment,
     Fault,
-    RequiredTerms,
     fault_of,
     is_for,
     read_payment,
     settles,
     transactions_with_nonce,
-    wrong_scheme_or_network,
 )
 
 TOKEN = Token("eip155:84532", 84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "USDC", "2")
 PAYER, PAYEE = Account.from_key("0x" + "11" * 32), Account.from_key("0x" + "22" * 32)
 NOW = 1_795_000_000
 GIVEN = Authorization(PAYER.address, PAYEE.address, 10_000, NOW + 900, "0x" + "ab" * 32)
-ASKED = RequiredTerms("eip155:84532", PAYEE.address, 10_000)
+ASKED = {"network": "eip155:84532", "payTo": PAYEE.address, "amount": "10000"}
 
 
 def signed(given: Authorization = GIVEN) -> str:
@@ -164,9 +162,10 @@ def valid_until(moment: int) -> dict[str, Any]:
 
 def test_what_is_for_another_scheme_or_chain_is_named_before_all_else() -> None:
     payment = read_payment(header(sent()))
-    assert wrong_scheme_or_network(payment, "eip155:84532") is None
-    assert wrong_scheme_or_network(payment, "eip155:8453") is Fault.NETWORK
-    assert wrong_scheme_or_network(replace(payment, scheme="upto"), "eip155:8453") is Fault.SCHEME
+    elsewhere = ASKED | {"network": "eip155:8453", "payTo": "0x"}
+    assert fault_of(payment, ASKED, NOW) is None
+    assert fault_of(payment, elsewhere, NOW) is Fault.NETWORK
+    assert fault_of(replace(payment, scheme="upto"), elsewhere, NOW) is Fault.SCHEME
 
 
 def padded(characters: int) -> str:

@@ -6,12 +6,13 @@ from typing import Any
 import orjson
 import pytest
 
-from storage.vocabulary import JobStatus
+from storage.vocabulary import Actor, JobStatus
 from tests.requirements import covers
 from tests.support.market import Agent
 from tests.support.panels import Court, evaluator
 from tests.support.trade import Trade
 from tools.catalogue import CATALOGUE
+from tools.jobs.lifecycle import MOVES
 
 Job = dict[str, Any]
 Reach = Callable[[Trade, Agent, Agent], Awaitable[Job]]
@@ -32,6 +33,15 @@ TRIED: Mapping[str, tuple[str, dict[str, Any]]] = {  # each action's operation a
     "review": ("review_job", {"rating": 4}),
     "withdraw_dispute": ("withdraw_dispute", {}),
 }
+
+
+def test_every_action_that_a_party_is_offered_has_one_operation() -> None:
+    offered = {move.action for move in MOVES if move.listed and move.actor in (Actor.BUYER, Actor.SELLER)}
+    actions = sorted(op.action for op in CATALOGUE.values() if op.action)
+    assert actions == sorted(offered | {"review", "refund", "message"})
+    assert {op.action: name for name, op in CATALOGUE.items() if op.action} == {
+        action: operation for action, (operation, _) in TRIED.items()
+    }
 
 
 def at(status: str, **offer: Any) -> Reach:

@@ -12,7 +12,7 @@ from storage.vocabulary import FINAL, Actor, ClosedAs, JobStatus, Outcome, Prici
 from tests.requirements import covers
 from tools.jobs import lifecycle
 from tools.jobs.facts import JobFacts
-from tools.jobs.lifecycle import MOVES, ExpiryQuery, PendingAction, Waiter
+from tools.jobs.lifecycle import MOVES, PendingAction, Waiter
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
@@ -237,11 +237,6 @@ def test_content_that_differs_is_never_a_repeat() -> None:
     assert not lifecycle.is_repeat(resolved, "resolve", Actor.OPERATOR, NOW)
 
 
-def test_actions_without_an_operation_are_left_out_of_available_actions() -> None:
-    known = frozenset({"accept", "message"})
-    assert lifecycle.available_actions(CASES["open"].facts, SELLER, NOW, known) == ("accept", "message")
-
-
 CLOCK = [
     ("open", "accept_by", 0, "expired"),
     ("quote requested", "accept_by", 0, "expired"),
@@ -310,22 +305,22 @@ def test_m13_a_sealed_delivery_does_not_fill_the_sellers_capacity() -> None:
     }  # fmt: skip
 
 
-def test_every_deadline_of_the_clock_is_a_query_with_its_column_grace_and_payment() -> None:
-    assert {lifecycle.sweep(move) for move in (*lifecycle.CLOCK_MOVES, *lifecycle.NOTICES)} == {
-        ExpiryQuery(JobStatus.OPEN, "accept_by", 0, None),
-        ExpiryQuery(JobStatus.QUOTE_REQUESTED, "accept_by", 0, None),
-        ExpiryQuery(JobStatus.QUOTED, "accept_by", 0, None),
-        ExpiryQuery(JobStatus.AWAITING_PAYMENT, "pay_by", 0, None),
-        ExpiryQuery(JobStatus.IN_PROGRESS, "deliver_by", 3600, False),
-        ExpiryQuery(JobStatus.IN_PROGRESS, "deliver_by", 3600, True),
-        ExpiryQuery(JobStatus.DELIVERED, "pay_by", 0, False),
-        ExpiryQuery(JobStatus.DELIVERED, "review_by", 0, None),
+def test_every_move_of_the_clock_has_a_column_and_a_grace_to_be_found_by() -> None:
+    moves = (*lifecycle.CLOCK_MOVES, *lifecycle.NOTICES)
+    assert {(move.source, move.deadline, move.grace.total_seconds(), move.when) for move in moves} == {
+        (JobStatus.OPEN, "accept_by", 0, None),
+        (JobStatus.QUOTE_REQUESTED, "accept_by", 0, None),
+        (JobStatus.QUOTED, "accept_by", 0, None),
+        (JobStatus.AWAITING_PAYMENT, "pay_by", 0, None),
+        (JobStatus.IN_PROGRESS, "deliver_by", 3600, lifecycle.unpaid),
+        (JobStatus.IN_PROGRESS, "deliver_by", 3600, lifecycle.overdue_untold),
+        (JobStatus.DELIVERED, "pay_by", 0, lifecycle.sealed),
+        (JobStatus.DELIVERED, "review_by", 0, lifecycle.revealed),
     }
 
 
-def test_only_the_clocks_moves_can_be_swept() -> None:
-    with pytest.raises(ValueError, match="accept from open is not a move of the clock"):
-        lifecycle.sweep(MOVES[0])
+def test_only_the_clock_moves_a_job_without_an_agent() -> None:
+    assert {move.actor for move in (*lifecycle.CLOCK_MOVES, *lifecycle.NOTICES)} == {lifecycle.CLOCK}
 
 
 @pytest.mark.parametrize(

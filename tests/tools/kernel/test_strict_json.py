@@ -330,7 +330,7 @@ def test_a_text_of_too_many_objects_and_lists_is_refused_before_any_is_made(
     raw: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = list[bytes]()
-    monkeypatch.setattr(jsontext, "_read", read.append)
+    monkeypatch.setattr(jsontext.jiter, "from_json", lambda raw, **_: read.append(raw))
     assert (verdict(raw), read) == (f"The text holds more than {jsontext.MAX_CONTAINERS} objects and lists.", [])
 
 

@@ -3,9 +3,12 @@
 import pytest
 
 from tools.kernel.money import MAX_PRICE
-from tools.listings.pricing import UnitRule, pricing_faults, units_of
+from tools.listings.pricing import UnitCount, pricing_faults, units_of
 
-BY_LETTERS, BY_ITEMS = UnitRule("text", "characters", 10), UnitRule("documents", "items", 3)
+BY_LETTERS, BY_ITEMS = (
+    UnitCount(field="text", measure="characters", per=10),
+    UnitCount(field="documents", measure="items", per=3),
+)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,6 @@ def test_a_million_usdc_is_the_most() -> None:
     ],
 )
 def test_each_measured_field_counts_whole_units_rounded_up(
-    rules: list[UnitRule], given: dict[str, object], units: int | None
+    rules: list[UnitCount], given: dict[str, object], units: int | None
 ) -> None:
     assert units_of(rules, given) == units

@@ -8,7 +8,7 @@ from storage.tables import AgentRow, ListingRow
 from storage.transaction import Tx
 from tests.requirements import covers
 from tests.support.trade import OFFER, Trade
-from tools.listings.pricing import UnitRule, pricing_faults, units_of
+from tools.listings.pricing import UnitCount, pricing_faults, units_of
 
 PER_WORD = {"pricing_model": "per_unit", "price": 200, "unit_name": "word"}
 QUOTE = {"pricing_model": "quote", "price": None}
@@ -149,7 +149,7 @@ async def test_a_seller_keeps_so_many_listings(trade: Trade) -> None:
     ],
 )
 def test_units_are_counted_up(given: Any, units: int | None) -> None:
-    rules = [UnitRule("text", "characters", 1000), UnitRule("items", "items", 10)]
+    rules = [UnitCount(field="text", measure="characters", per=1000), UnitCount(field="items", measure="items", per=10)]
     assert units_of(rules, given) == units
 
 

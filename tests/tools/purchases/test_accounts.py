@@ -246,6 +246,7 @@ async def test_a_wallet_that_an_agent_binds_books_there_and_its_account_stays_cl
     await shop.trade.bind(bo)
     _, second = await shop.bought()
     assert second["account"] == {"agent_id": bo.id, "claimed": True, "claim": None}
+    shop.trade.market.clock.pass_seconds(1)
     old = await shop.claimed(first["account"])
     jobs = await shop.trade.market.call("list_jobs", by=old)
     assert [one["id"] for one in jobs["data"]] == [first["job_id"]]

@@ -22,7 +22,6 @@ from tools.reputation.rules import (
     Figures,
     JobContribution,
     add,
-    add_dealing,
     contribution,
     counterparty_figures,
     dealings_of,
@@ -47,7 +46,7 @@ def side(*jobs: tuple[str, JobContribution], role: Actor = Actor.SELLER, first_p
         total = add(total, contribution(mark, role, first_party=first_party))
         key, change = dealings_of(mark, role, other, first_party=first_party)
         before = dealings.get(key, CounterpartyTotals())
-        dealings[key] = add_dealing(before, change)
+        dealings[key] = add(before, change)
         total = add(total, subtract(counterparty_figures(dealings[key]), counterparty_figures(before)))
     return total
 
@@ -355,7 +354,7 @@ def test_r8_moved_by_one_job_at_a_time_the_sums_are_what_a_naive_count_comes_to(
             total = add(total, part) if sign > 0 else subtract(total, part)
             key, change = dealings_of(mark, role, other, first_party=first_party)
             before = dealings.get(key, CounterpartyTotals())
-            dealings[key] = add_dealing(before, change, sign)
+            dealings[key] = add(before, change, sign)
             total = add(total, subtract(counterparty_figures(dealings[key]), counterparty_figures(before)))
     now = [(o, f, then[n][2] if n < len(then) else JobContribution()) for n, (o, f, _) in enumerate(first)]
     naive = naively(now, role)

@@ -19,7 +19,6 @@ from tools.reputation.rules import (
     Figures,
     JobContribution,
     add,
-    add_dealing,
     contribution,
     counterparty_figures,
     dealings_of,
@@ -91,8 +90,8 @@ def test_a_counterparty_is_the_wallet_or_without_one_the_agent() -> None:
 
 def test_dealings_and_sums_are_added_and_taken_away() -> None:
     one, two = CounterpartyTotals(10, 8, 6, 4, 2), CounterpartyTotals(1, 2, 3, 4, 5)
-    assert add_dealing(one, two) == CounterpartyTotals(11, 10, 9, 8, 7)
-    assert add_dealing(one, two, -1) == CounterpartyTotals(9, 6, 3, 0, -3)
+    assert add(one, two) == CounterpartyTotals(11, 10, 9, 8, 7)
+    assert add(one, two, -1) == CounterpartyTotals(9, 6, 3, 0, -3)
     assert add(Figures(jobs_failed=2, on_time=5), Figures(jobs_failed=1)) == Figures(jobs_failed=3, on_time=5)
     assert subtract(Figures(jobs_failed=2, on_time=5), Figures(jobs_failed=1)) == Figures(jobs_failed=1, on_time=5)
 

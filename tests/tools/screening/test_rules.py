@@ -595,5 +595,6 @@ def test_a15_hostile_text_is_screened_in_linear_time() -> None:
     ]
     for piece in hard:
         started = time.thread_time()
-        warnings(piece * (100_000 // len(piece)))
-        print(f"{piece!r}: {(time.thread_time() - started) * 1e3:.1f} ms for 100000 characters")
+        warnings(piece * (20_000 // len(piece)))
+        # linear time takes a hundredth of this limit, quadratic time many times as long
+        assert time.thread_time() - started < 2, piece

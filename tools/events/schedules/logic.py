@@ -65,5 +65,5 @@ def _pause(ctx: TxContext, row: ScheduleRow, used: int) -> int:
         "used": used,
         "limit": limit,
     }
-    ctx.tx.emit(row.agent_id, row.env, "schedule.paused", orjson.dumps(told).decode(), ctx.now)
+    ctx.emit(row.agent_id, row.env, "schedule.paused", told)
     return 0

@@ -34,8 +34,6 @@ class Schedule:
 class SchedulePage(PlainPage[Schedule]):
     """One page of schedules."""
 
-    data: list[Schedule]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleDeleted:

@@ -6,7 +6,7 @@ request.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import orjson
@@ -20,9 +20,9 @@ from tools.engine.context import TxContext
 from tools.engine.outgoing_urls import own_places
 from tools.engine.ports import World
 from tools.engine.rate_limits import Rate, RateLimit, Share, take_shares, used_of
+from tools.events.payloads import WebhookDisabledData
 from tools.events.records import written
 from tools.events.webhooks.logic import DISABLED, OPERATOR, followed, next_turn, open_secret, secrets_of
-from tools.events.webhooks.records import WebhookDisabledData
 from tools.events.webhooks.rules import (
     MAX_ATTEMPTS,
     MAX_FAILURES,
@@ -300,17 +300,17 @@ def _disable(ctx: TxContext, row: WebhookRow, delivery: DeliveryRow, reason: str
     """Disable a webhook and tell its agent why: silence would look like a market without events."""
     off = {"status": WebhookStatus.DISABLED, "disabled_reason": reason, "failures": failures}
     ctx.tx.change(row, **off, sending=None, due_at=None, updated_at=ctx.now)
-    told = WebhookDisabledData(
-        webhook_id=row.id,
-        url=row.url,
-        reason="gone" if reason == "gone" else "failures",
-        consecutive_failures=failures,
-        last_status_code=delivery.last_status_code,
-        last_error=delivery.last_error,
-        delivery_id=delivery.id,
-        hint="Mend the receiver, then update_webhook with status active; read what you missed with list_events.",
-    )
-    ctx.tx.emit(row.agent_id, row.env, DISABLED, orjson.dumps(asdict(told)).decode(), ctx.now)
+    told: WebhookDisabledData = {
+        "webhook_id": row.id,
+        "url": row.url,
+        "reason": "gone" if reason == "gone" else "failures",
+        "consecutive_failures": failures,
+        "last_status_code": delivery.last_status_code,
+        "last_error": delivery.last_error,
+        "delivery_id": delivery.id,
+        "hint": "Mend the receiver, then update_webhook with status active; read what you missed with list_events.",
+    }
+    ctx.emit(row.agent_id, row.env, DISABLED, told)
 
 
 def _host_of(url: str) -> str:

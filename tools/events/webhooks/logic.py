@@ -2,7 +2,7 @@
 
 import hmac
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar
@@ -104,6 +104,32 @@ def secrets_of(row: WebhookRow, now: datetime) -> tuple[bytes, ...]:
     """Return the encrypted secrets that sign deliveries now, the newest first."""
     previous = row.previous_secret if row.previous_until is not None and now < row.previous_until else None
     return tuple(one for one in (row.secret, previous) if one is not None)
+
+
+def new_webhook(
+    ctx: TxContext,
+    owner: Owner,
+    webhook_id: str,
+    url: str,
+    types: Sequence[str],
+    *,
+    since: int,
+    secret: bytes | None = None,
+    source: WebhookSource = WebhookSource.REGISTERED,
+) -> WebhookRow:
+    """Return an active webhook that is not stored yet; it gets the events after `since`."""
+    return WebhookRow(
+        id=webhook_id,
+        agent_id=owner[0],
+        env=owner[1],
+        source=source,
+        url=url,
+        event_types=list(types),
+        secret=secret,
+        since=since,
+        created_at=ctx.now,
+        updated_at=ctx.now,
+    )
 
 
 def webhook_record(row: WebhookRow, kind: type[W] = Webhook, **others: object) -> W:  # type: ignore[assignment]
@@ -220,27 +246,13 @@ def _with_profile(ctx: TxContext, owner: Owner, audience: Audience) -> list[Webh
     if profile is not None:
         profile = followed(ctx, profile, url)
     elif url is not None and first is not None:
-        profile = _profile_webhook(ctx, owner, url, first - 1)
+        new = new_webhook(
+            ctx, owner, ctx.new_id("whk_"), url, PROFILE_TYPES, since=first - 1, source=WebhookSource.PROFILE
+        )
+        profile = ctx.tx.add(new)
     registered = [row for row in audience.rows if row.source is WebhookSource.REGISTERED]
     every = [*registered, profile] if profile else registered
     return [row for row in every if row.status is WebhookStatus.ACTIVE]
-
-
-def _profile_webhook(ctx: TxContext, owner: Owner, url: str, since: int) -> WebhookRow:
-    return ctx.tx.add(
-        WebhookRow(
-            id=ctx.new_id("whk_"),
-            agent_id=owner[0],
-            env=owner[1],
-            source=WebhookSource.PROFILE,
-            url=url,
-            event_types=list(PROFILE_TYPES),
-            secret=None,
-            since=since,
-            created_at=ctx.now,
-            updated_at=ctx.now,
-        )
-    )
 
 
 def _matching(tx: Tx, row: WebhookRow, events: list[QueuedEvent]) -> list[QueuedEvent]:
@@ -332,21 +344,8 @@ def tell_operator(ctx: TxContext, env: Env, kind: str, data: Mapping[str, Any]) 
     if url is None:
         return
     row_id = f"whk_{OPERATOR}_{env}"
-    ctx.tx.insert_if_absent(
-        WebhookRow(
-            id=row_id,
-            agent_id=OPERATOR,
-            env=env,
-            source=WebhookSource.REGISTERED,
-            url=url,
-            event_types=list(TYPES),
-            secret=None,
-            since=0,
-            created_at=ctx.now,
-            updated_at=ctx.now,
-        )
-    )
+    ctx.tx.insert_if_absent(new_webhook(ctx, (OPERATOR, env), row_id, url, TYPES, since=0))
     row = ctx.tx.get(WebhookRow, row_id, lock=True)
     if row is not None and (row.url != url or row.status is WebhookStatus.DISABLED):
         revived(ctx, row, url=url)
-    ctx.tx.emit(OPERATOR, env, kind, orjson.dumps(data).decode(), ctx.now)
+    ctx.emit(OPERATOR, env, kind, data)

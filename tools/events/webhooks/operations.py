@@ -1,11 +1,9 @@
 """Webhooks: signed events posted to a URL, retried until they are accepted."""
 
-from dataclasses import asdict
 from functools import partial
 from operator import attrgetter
 from typing import Literal
 
-import orjson
 from pydantic import Field
 
 from storage.events import deliveries_of, end_webhook, newest_event, registered_webhooks_of, webhooks_of
@@ -25,6 +23,7 @@ from tools.events.webhooks.logic import (
     FOLLOWS,
     TEST,
     delivery_record,
+    new_webhook,
     revived,
     seal_secret,
     webhook_record,
@@ -38,7 +37,6 @@ from tools.events.webhooks.records import (
     WebhookDeliveryPage,
     WebhookPage,
     WebhookTest,
-    WebhookTestData,
 )
 from tools.events.webhooks.rules import SECRET_ENTROPY_BYTES, new_secret
 from tools.kernel.records import Json
@@ -76,20 +74,9 @@ def create_webhook(ctx: TxContext, wanted: CreateWebhook) -> WebhookCreated:
     _check_places(ctx)
     webhook_id = ctx.new_id("whk_")
     secret = wanted.secret or new_secret(ctx.world.dice.random_bytes(SECRET_ENTROPY_BYTES))
-    row = ctx.tx.add(
-        WebhookRow(
-            id=webhook_id,
-            agent_id=ctx.agent,
-            env=ctx.env,
-            source=WebhookSource.REGISTERED,
-            url=wanted.url,
-            event_types=wanted.event_types or ["*"],
-            secret=seal_secret(ctx, webhook_id, secret),
-            since=_newest(ctx),
-            created_at=ctx.now,
-            updated_at=ctx.now,
-        )
-    )
+    sealed, types = seal_secret(ctx, webhook_id, secret), wanted.event_types or ["*"]
+    owner = (ctx.agent, ctx.env)
+    row = ctx.tx.add(new_webhook(ctx, owner, webhook_id, wanted.url, types, since=_newest(ctx), secret=sealed))
     return webhook_record(
         row,
         WebhookCreated,
@@ -209,8 +196,8 @@ def test_webhook(ctx: TxContext, ref: WebhookRef) -> WebhookTest:
     It is posted within seconds; list_webhook_deliveries shows what your receiver answered.
     """
     row = _active(_mine(ctx, ref.webhook_id))
-    data = WebhookTestData(webhook_id=row.id, message="It works if you can read this and the signature holds.")
-    ctx.tx.emit(ctx.agent, ctx.env, TEST, orjson.dumps(asdict(data)).decode(), ctx.now)
+    message = "It works if you can read this and the signature holds."
+    ctx.emit(ctx.agent, ctx.env, TEST, {"webhook_id": row.id, "message": message})
     see = step("list_webhook_deliveries", "See what your receiver answered.", webhook_id=row.id)
     return WebhookTest(webhook_id=row.id, next_steps=steps(see))
 

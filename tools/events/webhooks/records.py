@@ -60,8 +60,6 @@ class WebhookDeleted:
 class WebhookPage(PlainPage[Webhook]):
     """Your webhooks, newest first."""
 
-    data: list[Webhook]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookDelivery:
@@ -93,8 +91,6 @@ class WebhookDelivery:
 class WebhookDeliveryPage(PlainPage[WebhookDelivery]):
     """Deliveries, newest event first."""
 
-    data: list[WebhookDelivery]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookTest:
@@ -104,31 +100,6 @@ class WebhookTest:
     webhook_id: str
     status: Literal["queued"] = "queued"
     next_steps: list[Step]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookTestData:
-    """You asked for a test of a webhook: only that one gets this event."""
-
-    webhook_id: Annotated[str, Field(description="the only webhook it is sent to")]
-    message: Ours[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookDisabledData:
-    """Your webhook was disabled: repair the receiver, then update_webhook with status active."""
-
-    webhook_id: str
-    url: str
-    reason: Annotated[
-        Literal["gone", "failures"],
-        Field(description="the receiver answered 410; 20 deliveries in a row were given up"),
-    ]
-    consecutive_failures: int
-    last_status_code: int | None
-    last_error: Ours[str | None]
-    delivery_id: Annotated[str, Field(description="the delivery that was given up last")]
-    hint: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

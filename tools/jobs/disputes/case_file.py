@@ -12,15 +12,14 @@ from typing import Any, TypeVar
 
 import orjson
 
-from storage.agents import handles_by_name, keys_ever_held, wallets_ever_held
+from storage.agents import domains_of, handles_by_name, keys_ever_held, wallets_ever_held
 from storage.disputes import evidence, first_statement, statements, statements_counted
-from storage.domains import domains_of
 from storage.tables import AgentRow, JobRow, MessageRow, ThreadRow
 from storage.transaction import Tx
 from tools.agents.former_names import KnownAs, all_names
 from tools.engine.documents import text_of
-from tools.jobs.disputes.panel_rules import MAX_MESSAGES, Statement, kept
 from tools.jobs.disputes.records import CaseFile
+from tools.jobs.panel_rules import MAX_MESSAGES, Statement, kept
 from tools.jobs.sealing_rules import rounded_size
 from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import input_of, output_of
@@ -69,7 +68,7 @@ class Redactors:
 
 
 def veils_of(tx: Tx, seen: JobSnapshot) -> Redactors:
-    return Redactors(_party(tx, seen, seen.row.buyer_id), _party(tx, seen, seen.row.seller_id))
+    return Redactors(*(_party(tx, seen, agent_id) for agent_id in seen.parties))
 
 
 def of_delivery(seen: JobSnapshot) -> datetime:
@@ -111,10 +110,8 @@ class Evidence:
     """The data that a case file is made from, read in one unit of work."""
 
     seen: JobSnapshot
-    reason: str
     veils: Redactors
-    buyer: AgentRow
-    seller: AgentRow
+    parties: dict[str, AgentRow]
     promised: Promised | None
     documents: dict[str, str | None]
     messages: list[MessageRow]
@@ -130,14 +127,13 @@ class Evidence:
 def evidence_of(tx: Tx, seen: JobSnapshot) -> Evidence:
     """Read the evidence, with each party's messages up to the first vote that counted."""
     row = seen.row
-    ends = _last_message(tx, seen)
+    ends = seen.needed_panel.case.evidence_ends
+    ends = messages_so_far(tx, row) if ends is None else ends  # the number of the last message that is evidence
     shown = {"buyer": _shown(tx, seen, row.buyer_id, ends), "seller": _shown(tx, seen, row.seller_id, ends)}
     return Evidence(
         seen=seen,
-        reason=row.dispute_reason or "",
         veils=veils_of(tx, seen),
-        buyer=tx.need(AgentRow, row.buyer_id),
-        seller=tx.need(AgentRow, row.seller_id),
+        parties={"buyer": tx.need(AgentRow, row.buyer_id), "seller": tx.need(AgentRow, row.seller_id)},
         promised=promised_to(tx, row),
         documents={"input": input_of(tx, row), "output": output_of(tx, row)}
         | {name: text_of(tx, getattr(row, name)) for name in ("input_schema", "output_schema")},
@@ -165,12 +161,6 @@ def _pinned(tx: Tx, seen: JobSnapshot, arguments: Mapping[str, Any]) -> Statemen
     begins = opened if arguments["sender_id"] == seen.row.buyer_id else opened + 1
     found = tx.one(first_statement, **arguments, begins=begins)
     return None if found is None else Statement(*found)
-
-
-def _last_message(tx: Tx, seen: JobSnapshot) -> int:
-    """Return the number of the last message that is evidence."""
-    ends = seen.needed_panel.case.evidence_ends
-    return messages_so_far(tx, seen.row) if ends is None else ends
 
 
 def messages_so_far(tx: Tx, job: JobRow) -> int:
@@ -209,14 +199,11 @@ def case_file(found: Evidence) -> tuple[CaseFile, str]:
     """
     counts = Counter[str]()
     writer = _Writer(found.veils.at(of_delivery(found.seen)), counts)
-    reason = writer.text("reason", found.reason) or ""
+    reason = writer.text("reason", found.seen.row.dispute_reason) or ""
     file = CaseFile(
         job=_job(writer, found, reason),
         listing=_listing(writer, found),
-        parties={
-            side: {"trust_tier": agent.trust_tier, "first_party": agent.first_party}
-            for side, agent in (("buyer", found.buyer), ("seller", found.seller))
-        },
+        parties={side: shown_columns(one, "trust_tier", "first_party") for side, one in found.parties.items()},
         messages=[_message(counts, found, one) for one in found.messages],
         messages_truncated=any(found.left_out.values()),
         messages_left_out=found.left_out,
@@ -254,9 +241,7 @@ def _listing(writer: _Writer, found: Evidence) -> dict[str, Json] | None:
     if promised is None:
         return None
     return {
-        "title": writer.text("listing", promised.title),
-        "description": writer.text("listing", promised.description),
-        "category": writer.text("listing", promised.category),
+        **{name: writer.text("listing", getattr(promised, name)) for name in ("title", "description", "category")},
         "tags": [writer.text("listing", tag) for tag in orjson.loads(promised.tags)],
         "pricing_model": row.pricing_model,
         "unit_name": writer.text("listing", promised.unit_name),

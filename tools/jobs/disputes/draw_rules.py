@@ -24,7 +24,6 @@ from typing import NamedTuple
 
 import orjson
 
-PANEL_SEATS = 3
 VERSION = 3
 
 Pair = tuple[str, str]

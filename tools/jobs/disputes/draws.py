@@ -25,7 +25,7 @@ from tools.jobs.disputes.draw_rules import (
     seat_unrelated,
     verify_draw,
 )
-from tools.jobs.disputes.panel_rules import Draw, Escalation, not_drawn
+from tools.jobs.panel_rules import Draw, Escalation, not_drawn
 from tools.jobs.snapshot import JobSnapshot, panel_of
 
 AHEAD = timedelta(hours=1)  # the clock of another process, which stamped what it has just written, may be ahead
@@ -34,10 +34,15 @@ AHEAD = timedelta(hours=1)  # the clock of another process, which stamped what i
 def draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> tuple[list[str], Escalation | None]:
     """Draw the evaluators of a round and store the draw.
 
-    Returns their ids, and the reason if the operator decides instead.
+    They are unrelated to one another, to the parties and to members of earlier rounds. Nobody is drawn if one of those
+    that the order seats was paid by a party: tools/jobs/disputes/draw_rules.py says why. Returns their ids, and the
+    reason if the operator decides instead.
     """
     ids = eligible_ids(ctx, seen)
-    agents, pairs = _walk(ctx, seen, step, ids)
+    order = in_order(seen.row.panel_seed, step.round, ids)
+    before = [*seen.parties, *(seat.agent_id for seat in seen.needed_panel.seats)]
+    relations = RelationsInCase(ctx.tx, seen.row, order, ctx.now + AHEAD)
+    agents, pairs = seat_unrelated(order, step.seats, before, relations.related, relations.bought)
     why_not = not_drawn(
         step.seats, len(ids), len(agents), live=ctx.env is Env.LIVE, number=step.round, bought=has_bought(pairs)
     )
@@ -58,18 +63,6 @@ def draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> tuple[list[str], Esca
         )
     )
     return agents, why_not
-
-
-def _walk(ctx: TxContext, seen: JobSnapshot, step: Draw, ids: list[str]) -> tuple[list[str], set[Pair]]:
-    """Return the drawn evaluators, and the related pairs that were found.
-
-    They are unrelated to one another, to the parties and to members of earlier rounds. Nobody is drawn if one of those
-    that the order seats was paid by a party: tools/jobs/disputes/draw_rules.py says why.
-    """
-    order = in_order(seen.row.panel_seed, step.round, ids)
-    before = [seen.row.buyer_id, seen.row.seller_id, *(seat.agent_id for seat in seen.needed_panel.seats)]
-    relations = RelationsInCase(ctx.tx, seen.row, order, ctx.now + AHEAD)
-    return seat_unrelated(order, step.seats, before, relations.related, relations.bought)
 
 
 def faults_of_draws(tx: Tx, dispute_id: str) -> list[tuple[DrawRow, list[str]]]:
@@ -129,7 +122,7 @@ def eligible_ids(ctx: TxContext, seen: JobSnapshot) -> list[str]:
     - the operator's agents if a party is the operator's, now or when the job was made.
     """
     row = seen.row
-    parties = [party for party in (ctx.tx.get(AgentRow, one) for one in (row.buyer_id, row.seller_id)) if party]
+    parties = [party for party in (ctx.tx.get(AgentRow, one) for one in seen.parties) if party]
     standing = who_may_sit(ctx.env, ctx.config, ctx.now)
     own = row.first_party or any(party.first_party for party in parties)
     drawn = [seat.agent_id for seat in seen.panel.seats] if seen.panel else []
@@ -137,8 +130,8 @@ def eligible_ids(ctx: TxContext, seen: JobSnapshot) -> list[str]:
         eligible_evaluators("paid_before" in standing),
         **standing,
         first_party=not own,
-        not_these=[row.buyer_id, row.seller_id, *drawn],
-        parties=[row.buyer_id, row.seller_id],
+        not_these=[*seen.parties, *drawn],
+        parties=[*seen.parties],
         wallets=wallets_near(ctx.tx, seen),
     )
 
@@ -146,6 +139,6 @@ def eligible_ids(ctx: TxContext, seen: JobSnapshot) -> list[str]:
 def wallets_near(tx: Tx, seen: JobSnapshot) -> list[str]:
     """Return the wallets that a party was ever bound to, or that paid or were paid for this job."""
     row = seen.row
-    held = [tx.all(wallets_ever_held, agent_id=party) for party in (row.buyer_id, row.seller_id)]
+    held = [wallet for party in seen.parties for wallet in tx.all(wallets_ever_held, agent_id=party)]
     used = {row.pay_to, row.pay_from, *(side for one in seen.settlements for side in (one.payer_address, one.pay_to))}
-    return [*held[0], *held[1], *sorted(side for side in used if side)]
+    return [*held, *sorted(side for side in used if side)]

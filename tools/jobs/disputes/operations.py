@@ -7,7 +7,6 @@ from functools import partial
 from math import ceil
 from typing import Literal
 
-import orjson
 from pydantic import Field, model_validator
 
 from storage.disputes import disputes_of
@@ -22,7 +21,7 @@ from tools.engine.registry import operation
 from tools.jobs.disputes.case_file import Evidence, case_file, evidence_of
 from tools.jobs.disputes.panel_actions import load_and_resolve, resolve, vote, withdraw
 from tools.jobs.disputes.records import CASE_STATUS, OUTCOME, Dispute, DisputePage
-from tools.jobs.disputes.views import dispute_records, jobs_under, role_in
+from tools.jobs.disputes.views import Role, dispute_records, jobs_under, role_in
 from tools.jobs.errors import AlreadyVoted, DeadlineMissed, DisputeClosed, EvidenceOpen, InvalidTransition
 from tools.jobs.logic import refusal
 from tools.jobs.snapshot import JobSnapshot, Panel, panel_of, panels_of
@@ -113,8 +112,7 @@ def submit_verdict(ctx: TxContext, arguments: SubmitVerdict) -> Dispute | Market
     if refused is not None:
         return refused
     if seat.status is SeatStatus.PENDING and not ctx.caller.request.dry_run:  # the outcome reveals the other votes
-        words = {"outcome": arguments.outcome, "rationale": arguments.rationale}
-        seen = vote(ctx, seen, seat, words | {"content_warnings": orjson.dumps(warned).decode()})
+        seen = vote(ctx, seen, seat, arguments.outcome, arguments.rationale, warned)
     return _record(ctx, seen)
 
 
@@ -134,10 +132,10 @@ def withdraw_dispute(ctx: TxContext, ref: DisputeRef) -> Dispute | MarketError:
     The job completes as it was delivered, and nothing is owed back.
     """
     seen = _held(ctx, ref.dispute_id)
-    case, row = seen.needed_panel.case, seen.row
-    if ctx.agent not in (row.buyer_id, row.seller_id):
+    case = seen.needed_panel.case
+    if ctx.agent not in seen.parties:
         raise NotFound("you have no such dispute to withdraw", param="dispute_id")
-    if ctx.agent == row.seller_id:
+    if ctx.agent == seen.row.seller_id:
         raise refusal(ctx, seen, "withdraw_dispute")
     if case.resolved_by == "buyer":
         return _record(ctx, seen)
@@ -203,31 +201,25 @@ def resolve_job(ctx: TxContext, ruling: ResolveJob) -> Dispute | MarketError:
 
 
 def _read(tx: Tx, read_ctx: ReadContext, dispute_id: str) -> tuple[Dispute, Evidence | None]:
-    panel = _found(tx, dispute_id, read_ctx.env)
-    role = role_in(panel, read_ctx.caller.agent)
-    if role is None:
-        raise _unknown()
+    panel, role = _found(tx, dispute_id, read_ctx.caller.agent, read_ctx.env)
     (record,) = dispute_records(read_ctx, tx, [panel], read_ctx.caller.agent)
     (seen,) = jobs_under(tx, [panel])
     return record, evidence_of(tx, seen) if role == "evaluator" else None
 
 
-def _found(tx: Tx, dispute_id: str, env: Env) -> Panel:
+def _found(tx: Tx, dispute_id: str, agent_id: str, env: Env) -> tuple[Panel, Role]:
+    """Return the panel of a case and the agent's role in it; raise NotFound if it has none."""
     case = tx.get(DisputeRow, dispute_id)
-    if case is None or case.env != env:
-        raise _unknown()
-    return panel_of(tx, case)
-
-
-def _unknown() -> NotFound:
-    return NotFound("you have no such dispute", param="dispute_id", hint="list_disputes shows yours.")
+    if case is not None and case.env == env:
+        panel = panel_of(tx, case)
+        if (role := role_in(panel, agent_id)) is not None:
+            return panel, role
+    raise NotFound("you have no such dispute", param="dispute_id", hint="list_disputes shows yours.")
 
 
 def _held(ctx: TxContext, dispute_id: str) -> JobSnapshot:
     """Return the job of one of the caller's cases, locked and settled."""
-    panel = _found(ctx.tx, dispute_id, ctx.env)
-    if role_in(panel, ctx.agent) is None:
-        raise _unknown()
+    panel, _ = _found(ctx.tx, dispute_id, ctx.agent, ctx.env)
     seen = load_and_resolve(ctx, panel.case.job_id)
     assert seen is not None
     return _with_panel(ctx.tx, seen)
@@ -250,7 +242,8 @@ def _refused(seen: JobSnapshot, seat: SeatRow, arguments: SubmitVerdict, now: da
     if seat.status is SeatStatus.MISSED:
         return DeadlineMissed("your vote was due before", deadline_at=seat.deadline_at.isoformat())
     if case.status is not DisputeStatus.PANEL or seat.status is SeatStatus.VOID:
-        return DisputeClosed(f"the case is {_words(case)}", status=case.status.value)
+        why = _CLOSED_AS.get(case.status, "no longer yours to judge")
+        return DisputeClosed(f"the case is {why}", status=case.status.value)
     counts = seen.needed_panel.votes_count_from
     if counts is not None and now < counts:
         return EvidenceOpen(
@@ -261,10 +254,7 @@ def _refused(seen: JobSnapshot, seat: SeatRow, arguments: SubmitVerdict, now: da
     return None
 
 
-def _words(case: DisputeRow) -> str:
-    return {DisputeStatus.ESCALATED: "the operator's now", DisputeStatus.RESOLVED: "closed"}.get(
-        case.status, "no longer yours to judge"
-    )
+_CLOSED_AS = {DisputeStatus.ESCALATED: "the operator's now", DisputeStatus.RESOLVED: "closed"}
 
 
 def _record(ctx: TxContext, seen: JobSnapshot, *, operator: bool = False) -> Dispute:

@@ -158,5 +158,3 @@ class Dispute:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisputePage(PlainPage[Dispute]):
     """One page of cases."""
-
-    data: list[Dispute]

@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from math import ceil
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import orjson
 
 from storage.disputes import draws_of_disputes
-from storage.jobs import settlements_of_jobs
 from storage.operator import jobs_among
 from storage.tables import DrawRow, SeatRow
 from storage.transaction import Tx
@@ -17,12 +17,12 @@ from storage.vocabulary import DisputeStatus, SeatStatus
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.next_steps import step, steps
 from tools.jobs.disputes.draw_rules import hash_of
-from tools.jobs.disputes.panel_rules import majority
 from tools.jobs.disputes.records import EVIDENCE_RULE, Checks, Dispute, Evidence, PanelDraw, Verdict, Vote
 from tools.jobs.logic import projected
+from tools.jobs.panel_rules import majority
 from tools.jobs.sealing_rules import rounded_size
-from tools.jobs.snapshot import JobSnapshot, Panel
-from tools.kernel.records import Step, shown_columns, stamp, stamp_or_none
+from tools.jobs.snapshot import JobSnapshot, Panel, with_settlements
+from tools.kernel.records import Step, record_from, shown_columns, stamp, stamp_or_none
 
 Role = Literal["evaluator", "buyer", "seller", "operator"]
 
@@ -39,13 +39,9 @@ def jobs_under(tx: Tx, panels: Sequence[Panel]) -> list[JobSnapshot]:
     """Return the jobs of these cases, in the order of the cases."""
     if not panels:
         return []
-    ids = [panel.case.job_id for panel in panels]
-    rows = {row.id: row for row in tx.all(jobs_among, ids=ids)}
-    paid = tx.all(settlements_of_jobs, job_ids=ids)
-    return [
-        JobSnapshot(rows[job_id], tuple(one for one in paid if one.job_id == job_id), frozenset(), panel=panel)
-        for job_id, panel in ((panel.case.job_id, panel) for panel in panels)
-    ]
+    rows = tx.all(jobs_among, ids=[panel.case.job_id for panel in panels])
+    jobs = {seen.row.id: seen for seen in with_settlements(tx, rows)}
+    return [replace(jobs[panel.case.job_id], panel=panel) for panel in panels]
 
 
 def dispute_records(
@@ -85,7 +81,7 @@ def _record(seen: JobSnapshot, draws: list[DrawRow], agent_id: str | None, now: 
         checks=checks_of(seen, rounded=role == "evaluator"),
         my_vote=None if mine is None else _vote(mine, row.outcome, now),
         tally=_tally(votes) if ended else None,
-        verdicts=[_verdict(seat) for seat in votes] if ended else None,
+        verdicts=[record_from(Verdict, seat, rationale=seat.rationale or "") for seat in votes] if ended else None,
         panel_seed_hash=hash_of(row.panel_seed),
         panel_seed=row.panel_seed.hex() if ended else None,
         draws=[_draw(one) for one in draws] if ended else None,
@@ -131,8 +127,9 @@ def checks_of(seen: JobSnapshot, *, rounded: bool = False) -> Checks:
 
 def _vote(seat: SeatRow, outcome: str | None, now: datetime) -> Vote:
     late = seat.status is SeatStatus.PENDING and now >= seat.deadline_at
-    return Vote(
-        **shown_columns(seat, "outcome", "rationale", "round", "deadline_at", "voted_at"),
+    return record_from(
+        Vote,
+        seat,
         status=(SeatStatus.MISSED if late else seat.status).value,
         agreed=None if outcome is None or seat.outcome is None else seat.outcome == outcome,
     )
@@ -143,18 +140,10 @@ def _tally(votes: list[SeatRow]) -> dict[str, int]:
     return {outcome: counted[outcome] for outcome in ("buyer", "seller", "split")}
 
 
-def _verdict(seat: SeatRow) -> Verdict:
-    return Verdict(
-        outcome=cast(Any, seat.outcome),
-        rationale=seat.rationale or "",
-        content_warnings=orjson.loads(seat.content_warnings),
-        round=seat.round,
-    )
-
-
 def _draw(row: DrawRow) -> PanelDraw:
-    return PanelDraw(
-        **shown_columns(row, "round", "seats", "eligible_hash"),
+    return record_from(
+        PanelDraw,
+        row,
         version=row.draw_version,
         wanted=row.wanted or None,
         eligible_count=len(orjson.loads(row.eligible)),

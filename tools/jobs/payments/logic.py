@@ -1,9 +1,11 @@
 """Payment of a job: a verified transfer is recorded as a settlement and moves the job; records of settlements."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from storage.tables import JobRow, SettlementRow
+from storage.transaction import Tx
 from storage.vocabulary import JobStatus, SettlementKind, SettlementStatus
 from tools.chain.errors import (
     ChainUnavailable,
@@ -12,7 +14,7 @@ from tools.chain.errors import (
     TransactionNotFound,
     TransactionPending,
 )
-from tools.chain.transfer_proof import refuse_unpaid, verify_transfer
+from tools.chain.transfer_proof import known_settlement, read_hash, refuse_unpaid, verify_transfer
 from tools.chain.transfer_verification import Terms, Verification
 from tools.chain.wallet_proof import address_of
 from tools.engine.config import Network
@@ -29,7 +31,7 @@ from tools.jobs.snapshot import JobSnapshot, load
 from tools.jobs.stored_texts import count_as_paid, is_counted, move_texts
 from tools.kernel.errors import MarketError
 from tools.kernel.money import display
-from tools.kernel.records import Json, shown_columns
+from tools.kernel.records import Json, record_from
 from tools.listings.stats import recount
 from tools.wallets.errors import AddressSanctioned, WalletAddressRequired
 from tools.wallets.logic import refuse_sanctioned
@@ -48,8 +50,15 @@ class TransferProof:
     verification: Verification | None
 
 
-async def prove_transfer(read_ctx: ReadContext, transaction: str, terms: Terms) -> TransferProof:
-    """Check the transfer on the chain; raise an error for one that records nothing."""
+async def prove_transfer(read_ctx: ReadContext, text: str, terms_of: Callable[[Tx], Terms | None]) -> TransferProof:
+    """Check the transfer on the chain, unless it is recorded already or `terms_of` returns None.
+
+    Raises an error for a transfer that records nothing.
+    """
+    transaction = read_hash(text)
+    terms = await read_ctx.store.read(lambda tx: None if known_settlement(tx, read_ctx, transaction) else terms_of(tx))
+    if terms is None:
+        return TransferProof(transaction, None)
     refuse_sanctioned(read_ctx.world.sanctions, {*terms.payers, *terms.payees})
     verdict = await verify_transfer(read_ctx, transaction, terms)
     refuse_unpaid(verdict, terms)
@@ -98,11 +107,10 @@ def _paid(ctx: TxContext, seen: JobSnapshot, row: SettlementRow, move: JobMove) 
         if part.status is SettlementStatus.PARTIAL:
             ctx.tx.change(part, status=SettlementStatus.SETTLED, settled_at=ctx.now)
     settled = load(ctx.tx, seen.row)
-    counted = is_counted(settled.facts)
-    if counted != seen.row.counted:
-        move_texts(ctx, seen.row, counted=counted)
+    changes: JobChanges = {"counted": is_counted(settled.facts)}
+    if changes["counted"] != seen.row.counted:
+        move_texts(ctx, seen.row, counted=changes["counted"])
     revealed = move.target is JobStatus.DELIVERED
-    changes: JobChanges = {"counted": counted}
     if revealed:
         changes["review_by"] = in_seconds(ctx, ctx.windows.review_seconds)
     else:
@@ -195,16 +203,11 @@ def record_transfer(
 def settlement_record(row: SettlementRow, network: Network, agent_id: str | None) -> Settlement:
     """Return the record of a settlement; `direction` is from this agent's side."""
     directions: dict[str | None, Literal["in", "out"]] = {row.payer_agent_id: "out", row.payee_agent_id: "in"}
-    return Settlement(
-        **shown_columns(row, *_COPIED),
+    return record_from(
+        Settlement,
+        row,
         direction=directions.get(agent_id),
         display=display(row.amount),
         transaction=row.tx_hash,
         explorer_url=network.explorer_tx and network.explorer_tx + row.tx_hash,
     )
-
-
-_COPIED = (
-    "id", "job_id", "kind", "status", "payer_agent_id", "payee_agent_id", "payer_address", "pay_to", "amount",
-    "expected_amount", "network", "asset", "block_number", "block_time", "voluntary", "settled_at", "created_at",
-)  # fmt: skip

@@ -49,8 +49,6 @@ class Settlement(Priced):
 class SettlementPage(PlainPage[Settlement]):
     """One page of settlements."""
 
-    data: list[Settlement]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentTerms(Priced, AsksPayment):

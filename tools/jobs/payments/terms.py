@@ -10,7 +10,7 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.next_steps import step, steps, wallet_step
 from tools.jobs.errors import JobNotPayable, SettleItYourself
 from tools.jobs.facts import PaymentStatus, payment_status
-from tools.jobs.lifecycle import after_due_move
+from tools.jobs.lifecycle import payment_due
 from tools.jobs.logic import refusal_state, waiting_steps
 from tools.jobs.payments.gasless import facilitator_block, gasless_block, token_of
 from tools.jobs.payments.records import PaymentTerms
@@ -67,8 +67,7 @@ def gasless_not_supported_error(ctx: TxContext, seen: JobSnapshot) -> SettleItYo
     If payment is due, the error tells the buyer how to send the authorization itself.
     """
     error = "payment authorizations are not relayed here"
-    due = payment_status(after_due_move(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE
-    if not due or ctx.agent != seen.row.buyer_id or ctx.env not in ctx.world.chains:
+    if not payment_due(seen.facts, ctx.now) or ctx.agent != seen.row.buyer_id or ctx.env not in ctx.world.chains:
         return SettleItYourself(error)
     terms = payment_terms(ctx, seen)
     body = None if terms.gasless is None else terms.gasless["settle_body"]

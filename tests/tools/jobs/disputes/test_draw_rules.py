@@ -5,16 +5,8 @@ from hashlib import sha256
 
 import pytest
 
-from tools.jobs.disputes.draw_rules import (
-    PANEL_SEATS,
-    VERSION,
-    Made,
-    draw_seats,
-    hash_of,
-    list_text,
-    ticket,
-    verify_draw,
-)
+from tools.jobs.disputes.draw_rules import VERSION, Made, draw_seats, hash_of, list_text, ticket, verify_draw
+from tools.jobs.panel_rules import PANEL_SEATS
 
 SEED = bytes(range(32))
 IDS = [f"agt_{letter}" for letter in "abcdefgh"]

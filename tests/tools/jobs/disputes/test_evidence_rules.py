@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.requirements import covers
-from tools.jobs.disputes.panel_rules import MAX_BYTES, MAX_MESSAGES, Statement, kept, votes_count_from
+from tools.jobs.panel_rules import MAX_BYTES, MAX_MESSAGES, Statement, kept, votes_count_from
 
 SEATED = datetime(2026, 11, 23, tzinfo=UTC)
 HOUR = timedelta(hours=1)

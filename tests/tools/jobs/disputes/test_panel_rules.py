@@ -6,7 +6,7 @@ import pytest
 
 from storage.vocabulary import Outcome
 from tests.requirements import covers
-from tools.jobs.disputes.panel_rules import (
+from tools.jobs.panel_rules import (
     Decision,
     Draw,
     Escalate,

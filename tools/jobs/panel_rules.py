@@ -15,7 +15,8 @@ from itertools import accumulate, takewhile
 from typing import TypeAlias
 
 from storage.vocabulary import Outcome
-from tools.jobs.disputes.draw_rules import PANEL_SEATS
+
+PANEL_SEATS = 3
 
 
 class Escalation(StrEnum):

@@ -15,7 +15,6 @@ from tools.chain.errors import (
 from tools.chain.transfer_proof import (
     TRANSACTION,
     known_settlement,
-    read_hash,
     wallets_of,
 )
 from tools.chain.transfer_verification import Began, Terms, Verification
@@ -66,12 +65,7 @@ async def read_refund(read_ctx: ReadContext, claim: RefundJob) -> TransferProof:
     """Make the checks that need no chain, then check the transfer on the chain."""
     seen = await read_ctx.store.read(lambda tx: find_mine(tx, claim.job_id, read_ctx.caller.agent, read_ctx.env))
     private_text(claim.note, "note")
-    transaction = read_hash(claim.transaction)
-    known = await read_ctx.store.read(lambda tx: known_settlement(tx, read_ctx, transaction))
-    if known is not None or seen.role_of(read_ctx.caller.agent) is not Actor.SELLER or not _paid(seen, read_ctx):
-        return TransferProof(transaction, None)
-    terms = await read_ctx.store.read(lambda tx: _refund_terms(tx, read_ctx, seen))
-    return await prove_transfer(read_ctx, transaction, terms)
+    return await prove_transfer(read_ctx, claim.transaction, lambda tx: _refund_terms(tx, read_ctx, seen))
 
 
 @job_action(
@@ -96,7 +90,8 @@ def refund_job(ctx: TxContext, claim: RefundJob, proof: TransferProof) -> Job | 
         raise refusal(ctx, seen, "refund")
     known = known_settlement(ctx.tx, ctx, proof.transaction)
     if known is not None:
-        return _again(ctx, seen, known)
+        refuse_other_use(known, seen.row.id, SettlementKind.REFUND)
+        return _shown(ctx, seen, known)
     if not was_paid(seen.facts):
         raise NotPaid("nothing was paid for this job, so nothing can be refunded", **refusal_state(ctx, seen))
     if proof.verification is None:
@@ -135,11 +130,6 @@ def list_settlements(ctx: TxContext, asked: ListSettlements) -> SettlementPage:
     return SettlementPage(**page(ctx, asked, settlements_of_agent, to_records, first="stl_~", where=mine))
 
 
-def _again(ctx: TxContext, seen: JobSnapshot, known: SettlementRow) -> Job | MarketError:
-    refuse_other_use(known, seen.row.id, SettlementKind.REFUND)
-    return _shown(ctx, seen, known)
-
-
 def _shown(ctx: TxContext, seen: JobSnapshot, row: SettlementRow) -> Job | MarketError:
     """Return the job, or how much is still owed."""
     remaining = refund_expected(seen.facts)
@@ -148,10 +138,6 @@ def _shown(ctx: TxContext, seen: JobSnapshot, row: SettlementRow) -> Job | Marke
     error = f"{row.amount} minor units were recorded; {remaining} are still owed"
     amounts = {"transferred": row.amount, "required": row.expected_amount, "remaining": remaining}
     return amount_too_low(error, "refund_job", **amounts)
-
-
-def _paid(seen: JobSnapshot, read_ctx: ReadContext) -> bool:
-    return was_paid(after_due_move(projected(seen, read_ctx.now).facts, read_ctx.now))
 
 
 def _hold_to_what_was_paid(seen: JobSnapshot, verdict: Verification) -> None:
@@ -169,16 +155,17 @@ def _hold_to_what_was_paid(seen: JobSnapshot, verdict: Verification) -> None:
         )
 
 
-def _refund_terms(tx: Tx, read_ctx: ReadContext, seen: JobSnapshot) -> Terms:
-    """Make the terms that a refund must satisfy.
+def _refund_terms(tx: Tx, read_ctx: ReadContext, seen: JobSnapshot) -> Terms | None:
+    """Make the terms that a refund must satisfy; None if the caller has nothing to refund.
 
     It goes from a wallet of the seller to a wallet that paid, or to the buyer's, and is mined after the first payment.
     """
-    row = seen.row
-    paid = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]
-    first = min(paid, key=lambda one: one.block_number)
+    row, facts = seen.row, after_due_move(projected(seen, read_ctx.now).facts, read_ctx.now)
+    if seen.role_of(read_ctx.caller.agent) is not Actor.SELLER or not was_paid(facts):
+        return None
+    first = min(seen.payments, key=lambda one: one.block_number)
     payers = wallets_of(tx, row.seller_id, row.pay_to, read_ctx.env)
     if not payers:
         raise WalletAddressRequired("bind the wallet you send the refund from first")
-    payees = wallets_of(tx, row.buyer_id, row.pay_from, read_ctx.env) | {one.payer_address for one in paid}
+    payees = wallets_of(tx, row.buyer_id, row.pay_from, read_ctx.env) | {one.payer_address for one in seen.payments}
     return terms_since(read_ctx, Began(int(first.block_time.timestamp()), first.block_number), payers, payees)

@@ -1,11 +1,30 @@
-"""End this process together with its parent, however the parent ends."""
+"""Child processes: a clean environment for them, their end, and the end of a child together with its parent."""
 
 import os
+import subprocess
 import threading
 import time
-from typing import Final
+from typing import Any, Final
 
 _POLL_IN_SECONDS: Final = 0.5
+_STOP_LIMIT_IN_SECONDS: Final = 5.0
+
+
+def clean_environment() -> dict[str, str]:
+    """Return this process's environment without the market's secrets and settings."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
+
+
+def end_process(process: "subprocess.Popen[Any]") -> None:
+    """End a process and wait until it has ended. It may be called again."""
+    process.terminate()
+    try:
+        process.wait(_STOP_LIMIT_IN_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def end_with_parent(parent_pid: int) -> None:

@@ -17,11 +17,12 @@ from tools.chain.transfer_proof import (
     read_hash,
     wallets_of,
 )
+from tools.chain.transfer_verification import Terms
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.rate_limits import Rate
 from tools.jobs.errors import JobNotPayable, SellerHasNoWalletAddress, SettleItYourself
 from tools.jobs.facts import PaymentStatus, payment_status
-from tools.jobs.lifecycle import after_due_move
+from tools.jobs.lifecycle import after_due_move, payment_due
 from tools.jobs.logic import JobRef, job_action, own_job_locked, refusal
 from tools.jobs.payments.logic import (
     TRANSFER_ERRORS,
@@ -60,12 +61,7 @@ async def read_proof(read_ctx: ReadContext, claim: PayJob) -> TransferProof | No
     seen = await read_ctx.store.read(lambda tx: find_mine(tx, claim.job_id, read_ctx.caller.agent, read_ctx.env))
     if claim.transaction is None or read_ctx.caller.agent != seen.row.buyer_id:
         return None
-    transaction = read_hash(claim.transaction)
-    known = await read_ctx.store.read(lambda tx: known_settlement(tx, read_ctx, transaction))
-    if known is not None or _not_yet_due(seen, read_ctx):
-        return TransferProof(transaction, None)
-    payers, payees = await read_ctx.store.read(lambda tx: _wallets(tx, seen, read_ctx.env))
-    return await prove_transfer(read_ctx, transaction, chain_terms(read_ctx, seen, payers, payees))
+    return await prove_transfer(read_ctx, claim.transaction, lambda tx: _chain_terms(tx, read_ctx, seen))
 
 
 def _hurdles(ctx: TxContext, claim: PayJob) -> Iterator[Callable[[], object]]:
@@ -120,7 +116,7 @@ def _check_buyer(ctx: TxContext, seen: JobSnapshot) -> None:
 
 
 def _check_due(ctx: TxContext, seen: JobSnapshot, transaction: str | None) -> None:
-    if seen.facts.is_paid or payment_status(after_due_move(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE:
+    if seen.facts.is_paid or payment_due(seen.facts, ctx.now):
         return
     if transaction is None:
         raise refusal(ctx, seen, "pay")
@@ -156,21 +152,23 @@ def _not_yet_due(seen: JobSnapshot, read_ctx: ReadContext) -> bool:
 
     Its terms are frozen when the job is accepted or, if its work is sealed, delivered.
     """
-    facts = after_due_move(seen.facts, read_ctx.now)
     if seen.row.price == 0:  # a free job takes no payment, so no transfer counts
         return True
-    waits = payment_status(facts, read_ctx.now) is PaymentStatus.DUE
-    return not facts.is_paid and not waits and facts.status not in FINAL
+    facts = after_due_move(seen.facts, read_ctx.now)
+    return not facts.is_paid and not payment_due(facts, read_ctx.now) and facts.status not in FINAL
 
 
-def _wallets(tx: Tx, seen: JobSnapshot, env: Env) -> tuple[set[str], set[str]]:
-    """Return the wallets from which and to which transfers count.
+def _chain_terms(tx: Tx, read_ctx: ReadContext, seen: JobSnapshot) -> Terms | None:
+    """Return the terms that a payment must meet; None if it would come too early.
 
-    They are the wallets frozen when payment fell due, and those bound now. A wallet of the buyer that was ever the
-    seller's is on both sides, so that a transfer from it pays for nothing.
+    Transfers count between the wallets frozen when payment fell due, and those bound now. A wallet of the buyer that
+    was ever the seller's is on both sides, so that a transfer from it pays for nothing.
     """
-    payers, payees = _payers(tx, seen, env), _payees(tx, seen, env)
-    return payers, payees | (payers & {*tx.all(wallets_ever_held, agent_id=seen.row.seller_id)})
+    if _not_yet_due(seen, read_ctx):
+        return None
+    payers, payees = _payers(tx, seen, read_ctx.env), _payees(tx, seen, read_ctx.env)
+    both = payers & {*tx.all(wallets_ever_held, agent_id=seen.row.seller_id)}
+    return chain_terms(read_ctx, seen, payers, payees | both)
 
 
 def _payers(tx: Tx, seen: JobSnapshot, env: Env) -> set[str]:
