@@ -1,5 +1,6 @@
 """`make verify` runs the tests that `make test` leaves out. A time limit ends a run without failing it."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,7 +25,7 @@ def test_make_test_leaves_out_marked_tests_and_postgresql_halves_only(collected:
 
 
 def item_of(file: str, name: str) -> Any:
-    return SimpleNamespace(path=SimpleNamespace(name=file), name=name)
+    return SimpleNamespace(path=Path(file), name=name)
 
 
 def test_a_rotation_moves_whole_files_and_loses_nothing() -> None:
