@@ -7,7 +7,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 # more than two cores, because many tests wait for servers and clocks
 WORKERS ?= 4
-# a file stays on one worker, so its servers and caches are made once; the long files of end_to_end begin first
+# a file stays on one worker, so its servers and caches are made once; tests/suites.py orders the files
 DIST := --dist loadfile --no-loadscope-reorder
 
 .PHONY: install run test verify check lint types imports compiled demo bench conformance torture mutants client lock clean

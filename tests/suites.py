@@ -11,6 +11,7 @@ import pytest
 
 SUITES = ("all", "test", "verify")
 ROOT = Path(__file__).parent
+LONG_BEFORE = 0.7  # the part of a run in which the files of end_to_end begin
 # For these folders, the PostgreSQL half repeats logic that the SQLite half tests. Their SQL is in storage/.
 ONE_DATABASE = (
     "tools", "protocol", "rest", "server", "end_to_end/a2a_states", "end_to_end/faults", "end_to_end/modeluser", "end_to_end/test_auth_bypass.py",
@@ -59,15 +60,23 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
         config.hook.pytest_deselected(items=left_out)
         gone = {id(item) for item in left_out}
         items[:] = [item for item in items if id(item) not in gone]
-    if rotation := config.getoption("--rotate"):
-        items[:] = rotated(items, rotation)
+    items[:] = mixed(items, config.getoption("--rotate"))
 
 
-def rotated(items: list[pytest.Item], rotation: str) -> list[pytest.Item]:
-    """Order the tests file by file, the files by a hash of their name and the rotation."""
+def mixed(items: list[pytest.Item], rotation: str) -> list[pytest.Item]:
+    """Order the tests file by file, the files by a hash of their name and the rotation.
+
+    Tests of processes wait more than they compute, so they run beside others; they are long, so they begin early.
+    """
+
+    def place(tests: list[pytest.Item]) -> float:
+        path = tests[0].path
+        digest = hashlib.sha256(f"{rotation}:{path.name}".encode()).digest()
+        fraction = int.from_bytes(digest[:4]) / 2**32
+        return fraction * (LONG_BEFORE if path.is_relative_to(ROOT / "end_to_end") else 1)
+
     files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
-    files.sort(key=lambda tests: hashlib.sha256(f"{rotation}:{tests[0].path.name}".encode()).digest())
-    return [item for tests in files for item in tests]
+    return [item for tests in sorted(files, key=place) for item in tests]
 
 
 class TimeLimit:

@@ -1,12 +1,13 @@
 """`make verify` runs the tests that `make test` leaves out. A time limit ends a run without failing it."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.storage.test_both_databases import BRACKETS
-from tests.suites import TimeLimit, rotated, suites_of
+from tests.suites import TimeLimit, mixed, suites_of
 
 
 def test_every_test_belongs_to_one_suite_and_repeated_ones_to_both(collected: list[pytest.Item]) -> None:
@@ -24,12 +25,12 @@ def test_make_test_leaves_out_marked_tests_and_postgresql_halves_only(collected:
 
 
 def item_of(file: str, name: str) -> Any:
-    return SimpleNamespace(path=SimpleNamespace(name=file), name=name)
+    return SimpleNamespace(path=Path(file), name=name)
 
 
 def test_a_rotation_moves_whole_files_and_loses_nothing() -> None:
     items = [item_of(file, f"{file}{number}") for file in "abcde" for number in range(3)]
-    orders = {tuple(one.name for one in rotated(items, str(commit))) for commit in range(20)}
+    orders = {tuple(one.name for one in mixed(items, str(commit))) for commit in range(20)}
     assert len(orders) > 10
     for order in orders:
         assert sorted(order) == sorted(one.name for one in items)

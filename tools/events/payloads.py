@@ -16,6 +16,7 @@ from tools.events.identity_payloads import (
     KeyUnproven,
     WalletChanged,
 )
+from tools.events.webhooks.records import WebhookDisabledData, WebhookTestData
 from tools.kernel.records import MONEY, Json
 from tools.kernel.text_authors import CALLER, Foreign, Ours, Own, Theirs, any_of, written_by
 
@@ -341,29 +342,6 @@ class DisputeDecided(TypedDict):
     your_vote: Annotated[Literal["buyer", "seller", "split"] | None, Field(description="if you voted as an evaluator")]
     agreed: bool | None
     note: Ours[str]
-
-
-class WebhookTestData(TypedDict):
-    """You asked for a test of a webhook: only that one gets this event."""
-
-    webhook_id: Annotated[str, Field(description="the only webhook it is sent to")]
-    message: Ours[str]
-
-
-class WebhookDisabledData(TypedDict):
-    """Your webhook was disabled: repair the receiver, then update_webhook with status active."""
-
-    webhook_id: str
-    url: str
-    reason: Annotated[
-        Literal["gone", "failures"],
-        Field(description="the receiver answered 410; 20 deliveries in a row were given up"),
-    ]
-    consecutive_failures: int
-    last_status_code: int | None
-    last_error: Ours[str | None]
-    delivery_id: Annotated[str, Field(description="the delivery that was given up last")]
-    hint: Ours[str]
 
 
 PAYLOADS: Mapping[str, type] = {
