@@ -1,4 +1,4 @@
-"""The `data` of events about an agent's identity: its keys, wallet, domains and token."""
+"""The `data` of events about an agent's identity: its keys, wallet, domains, token and webhooks."""
 
 from typing import Annotated, Literal
 
@@ -72,4 +72,27 @@ class Erc8004Linked(TypedDict):
     chain_id: int
     registry: Annotated[str, Field(description="CAIP-10")]
     owner_verified: Annotated[bool, Field(description="your bound wallet owns the token")]
+    hint: Ours[str]
+
+
+class WebhookTestData(TypedDict):
+    """You asked for a test of a webhook: only that one gets this event."""
+
+    webhook_id: Annotated[str, Field(description="the only webhook it is sent to")]
+    message: Ours[str]
+
+
+class WebhookDisabledData(TypedDict):
+    """Your webhook was disabled: repair the receiver, then update_webhook with status active."""
+
+    webhook_id: str
+    url: str
+    reason: Annotated[
+        Literal["gone", "failures"],
+        Field(description="the receiver answered 410; 20 deliveries in a row were given up"),
+    ]
+    consecutive_failures: int
+    last_status_code: int | None
+    last_error: Ours[str | None]
+    delivery_id: Annotated[str, Field(description="the delivery that was given up last")]
     hint: Ours[str]

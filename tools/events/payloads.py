@@ -15,8 +15,9 @@ from tools.events.identity_payloads import (
     KeysRecovered,
     KeyUnproven,
     WalletChanged,
+    WebhookDisabledData,
+    WebhookTestData,
 )
-from tools.events.webhooks.records import WebhookDisabledData, WebhookTestData
 from tools.kernel.records import MONEY, Json
 from tools.kernel.text_authors import CALLER, Foreign, Ours, Own, Theirs, any_of, written_by
 

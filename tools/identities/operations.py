@@ -26,7 +26,8 @@ DIGITS = r"^(0|[1-9][0-9]{0,77})$"
 
 
 def _as_text(given: object) -> object:
-    return str(given) if type(given) is int else given
+    whole = type(given) is int or (isinstance(given, float) and given.is_integer())  # JSON has one kind of number
+    return str(int(given)) if whole else given  # type: ignore[call-overload]
 
 
 def _token(text: str) -> str:

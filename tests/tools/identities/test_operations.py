@@ -74,12 +74,12 @@ async def test_a_token_that_names_the_agent_is_linked(
 
 async def test_a_number_is_a_number_or_its_digits(trade: Trade, registry: Registry, ada: Agent) -> None:
     token = registry.register(ada.wallet, own_file(ada))
-    for given in (int(token), token):
+    for given in (int(token), float(token), token):
         assert (await trade.market.call("link_erc8004", by=ada, agent_id=given))["erc8004"]["agent_id"] == token
 
 
 @pytest.mark.parametrize(
-    "given", ["", "-1", -1, "1.0", 1.0, "0x1", "01", " 1", "1\n", "٣", True, None, [1], "9" * 78, str(2**256), "1" * 79]
+    "given", ["", "-1", -1, "1.0", 1.5, "0x1", "01", " 1", "1\n", "٣", True, None, [1], "9" * 78, str(2**256), "1" * 79]
 )
 async def test_what_is_no_number_of_a_token_is_refused(trade: Trade, ada: Agent, given: Any) -> None:
     error = await trade.market.refusal("link_erc8004", by=ada, agent_id=given)

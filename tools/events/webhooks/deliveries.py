@@ -20,9 +20,9 @@ from tools.engine.context import TxContext
 from tools.engine.outgoing_urls import own_places
 from tools.engine.ports import World
 from tools.engine.rate_limits import Rate, RateLimit, Share, take_shares, used_of
+from tools.events.identity_payloads import WebhookDisabledData
 from tools.events.records import written
 from tools.events.webhooks.logic import DISABLED, OPERATOR, followed, next_turn, open_secret, secrets_of
-from tools.events.webhooks.records import WebhookDisabledData
 from tools.events.webhooks.rules import (
     MAX_ATTEMPTS,
     MAX_FAILURES,

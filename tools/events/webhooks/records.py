@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from storage.vocabulary import Env
 from tools.events.records import Event
@@ -101,29 +100,6 @@ class WebhookTest:
     webhook_id: str
     status: Literal["queued"] = "queued"
     next_steps: list[Step]
-
-
-class WebhookTestData(TypedDict):
-    """You asked for a test of a webhook: only that one gets this event."""
-
-    webhook_id: Annotated[str, Field(description="the only webhook it is sent to")]
-    message: Ours[str]
-
-
-class WebhookDisabledData(TypedDict):
-    """Your webhook was disabled: repair the receiver, then update_webhook with status active."""
-
-    webhook_id: str
-    url: str
-    reason: Annotated[
-        Literal["gone", "failures"],
-        Field(description="the receiver answered 410; 20 deliveries in a row were given up"),
-    ]
-    consecutive_failures: int
-    last_status_code: int | None
-    last_error: Ours[str | None]
-    delivery_id: Annotated[str, Field(description="the delivery that was given up last")]
-    hint: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
