@@ -1,4 +1,4 @@
-"""The demo: a paid trade against a running `serve --sandbox`. The seller speaks A2A, the buyer MCP, a witness REST."""
+"""A paid trade against a running `serve --sandbox`, over A2A, MCP and REST."""
 
 import json
 import time
@@ -66,7 +66,7 @@ class Peer:
 
 @dataclass
 class Caller:
-    """An agent on one MCP connection; its key travels as the api_key argument, so it never reconnects."""
+    """An agent on one MCP connection. It sends its key as an argument and never reconnects."""
 
     client: Client[Any]
     key: str | None = None
@@ -114,7 +114,7 @@ class Chain:
 
 
 async def run_demo(url: str) -> int:
-    """Trade once; 0 when the receipt verifies offline, 1 with a sentence when anything went wrong."""
+    """Trade once; return 0 if the receipt verifies offline, otherwise 1 after an error message."""
     began = time.monotonic()
     try:
         async with (

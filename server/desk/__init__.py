@@ -1,1 +1,1 @@
-"""The operator's desk: a client of the market like any other, which sells the operator's reference services."""
+"""The operator's desk: an ordinary client of the market that sells reference services."""

@@ -1,6 +1,6 @@
-"""The operator's bounties: kept in a file, posted by the desk's agent, each once. What is proposed on them is shown; awarding is the operator's word.
+"""The operator's bounties: read from a file and posted once each by the desk's agent.
 
-Which are posted is asked of the market, by the name that stands first among the tags, so no list is kept here.
+Proposals are shown, and the operator awards. The market knows which bounties are posted: the name of each is its first tag.
 """
 
 import re
@@ -52,7 +52,7 @@ class Wanted:
 
 
 def read_bounties(path: Path) -> list[Wanted]:
-    """The bounties of a file; BadSettings with everything that is wrong in it, a line each."""
+    """Read the bounties of a file; raise BadSettings with a line for each fault in it."""
     try:
         told = orjson.loads(path.read_bytes())
     except orjson.JSONDecodeError as error:
@@ -87,7 +87,7 @@ async def post_bounties(market: Market, wanted: Sequence[Wanted]) -> list[JsonOb
 
 
 async def _posted(market: Market, names: set[str]) -> tuple[dict[str, JsonObject], list[JsonObject]]:
-    """The last bounty of each name, whole; and those that are open under none of these names."""
+    """Return the last bounty of each name, and the open bounties with other names."""
     last, other = dict[str, JsonObject](), list[JsonObject]()
     async for brief in market.pages("/v1/agents/me/bounties", limit=100):
         name = next(iter(brief["tags"]), None)
@@ -140,7 +140,7 @@ def _faults(one: Any, taken: Sequence[str]) -> Iterator[str]:
 
 
 def _unheld(given: BountyInput) -> Iterator[str]:
-    """An operator's bounty holds its deliveries to something, and by rules the market can check."""
+    """Yield what is wrong with the acceptance rules of a bounty; it must have some."""
     for name, schema in (("deliverable_schema", given.deliverable_schema), ("preview_schema", given.preview_schema)):
         if schema is None:
             yield f"input.{name}: missing; an operator's bounty says what a delivery and its preview must hold"

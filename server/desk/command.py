@@ -1,4 +1,4 @@
-"""`emporion desk`: what the operator does as a client of the market like any other, each a process of its own."""
+"""The commands of `emporion desk`, each of which is a client of the market."""
 
 import asyncio
 import json
@@ -50,9 +50,9 @@ def bounties(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Post the operator's bounties that are not posted yet, and show what is proposed on all that are open.
+    """Post the operator's new bounties, and show the proposals on all open ones.
 
-    Run it as often as you like: each is posted once. It awards nothing and pays nothing. Exit 1 where the market refuses one.
+    Each bounty is posted once, however often you run it. It awards and pays nothing. Exits with 1 if the market refuses one.
     """
     from server.desk.bounties import post_bounties, read_bounties
 
@@ -73,7 +73,7 @@ def award(
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Take a proposal on a bounty of the desk's: a job begins, which the desk's agent is to pay as any buyer."""
+    """Award a bounty of the desk to a proposal: a job begins that the desk's agent must pay."""
     asked = {"proposal_id": proposal_id, "price": price, "payment": payment}
     chosen = {name: value for name, value in asked.items() if value is not None}
     _ask(url, data_dir, lambda market: market.post(f"{_path(bounty_id)}/award", chosen))
@@ -86,7 +86,10 @@ def close(bounty_id: BountyId, url: Url = None, data_dir: DataDir = None) -> Non
 
 
 def _ask(url: str | None, data_dir: Path | None, ask: "Callable[[Market], Awaitable[Any]]") -> Any:
-    """Ask a market as the desk's agent and print the answer, as JSON in ASCII: others' text in it cannot speak to a terminal."""
+    """Call a market as the desk's agent and print the answer as JSON.
+
+    It is ASCII, so that text of others cannot control the terminal.
+    """
     from server import logs
     from server.desk.opening import as_desk
 
@@ -108,7 +111,7 @@ def _settings(data_dir: Path | None) -> Settings:
 
 @contextmanager
 def _sentences() -> Iterator[None]:
-    """What is refused inside ends the program with its sentence."""
+    """End the program with the message of an error that is raised inside."""
     from server.desk.market import Away, Refused
 
     try:

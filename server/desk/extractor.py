@@ -1,6 +1,7 @@
-"""Takes the text out of a page, in a process that can be killed: a line of JSON and the page come in, JSON goes out.
+"""Extract the text of a page, in a process that can be killed.
 
-The page is whatever a stranger put there. The process has so much time and memory and no more, opens nothing, and says nothing else.
+It reads a line of JSON and the page, and writes JSON. The page is hostile input: the process has limits of time and memory
+and opens nothing.
 """
 
 import resource
@@ -45,7 +46,7 @@ def read(body: bytes, url: str, kind: str, charset: str | None) -> dict[str, Any
 
 
 def links_of(tree: HtmlElement, url: str) -> list[dict[str, str]]:
-    """The first links of a page that lead to web pages, each once, whole, with the words they stand on."""
+    """Return the first absolute links to web pages, each once, with their texts."""
     links: dict[str, str] = {}
     for one in tree.iter("a"):
         if len(links) == MAX_LINKS:
@@ -71,7 +72,7 @@ def _decoded(body: bytes, charset: str) -> str:
 
 
 def _sound(value: Any) -> Any:
-    """Without halves of surrogate pairs, which are no text."""
+    """Remove lone surrogates, which are not text."""
     if isinstance(value, str):
         return value.encode("utf-8", "ignore").decode()
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What the desk must not lose: its agent's keys and its wallet's, in one file that only its owner reads."""
+"""The keys of the desk's agent and wallet, in one file that only its owner can read."""
 
 import fcntl
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ FILE, LOCK = "desk.json", "desk.lock"
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The agent the desk is, with its API key for each environment and its root key, and the wallet it is paid to."""
+    """The desk's agent with its API keys and its root key, and the wallet that it is paid to."""
 
     wallet_key: str
     agent_id: str | None = None
@@ -34,7 +34,7 @@ class Keys:
         return str(to_checksum_address(keccak(raw[1:])[-20:]))
 
     def bound(self, brand: str, agent_id: str) -> dict[str, str]:
-        """The proof that binds the wallet to the agent: what set_wallet_address takes."""
+        """Return the proof that binds the wallet to the agent, for set_wallet_address."""
         digest = eip191_hash(binding_message(brand, agent_id, self.address))
         signed = PrivateKey.from_hex(self.wallet_key).sign_recoverable(digest, hasher=None)
         return {"address": self.address, "signature": f"0x{signed[:64].hex()}{signed[64] + 27:02x}"}
@@ -48,7 +48,7 @@ class KeyFile:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Nobody else works with these keys inside; BadSettings where somebody does."""
+        """Lock the keys for this process; raise BadSettings if another process has them."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (self.folder / LOCK).open("w") as lock:
             try:
@@ -58,7 +58,7 @@ class KeyFile:
             yield
 
     def read(self) -> Keys:
-        """The keys that are kept; a new wallet's where none are."""
+        """Read the stored keys; make a new wallet if there are none."""
         if not self.path.exists():
             return self.write(Keys(PrivateKey().to_hex()))
         try:

@@ -40,7 +40,7 @@ class Market:
     async def post(
         self, path: str, body: JsonObject | None = None, admin: str | None = None, repeat: str | None = None
     ) -> JsonObject:
-        """`repeat` names the call: made again under the same name it is answered as before, and not done again."""
+        """Send a call; `repeat` is its idempotency key, so a repeat gets the same answer."""
         sent = {"x-admin-token": admin, "idempotency-key": repeat}
         return await self._call("POST", path, json=body or {}, headers={name: one for name, one in sent.items() if one})
 
@@ -48,7 +48,7 @@ class Market:
         return await self._call("PATCH", path, json=body)
 
     async def pages(self, path: str, **query: Any) -> AsyncIterator[JsonObject]:
-        """Every record of a list."""
+        """Yield every record of a list."""
         more = True
         while more:
             page = await self.get(path, **query)

@@ -1,4 +1,4 @@
-"""Asking a language model: any endpoint that speaks chat completions with structured outputs. What it answers is judged."""
+"""Questions to a language model: any endpoint for chat completions with structured outputs."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -26,9 +26,9 @@ class Unusable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A task in our words, what the buyer wants of it, the text it is about, and the schema of the answer.
+    """A task, the buyer's wishes, the text it is about, and the schema of the answer.
 
-    `mark` is new for every question: whoever wrote the text cannot know where it ends.
+    `mark` is new for every question, so the author of the text cannot imitate its end.
     """
 
     task: str
@@ -71,7 +71,7 @@ class Model:
         await self.http.aclose()
 
     async def ask(self, question: Question) -> Json:
-        """The document the model answers, as its own schema wants it where that is ours; Unusable for anything less."""
+        """Return the model's document; raise Unusable if it does not satisfy our schema."""
         try:
             async with asyncio.timeout(self.seconds):
                 answered = await self._post(question.body(self.name))
@@ -95,7 +95,10 @@ class Model:
 
 
 def document_in(answered: bytes) -> Json:
-    """The JSON document of a chat completion that was finished. Unusable where it was cut off, refused, empty or no JSON."""
+    """Return the JSON document of a chat completion.
+
+    Raises Unusable if it was cut off, refused, empty or not JSON.
+    """
     try:
         choice = orjson.loads(answered)["choices"][0]
         finished, message = choice["finish_reason"], choice["message"]

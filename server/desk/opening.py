@@ -1,4 +1,4 @@
-"""The desk's process: it registers, binds its wallet, is labelled, lists what it sells, and works. All of it may be done again."""
+"""The desk's process: it registers, binds its wallet, is labelled, opens its listings and works. Each step can be repeated."""
 
 import asyncio
 import signal
@@ -79,7 +79,7 @@ async def _kit(settings: Settings, stack: AsyncExitStack) -> Kit:
 
 
 async def open_desk(market: Market, file: KeyFile, settings: Settings) -> dict[str, Service]:
-    """The services by the ids of their listings. BadSettings where the market does not know the desk's key any more."""
+    """Return the services by listing id; raise BadSettings if the market forgot the desk's key."""
     me = await enter(market, file, settings)
     if not me["first_party"]:
         log.warning("not_first_party", agent=me["id"], call=label_call(me))
@@ -87,19 +87,22 @@ async def open_desk(market: Market, file: KeyFile, settings: Settings) -> dict[s
 
 
 def label_call(me: JsonObject) -> str:
-    """What the operator calls where the desk does not have its secret."""
+    """Return the call that labels the desk, for an operator whose secret the desk lacks."""
     return f"POST /v1/admin/agents/{me['id']}/first-party"
 
 
 async def enter(market: Market, file: KeyFile, settings: Settings) -> JsonObject:
-    """The desk's agent, for whoever holds the file: registered where it was not, with its wallet, and labelled where that can be."""
+    """Return the desk's agent for the process that holds the key file.
+
+    It is registered if necessary, with its wallet, and labelled if the secret is known.
+    """
     keys = file.read()
     me = await _me(market, keys, settings) or await _joined(market, file, keys, settings)
     return await _furnished(market, file, me, settings)
 
 
 async def enter_beside(market: Market, file: KeyFile, settings: Settings) -> JsonObject:
-    """The same beside a desk at work, which holds the file. BadSettings where that has not registered yet."""
+    """Return the agent of a running desk; raise BadSettings if it has not registered yet."""
     me = await _me(market, file.read(), settings) if file.path.exists() else None
     if me is None:
         raise BadSettings(f"{file.path}: the desk that works with it has not opened yet: once it says so, try again")
@@ -142,7 +145,7 @@ async def _furnished(market: Market, file: KeyFile, me: JsonObject, settings: Se
 
 
 async def _me(market: Market, keys: Keys, settings: Settings) -> JsonObject | None:
-    """The desk's agent as the market knows it; None where it has to register."""
+    """Read the desk's agent from the market; None if it must register."""
     if keys.api_keys is None:
         return None
     market.key = keys.api_keys[settings.desk_env]
@@ -156,7 +159,7 @@ async def _me(market: Market, keys: Keys, settings: Settings) -> JsonObject | No
             "desk.json: this market does not take the desk's key any more; move the file away to begin anew"
         )
     market.key = None
-    return None  # a sandbox that was emptied: it begins anew, with the wallet it had
+    return None  # the sandbox was emptied: register again, with the same wallet
 
 
 async def _joined(market: Market, file: KeyFile, keys: Keys, settings: Settings) -> JsonObject:
@@ -183,7 +186,7 @@ async def _listed(market: Market, settings: Settings, first_party: bool) -> dict
 async def _offered(
     market: Market, service: Service, record: JsonObject | None, settings: Settings, first_party: bool
 ) -> JsonObject:
-    """The listing as it is to be: made, changed, paused or put on sale."""
+    """Create, change, pause or activate a listing; return it."""
     offer = wanted(service, settings, first_party)
     status = "paused" if service.needs_model and settings.desk_llm_url is None else "active"
     if record is None:
@@ -198,7 +201,10 @@ async def _offered(
 
 
 def wanted(service: Service, settings: Settings, first_party: bool) -> JsonObject:
-    """What is said of a service now. How units are counted only an agent of the operator may say; the desk counts anyway."""
+    """Return the fields of a service's listing.
+
+    Only an agent of the operator may publish how units are counted; the desk counts them anyway.
+    """
     offer = {name: value for name, value in service.offer.items() if first_party or name not in BASIS}
     if service.needs_model and settings.desk_llm_url is None:
         offer["description"] = NO_MODEL + offer["description"]
@@ -206,7 +212,7 @@ def wanted(service: Service, settings: Settings, first_party: bool) -> JsonObjec
 
 
 def shown(record: Mapping[str, object], name: str) -> object:
-    """What a listing's record says under the name that create_listing gives it."""
+    """Return the value in a listing's record of an argument of create_listing."""
     pricing = record["pricing"]
     assert isinstance(pricing, dict)
     if name == "pricing_model":

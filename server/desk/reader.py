@@ -1,4 +1,4 @@
-"""Reading a page for a buyer: fetched by the guarded web, its text taken out of it in a process that can be killed."""
+"""Reads a page for a buyer: the guarded web client fetches it, and a process that can be killed extracts its text."""
 
 import asyncio
 import os
@@ -47,13 +47,13 @@ class Article:
 
 
 class Reader:
-    """Reads pages, so many at a time."""
+    """Reads pages; their number at one time is limited."""
 
     def __init__(self, browser: HttpFetcher, at_once: int = 2) -> None:
         self.browser, self.turns = browser, asyncio.Semaphore(at_once)
 
     async def read(self, url: str) -> Article:
-        """The page's text; Unreadable where it is not there, is an error, is no text, or has none."""
+        """Return the page's text; raise Unreadable if it cannot be fetched or has no text."""
         page = await self._fetched(url)
         if page.status != 200:
             raise Unreadable(f"The page answers HTTP {page.status}.")
@@ -81,7 +81,7 @@ class Reader:
 
 
 async def extracted(page: Page, wall_seconds: float = WALL_SECONDS) -> dict[str, Any] | None:
-    """What the extractor finds in a page; None where it did not end well, or not in time."""
+    """Return the extractor's result; None if it failed or took too long."""
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "server.desk.extractor",
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""A service as the desk sells it: its listing, and how an order is looked at before it is accepted and worked after."""
+"""A service of the desk: its listing, the check of an order before it is accepted, and the work."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ class Declined(Exception):
 
 
 class Failed(Exception):
-    """The work came to nothing that may be delivered; the text tells the buyer why. Nobody is charged."""
+    """The work has no result that may be delivered; the text tells the buyer why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a buyer ordered: the input, which satisfies the listing's schema, and the units."""
+    """A buyer's order: the input, which satisfies the listing's schema, and the units."""
 
     input: Mapping[str, Any]
     units: int = 1
@@ -36,7 +36,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """What services work with. Without a model endpoint there is no model, and what needs one is not sold."""
+    """The tools of services. Without a model endpoint, services that need one are not sold."""
 
     reader: Reader
     checks: Checks
@@ -47,7 +47,7 @@ class Kit:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One service. `look` judges an order before it is accepted: Declined with the reason, or the work that is left to do.
+    """One service. Before an order is accepted, `look` returns the work to do or a Declined.
 
     The work answers with the output, or raises Failed.
     """
@@ -59,7 +59,7 @@ class Service:
 
 
 def ready(output: Json) -> Work:
-    """The work of an order that is done when it has been looked at."""
+    """Return the work of an order whose output is known already."""
 
     async def work() -> Json:
         return output
@@ -68,7 +68,7 @@ def ready(output: Json) -> Work:
 
 
 def need_units(order: Order, characters: int, per: int) -> None:
-    """Declined, with the number needed, unless the units are those that so many characters come to."""
+    """Raise Declined, with the needed number, if the units do not fit the characters."""
     needed = max(1, ceil(characters / per))
     if order.units != needed:
         raise Declined(
@@ -87,9 +87,9 @@ async def answered(
     *,
     strict: bool = True,
 ) -> Json:
-    """Ask the model and return the output that `judged` makes of a usable answer, with the model's name.
+    """Ask the model; return the output that `judged` makes of its answer, and the model's name.
 
-    What the buyer left open (None in `wanted`) is not said. Raises Failed, with what was wrong with the last answer.
+    Wishes that the buyer left open (None in `wanted`) are not sent. Raises Failed, with what was wrong with the last answer.
     """
     if kit.model is None:
         raise Failed("No language model is connected to this desk.")

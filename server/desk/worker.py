@@ -1,7 +1,7 @@
-"""The desk at work: it looks at orders, accepts or declines them, works, delivers. What it knows stands in the market, not here.
+"""The desk's worker: it checks orders, accepts or declines them, works and delivers.
 
-Which jobs wait for it is asked anew each time, so a desk that was killed goes on where it stopped, and nothing is done twice: an
-order is accepted once, a job takes one delivery.
+Its state is in the market. It asks for its jobs each time, so a desk that was killed continues, and nothing is done twice: an order
+is accepted once, and a job takes one delivery.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from server.desk.market import Away, JsonObject, Market, Refused
 from server.desk.service import MAX_REASON, Declined, Failed, Kit, Order, Service, Work
 
 AT_ONCE = 4  # jobs that are looked at or worked, of services with a model and of those without
-WAIT_SECONDS = 20  # for news; then it looks all the same
+WAIT_SECONDS = 20  # for news; then it looks without any
 AGAIN_SECONDS = 2.0  # while the market does not answer
 NEWS = "job.created,job.revision_requested,job.cancelled"
 ENDED = ("cancelled", "expired")
@@ -34,7 +34,7 @@ class Worker:
         self.made: dict[str, JsonObject] = {}  # what is finished and not yet taken by the market
 
     async def run(self) -> None:
-        """Until it is cancelled. Jobs it is at then are left as they stand, for the next desk."""
+        """Work until it is cancelled; the next desk continues with unfinished jobs."""
         try:
             while True:
                 try:
@@ -63,7 +63,7 @@ class Worker:
         await self._let_go(self.under_way.keys() - waiting)
 
     async def _let_go(self, moved: set[str]) -> None:
-        """Stop what nobody waits for any more: the buyer took the order back, or its time was over. Others get the place."""
+        """Stop work on orders that were cancelled or have expired, which frees their places."""
         for job_id in moved:
             ended = (await self.market.get(f"/v1/jobs/{job_id}"))["status"] in ENDED
             task = self.under_way.get(job_id)
@@ -92,7 +92,7 @@ class Worker:
             except Away as away:
                 log.warning("job_waits", job=job_id, why=str(away))
                 await asyncio.sleep(AGAIN_SECONDS)
-            except Refused as refused:  # the buyer was quicker: it is read anew
+            except Refused as refused:  # the buyer was quicker: read it again
                 self.made.pop(job_id, None)
                 log.warning("job_refused", job=job_id, code=refused.code)
             except Exception as fault:  # whatever an input brings about, other orders are worked
@@ -116,7 +116,7 @@ class Worker:
             await self._complete(job["id"], left)
 
     async def _finish(self, job: JsonObject) -> None:
-        """Go on with an order that was accepted before: by another desk, or delivered once and to be revised."""
+        """Continue an order that another desk accepted, or that must be revised."""
         if job["deliveries"]:
             last = max(one["revision"] for one in job["deliveries"])
             earlier = await self.market.get(f"/v1/jobs/{job['id']}/deliveries/{last}")
@@ -130,7 +130,7 @@ class Worker:
             await self._complete(job["id"], left)
 
     async def _looked_at(self, job: JsonObject, otherwise: str) -> Work | None:
-        """Return the work that an order needs; None after it was declined or cancelled, as `otherwise` says."""
+        """Return the work of an order; None after it was declined or cancelled (`otherwise`)."""
         service = self.services[job["listing_id"]]
         try:
             if service.needs_model and self.kit.model is None:
@@ -161,7 +161,7 @@ class Worker:
         self.made.pop(job_id, None)
 
     async def _say(self, job_id: str, word: str, reason: str) -> None:
-        """Decline or cancel. A reason the market does not take, for what it quotes of the input, gives way to one of ours."""
+        """Decline or cancel; if the market refuses the reason's text, send a fixed one."""
         try:
             await self.market.post(f"/v1/jobs/{job_id}/{word}", {"reason": reason[:MAX_REASON]})
         except Refused as refused:
@@ -171,7 +171,7 @@ class Worker:
         log.info(word, job=job_id)
 
     async def _give_up(self, job_id: str) -> None:
-        """A seller's cancel is a decline where nothing was accepted yet."""
+        """Cancel an order, or decline it if it was not accepted yet."""
         try:
             await self._say(job_id, "cancel", FAULT)
         except (Away, Refused) as why:

@@ -9,10 +9,8 @@ import pytest
 from tests.shape.prose import breaches
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("benchmarks", "protocol", "rest", "server", "storage", "tests", "tools")
+FOLDERS = ("benchmarks", "clients", "protocol", "rest", "server", "storage", "tests", "tools")
 LEFT = {
-    "server/demo.py": "the client library replaces it",
-    "server/desk": "the client library replaces most of it",
     "storage/migrations": "a revision that has run is not edited",
     "tests/support/echo_operations.py": "its docstrings are data that tests compare",
     "tests/protocol/test_deprecation.py": "its docstrings are data that tests compare",

@@ -1,1 +1,1 @@
-"""What the desk sells: each module one service, with its listing and how an order of it is worked."""
+"""The services of the desk: each module has one, with its listing and its work."""

@@ -117,7 +117,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any], items: list[str], names: lis
 
 
 def schema_of(names: list[str]) -> JsonObject:
-    """The schema of the model's answer."""
+    """Return the schema of the model's answer."""
     one = exact(
         index={"type": "integer"},
         labels={"type": "array", "items": {"type": "string", "enum": names}},

@@ -1,4 +1,4 @@
-"""Structured extraction: what a text says, as data that satisfies the buyer's schema, checked before it is delivered."""
+"""Structured extraction: the content of a text as data that satisfies the buyer's schema."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""Web page extraction: the text of a page, fetched before the order is accepted. A page that is not there is not sold."""
+"""Web page extraction: the text of a page, which is fetched before the order is accepted."""
 
 import asyncio
 
@@ -88,7 +88,7 @@ async def look(kit: Kit, order: Order) -> Work:
 
 
 def told(article: Article, most: int, at: str) -> Json:
-    """The output: so many characters of the text, and what it is a part of."""
+    """Return the output: at most `most` characters of the text, and the details of the page."""
     text = clipped(article.text, most)
     page = article.page
     return {
@@ -111,7 +111,7 @@ def told(article: Article, most: int, at: str) -> Json:
 
 
 def clipped(text: str, most: int) -> str:
-    """The beginning: so many characters, and no more than a delivery may hold."""
+    """Return the beginning of the text, within the size of a delivery."""
     return text[:most].encode()[:MAX_TEXT_BYTES].decode(errors="ignore")
 
 

@@ -119,7 +119,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any], read: str, source: JsonObjec
 
 
 def check(summary: str, points: list[str], most: int, style: str) -> None:
-    """Unusable for a summary that is empty, too long, or not in the style that was asked for."""
+    """Raise Unusable if a summary is empty, too long or not in the requested style."""
     if not summary:
         raise Unusable("the summary is empty")
     if words_in(summary) > most * (1 + TOLERANCE):
@@ -132,7 +132,10 @@ def check(summary: str, points: list[str], most: int, style: str) -> None:
 
 
 def words_in(summary: str) -> int:
-    """Words between spaces; where a script has none, two characters for each. The dash of a bullet is no word."""
+    """Count the words; in a script without spaces, each two characters are one.
+
+    The dash of a bullet is not a word.
+    """
     unspaced = len(_UNSPACED.findall(summary))
     spaced = [word for word in _UNSPACED.sub(" ", summary).split() if word != "-"]
     return len(spaced) + ceil(unspaced / 2)

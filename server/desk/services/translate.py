@@ -94,7 +94,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
 
 
 def check(about: str, translation: str, glossary: Mapping[str, str]) -> None:
-    """Unusable for a translation that is none: empty, a piece of one, far too much, or without a term of the glossary."""
+    """Raise Unusable if a translation is empty, incomplete, too long or lacks a glossary term."""
     if not translation:
         raise Unusable("the translation is empty")
     if not MIN_SHARE * len(about.strip()) <= len(translation) <= MAX_TIMES * len(about) + SLACK:

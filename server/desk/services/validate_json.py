@@ -1,4 +1,4 @@
-"""JSON Schema validation: documents held against a schema, in the market's own checkers, which are killed when they take too long."""
+"""JSON Schema validation: documents are checked in the market's own checkers, which are killed if they take too long."""
 
 import re
 from collections.abc import Mapping
@@ -79,7 +79,7 @@ OFFER: JsonObject = {
 
 
 async def look(kit: Kit, order: Order) -> Work:
-    """Everything is done before the order is accepted: what cannot be checked in its time is declined."""
+    """Validate before the order is accepted; decline what cannot be checked in time."""
     documents = order.input["documents"] if "documents" in order.input else [order.input["data"]]
     wrapped = around(order.input["schema"])
     output: Json = {"draft": DRAFT, "schema_error": None, "all_valid": False, "results": []}
@@ -97,7 +97,7 @@ async def look(kit: Kit, order: Order) -> Work:
 
 
 def around(schema: Mapping[str, Any]) -> JsonObject:
-    """A schema for {"document": …}: the market's checkers take schemas of objects, buyers check any document."""
+    """Return a schema for {"document": …}, because the checkers take only schemas of objects."""
     inner = {name: value for name, value in schema.items() if name not in ("$defs", "$schema")}
     shared = {name: schema[name] for name in ("$defs", "$schema") if name in schema}
     return {"type": "object", "properties": {"document": inner}, **shared}
@@ -118,7 +118,7 @@ def _error(found: Violation) -> JsonObject:
 
 
 def keyword_of(message: str) -> str | None:
-    """The keyword that a violation is about; null where nothing at all is allowed."""
+    """Return the keyword of a violation; None if the schema allows nothing."""
     named = _KEYWORD.search(message)
     if named:
         return named[1]
@@ -126,7 +126,7 @@ def keyword_of(message: str) -> str | None:
 
 
 def _inside(path: str) -> str:
-    """The path in the buyer's own document, or schema."""
+    """Return the path inside the buyer's document or schema."""
     return path.removeprefix("/properties").removeprefix("/document")
 
 
