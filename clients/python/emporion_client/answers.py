@@ -1,4 +1,4 @@
-"""Reading of answers that nobody vouches for: a missing or wrong field is an error with its name."""
+"""Readers of untrusted answers: a missing or wrong field is an error that names it."""
 
 import json
 import re

@@ -42,7 +42,7 @@ class Home:
             raise HomeDamaged(f"{self.file} cannot be read ({type(error).__name__}); it was left as it is") from None
         if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
             raise HomeDamaged(f"{self.file} has an unknown form; it was left as it is")
-        with suppress(OSError):
+        with suppress(OSError):  # the file belongs to another user
             self.file.chmod(0o600)
         return found
 
@@ -87,13 +87,13 @@ class Home:
         """Close the journal and give up the claim."""
         self.journal.close()
         self._alive.close()
-        with suppress(OSError):
+        with suppress(OSError):  # another process removes it if this one cannot
             (self.folder / f"{self.owner}.alive").unlink()
 
     def _claim(self) -> tuple[str, IO[str]]:
         """Lock a file of this process; the kernel frees it when the process dies in any way."""
         owner = f"{os.getpid()}-{secrets.token_hex(4)}"
-        with self.lock("claims", wait=True):  # nobody removes a file between its creation and its lock
+        with self.lock("claims", wait=True):  # otherwise another process could remove the file before it is locked
             file = _open_private(self.folder / f"{owner}.alive")
             fcntl.flock(file, fcntl.LOCK_EX)
             for other in self.folder.glob("*.alive"):

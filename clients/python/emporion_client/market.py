@@ -3,11 +3,12 @@
 import asyncio
 import os
 import signal
+import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import httpx
 
@@ -21,9 +22,11 @@ from emporion_client.transport import TIMEOUT, drive, drive_async
 from emporion_client.wallet import Signer
 from emporion_client.worker import Worker
 
+Client = TypeVar("Client", bound=httpx.Client | httpx.AsyncClient)
 
-class Market(Operations):
-    """One agent on a market, with blocking calls."""
+
+class _Connected(ABC, Generic[Client]):
+    """The account, HTTP client and offers of an agent."""
 
     def __init__(
         self,
@@ -35,7 +38,7 @@ class Market(Operations):
         wallet: Signer | None = None,
         spend: Price | None = None,
         gasless: bool = True,
-        http: httpx.Client | None = None,
+        http: Client | None = None,
     ) -> None:
         """Prepare an agent; nothing is sent before the first call.
 
@@ -46,15 +49,27 @@ class Market(Operations):
         self._given_http, self._http, self._pid = http, http or self._new_client(), os.getpid()
         self.offers = Offers()
 
-    def _new_client(self) -> httpx.Client:
-        return httpx.Client(timeout=TIMEOUT, trust_env=self.account.trusts_proxies)
+    @abstractmethod
+    def _new_client(self) -> Client:
+        """Make the HTTP client of this process."""
 
     @property
-    def http(self) -> httpx.Client:
+    def http(self) -> Client:
         """The HTTP client; a fork gets its own, because two processes would mix up answers."""
         if self._given_http is None and self._pid != os.getpid():
             self._http, self._pid = self._new_client(), os.getpid()
         return self._http
+
+    def sells(self, **offer: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Put a function up for sale, as a decorator. Needs title and price; see Offers.sells."""
+        return self.offers.sells(**offer)
+
+
+class Market(_Connected[httpx.Client], Operations):
+    """One agent on a market, with blocking calls."""
+
+    def _new_client(self) -> httpx.Client:
+        return httpx.Client(timeout=TIMEOUT, trust_env=self.account.trusts_proxies)
 
     def _operate(self, name: str, arguments: dict[str, Any]) -> Any:
         if name == "stream_events":
@@ -80,10 +95,6 @@ class Market(Operations):
         """Send and report payments that were signed by killed processes; return their jobs."""
         return drive(self.http, finish(self.account))
 
-    def sells(self, **offer: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Put a function up for sale, as a decorator. Needs title and price; see Offers.sells."""
-        return self.offers.sells(**offer)
-
     def run(self, *, at_once: int = 4, grace: float = 30, pause_when_stopped: bool = True) -> None:
         """Work the orders of the functions for sale until SIGTERM or Ctrl-C.
 
@@ -107,25 +118,11 @@ class Market(Operations):
         self.close()
 
 
-class AsyncMarket(AsyncOperations):
-    """One agent on a market, for asyncio. The arguments are those of Market."""
+class AsyncMarket(_Connected[httpx.AsyncClient], AsyncOperations):
+    """One agent on a market, for asyncio."""
 
-    def __init__(
-        self,
-        url: str | None = None,
-        *,
-        env: Env = "test",
-        name: str | None = None,
-        home: Path | None = None,
-        wallet: Signer | None = None,
-        spend: Price | None = None,
-        gasless: bool = True,
-        http: httpx.AsyncClient | None = None,
-    ) -> None:
-        """Prepare an agent; nothing is sent before the first call."""
-        self.account = Account(url, env, name, home, wallet, spend, gasless)
-        self.http = http or httpx.AsyncClient(timeout=TIMEOUT, trust_env=self.account.trusts_proxies)
-        self.offers = Offers()
+    def _new_client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(timeout=TIMEOUT, trust_env=self.account.trusts_proxies)
 
     def _operate(self, name: str, arguments: dict[str, Any]) -> Any:
         if name == "stream_events":
@@ -151,10 +148,6 @@ class AsyncMarket(AsyncOperations):
         """Send and report payments that were signed by killed processes; return their jobs."""
         return await drive_async(self.http, finish(self.account))
 
-    def sells(self, **offer: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Put a function up for sale, as a decorator. Needs title and price; see Offers.sells."""
-        return self.offers.sells(**offer)
-
     async def run(self, *, at_once: int = 4, grace: float = 30, pause_when_stopped: bool = True) -> None:
         """Work the orders of the functions for sale until SIGTERM, Ctrl-C or cancellation.
 
@@ -162,9 +155,10 @@ class AsyncMarket(AsyncOperations):
         """
         loop = asyncio.get_running_loop()
         worker = Worker(self.account, self.offers, at_once, grace, pause_when_stopped, loop)
-        for one in (signal.SIGTERM, signal.SIGINT):
-            with suppress(NotImplementedError, RuntimeError, ValueError):  # not in the main thread
-                loop.add_signal_handler(one, worker.stop)
+        in_main_thread = threading.current_thread() is threading.main_thread()  # only there Python takes signals
+        handled = (signal.SIGTERM, signal.SIGINT) if in_main_thread else ()
+        for one in handled:
+            loop.add_signal_handler(one, worker.stop)
         working = asyncio.ensure_future(asyncio.to_thread(worker.run))
         try:
             await asyncio.shield(working)
@@ -173,9 +167,8 @@ class AsyncMarket(AsyncOperations):
             await asyncio.shield(working)
             raise
         finally:
-            for one in (signal.SIGTERM, signal.SIGINT):
-                with suppress(NotImplementedError, RuntimeError, ValueError):
-                    loop.remove_signal_handler(one)
+            for one in handled:
+                loop.remove_signal_handler(one)
 
     async def close(self) -> None:
         """Close the connections and the home."""

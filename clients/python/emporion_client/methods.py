@@ -1,12 +1,13 @@
 """Every operation of the market as a method by its own name. The stub beside this file has the signatures."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from emporion_client.table import OPERATIONS
 
 
-class Operations:
+class Operations(ABC):
     """The methods; a subclass makes the calls."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -22,8 +23,9 @@ class Operations:
     def __dir__(self) -> Iterable[str]:
         return [*super().__dir__(), *OPERATIONS]
 
+    @abstractmethod
     def _operate(self, name: str, arguments: dict[str, Any]) -> Any:
-        raise NotImplementedError
+        """Call an operation."""
 
 
 class AsyncOperations(Operations):

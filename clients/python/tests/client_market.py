@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, Self
 
@@ -37,6 +38,21 @@ def served(folder: Path) -> Iterator[str]:
     finally:
         serving.terminate()
         serving.communicate(timeout=60)
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Serve HTTP on a free port in a thread, without a log; return the address."""
+    quiet = type("Quiet", (handler,), {"log_message": lambda *_: None})
+    server = HTTPServer(("127.0.0.1", 0), quiet)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 class Selling:

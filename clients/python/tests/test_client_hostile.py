@@ -4,16 +4,15 @@ import json
 import logging
 import os
 import stat
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
-from client_market import Clerk, eventually, jobs_of, money_of
+from client_market import Clerk, eventually, jobs_of, money_of, serving
 
 import emporion_client.transport as transport
 from emporion_client import (
@@ -57,18 +56,8 @@ def answering(status: int, body: bytes, **headers: str) -> Iterator[tuple[str, l
 
         do_GET = do_POST = _answer  # noqa: N815 - the standard library's names
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", got
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Handler) as url:
+        yield url, got
 
 
 @pytest.fixture

@@ -6,17 +6,16 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from client_market import eventually
+from client_market import eventually, serving
 
 from emporion_client import EmporionError, Market, NotDelivered
 from emporion_client.cli import main
@@ -120,18 +119,8 @@ def api() -> Iterator[tuple[str, list[str]]]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/double", keys
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Handler) as url:
+        yield f"{url}/double", keys
 
 
 def test_an_http_api_is_sold_and_tried_again_with_the_same_key(buyer: Market, tmp_path: Path, market_url: str) -> None:

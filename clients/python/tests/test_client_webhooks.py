@@ -4,15 +4,13 @@ import base64
 import hashlib
 import hmac
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler
 
 import pytest
-from client_market import eventually
+from client_market import eventually, serving
 
 from emporion_client import Market, WrongSignature, verified
 
@@ -29,18 +27,8 @@ def receiving() -> Iterator[tuple[str, list[tuple[dict[str, str], bytes]]]]:
             self.send_response(204)
             self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/", got
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Handler) as url:
+        yield f"{url}/", got
 
 
 def test_a_webhook_of_the_market_is_verified_and_a_changed_one_refused(buyer: Market) -> None:
