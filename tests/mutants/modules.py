@@ -17,7 +17,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tools.agents.trust_tiers": ("reputation/test_rules.py",),
     "tools.reputation.counterparty": ("reputation/test_rules.py", "reputation/test_sums.py"),
     "tools.listings.stats_rules": ("listings/test_stats_rules.py",),
-    "tools.jobs.panel_rules": ("jobs/disputes/test_panel_rules.py", "jobs/disputes/test_evidence_rules.py"),
+    "tools.jobs.panel_rules": ("jobs/test_panel_rules.py", "jobs/disputes/test_evidence_rules.py"),
     "tools.jobs.disputes.draw_rules": ("jobs/disputes/test_draw_rules.py", "agents/test_relation_rules.py"),
     "tools.agents.relation_rules": ("agents/test_relation_rules.py",),
     "tools.jobs.sealing_rules": ("jobs/test_sealing_rules.py",),

@@ -15,6 +15,7 @@ from tools.discovery.changelog import CHANGELOG
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted((ROOT / "docs").rglob("*.md"))
 METHOD = re.compile(r"eth_(?!account)[A-Za-z]+")  # eth_account is a library
+CODE_PATH = re.compile(r"\b(?:server|tools|protocol|rest|storage|tests|benchmarks|clients)/[\w/]+\.py\b")
 PACKAGES = ("server", "tools", "protocol", "storage", "rest")
 MODULES = [
     path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")) if "versions" not in path.parts
@@ -42,6 +43,13 @@ def test_a_file_says_what_it_is_for_and_stays_small(path: Path) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert (node.end_lineno or 0) - node.lineno < 60, node.name
+
+
+def test_documents_name_files_that_exist() -> None:
+    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(one for one in DOCUMENTS if one.name != "renamed.md")]
+    named = {path for one in documents for path in CODE_PATH.findall(one.read_text())}
+    assert len(named) > 50
+    assert {path for path in named if not (ROOT / path).is_file()} == set()
 
 
 def test_imports_point_in_one_direction() -> None:
