@@ -11,10 +11,10 @@ from urllib.parse import parse_qs, unquote_plus, urlsplit
 
 import orjson
 import structlog
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from protocol.http import send_response
+from protocol.http import read_body, send_response
 from rest.headers import Headers, of_quota
 from rest.routes import RequestOf
 from tools.engine import oauth
@@ -72,7 +72,7 @@ class OAuth:
     async def _token(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = self.request_of(scope, Surface.REST)
         try:
-            body = await Request(scope, receive).body()
+            body = await read_body(receive)
             given, quota = await grant(self.market, login_of(scope["headers"], body), request)
         except ClientDisconnect:
             return

@@ -7,10 +7,10 @@ from functools import partial
 from urllib.parse import unquote_to_bytes
 
 import orjson
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from protocol.http import challenged, header, send_response
+from protocol.http import challenged, header, read_body, send_response
 from rest.arguments import arguments_of, is_dry_run
 from rest.headers import Headers, as_x402, etag, matches, of_answer, version_tag, with_deprecation_headers
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream, watch_disconnect
@@ -87,7 +87,7 @@ class Rest:
             op, path = self._route(scope)
             if op.deprecated is not None:
                 send = with_deprecation_headers(send, op)
-            body = await Request(scope, receive).body()
+            body = await read_body(receive)
             request, given = request.with_body(body), partial(given_in, op, path, scope, body)
             if scope["query_string"] and is_dry_run(op, scope["query_string"]):
                 request = replace(request, dry_run=True)

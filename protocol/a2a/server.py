@@ -37,7 +37,17 @@ from protocol.a2a.errors import invalid
 from protocol.a2a.fast_path import FastPath
 from protocol.a2a.request_handler import MarketRequestHandler
 from protocol.a2a.sdk_bodies import CallState, Reply
-from protocol.http import FAST_PATHS, Refused, check, check_credential, header, replayed, send_refusal, send_response
+from protocol.http import (
+    FAST_PATHS,
+    Refused,
+    check,
+    check_credential,
+    header,
+    read_body,
+    replayed,
+    send_refusal,
+    send_response,
+)
 from tools.engine.access_tokens import is_token
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
@@ -94,7 +104,7 @@ class A2aSurface:
         call.over_rpc, call.old = path in ENDPOINTS, path.startswith(OLD_HTTP)
         try:
             route, scope = self._routed(wire.for_sdk(scope, call))
-            raw = await Request(scope, receive).body()
+            raw = await read_body(receive)
         except MarketError as error:
             raise Refused(self.market.refuse(error, call.request)) from None
         except ClientDisconnect:

@@ -18,10 +18,9 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from starlette.requests import ClientDisconnect
-from starlette.requests import Request as HttpRequest
 from starlette.types import Receive, Scope, Send
 
-from protocol.http import FAST_PATHS, Refused, check, check_credential, replayed, send_refusal, send_response
+from protocol.http import FAST_PATHS, Refused, check, check_credential, read_body, replayed, send_refusal, send_response
 from protocol.mcp.fast_path import FastPath
 from protocol.mcp.request import McpRequest, Request, UnreadableRequest, arrived_in, parsed
 from protocol.mcp.resources import TEMPLATES, read_record
@@ -93,7 +92,7 @@ class McpSurface:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            body = await HttpRequest(scope, receive).body()
+            body = await read_body(receive)
         except ClientDisconnect:
             return
         try:

@@ -59,6 +59,8 @@ class CallRequest:
 
     def with_body(self, body: bytes) -> "CallRequest":
         """Return a copy with the raw body, for signature and digest checks."""
+        if not body and self.http is None:
+            return self
         http = None if self.http is None else replace(self.http, body=body)
         return replace(self, http=http, body_bytes=len(body))
 

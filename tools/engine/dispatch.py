@@ -124,7 +124,7 @@ class Market(HasServices):
             log.exception("fault", operation=op.name, request_id=request.request_id)
             response = self.refuse(InternalError("something went wrong on our side"), request)
         self.call_log.write(op, request, caller, response, began, self.world.clock)
-        return replace(response, caller_id=caller.agent_id if caller else None, quota=quota or response.quota)
+        return response.for_caller(caller.agent_id if caller else None, quota)
 
     async def _admit(self, op: Operation, request: CallRequest) -> tuple[Caller, RateLimitStatus | None]:
         """Authenticate and authorise the caller, and count the call."""

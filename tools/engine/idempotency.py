@@ -52,6 +52,11 @@ class Response:
     def refused(self) -> bool:
         return self.refusal is not None
 
+    def for_caller(self, caller_id: str | None, quota: RateLimitStatus | None) -> "Response":
+        """Return a copy with the caller and its rate limit; every call makes one, so it is built without `replace`."""
+        limit = quota or self.quota
+        return Response(self.status, self.body, self.error, self.refusal, limit, self.replayed, self.dry_run, caller_id)
+
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
