@@ -30,7 +30,7 @@ class Measured(NamedTuple):
 
 
 def compare(revision: str, cases: Iterable[str]) -> int:
-    """Print each row of both trees; return 1 if a row of this tree is worse, otherwise 0."""
+    """Print each row of both trees; return 1 if a row of this tree is worse or missing, otherwise 0."""
     worse = 0
     print(WIDTHS.format("what", revision[:10], "this tree", "change", ""))
     with _tree(revision) as other:
@@ -43,6 +43,9 @@ def compare(revision: str, cases: Iterable[str]) -> int:
                 print(_line(theirs[name], ours[name], verdict), flush=True)
             for name in ours.keys() ^ theirs.keys():
                 print(WIDTHS.format(name, "", "", "", "only one of the trees has this row"), flush=True)
+            if not ours:
+                print(WIDTHS.format(case, "", "", "", "failed in this tree"), flush=True)
+                worse += 1
     return int(worse > 0)
 
 
@@ -68,8 +71,9 @@ def _run(tree: Path, case: str) -> list[dict[str, object]]:
         out = Path(folder) / "rows.json"
         command = [sys.executable, "-m", "benchmarks", "--only", case, "--json", str(out)]
         env = os.environ | {"PYTHONPATH": str(tree)}
-        subprocess.run(command, cwd=tree, env=env, stdout=subprocess.DEVNULL, check=False)
+        ended = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False)
         if not out.exists():
+            print(f"{case} in {tree}: {ended.stderr[-500:]}", flush=True)
             return []
         rows: list[dict[str, object]] = json.loads(out.read_text())["rows"]
         return rows

@@ -26,7 +26,7 @@ from tools.kernel.ids import new_id
 from tools.kernel.keys import api_key, key_hash, key_prefix
 from tools.listings.records import ListingStats
 
-AGENTS, EVENTS_EACH = 1_000, 50
+AGENTS, EVENTS_EACH, EARLIER_PAYMENTS = 1_000, 50, 3
 CHUNK = 1_000
 BORN = SystemClock().now() - timedelta(days=1)  # older data is deleted at some time
 INPUT = {
@@ -140,11 +140,12 @@ def _write_trader(tx: Tx, number: int, trader: Trader, hashed: str) -> None:
     )
     address = to_checksum_address(sha256(trader.id.encode()).digest()[:20])
     tx.add(WalletRow(agent_id=trader.id, env=ENV, address=address, bound_at=BORN))
-    tx.add(_first_payment(number, trader, address))
+    for payment in range(EARLIER_PAYMENTS):
+        tx.add(_payment(number * EARLIER_PAYMENTS + payment, trader, f"agt_of_long_ago_{payment}", address))
 
 
-def _first_payment(number: int, trader: Trader, address: str) -> SettlementRow:
-    """Return an old payment, so that the trader is no newcomer with few open jobs."""
+def _payment(number: int, trader: Trader, payee: str, address: str) -> SettlementRow:
+    """Return an old payment; payments to several sellers lift the limits of newcomers."""
     return SettlementRow(
         id=new_id("stl_", BORN, number.to_bytes(10)),
         env=ENV,
@@ -152,7 +153,7 @@ def _first_payment(number: int, trader: Trader, address: str) -> SettlementRow:
         kind=SettlementKind.PAYMENT,
         status=SettlementStatus.SETTLED,
         payer_agent_id=trader.id,
-        payee_agent_id="agt_of_long_ago",
+        payee_agent_id=payee,
         payer_address=address,
         pay_to=address,
         amount=10_000,

@@ -48,7 +48,7 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 
 async def read_body(receive: Receive) -> bytes:
-    """Read the whole body of a request; raise ClientDisconnect if the client leaves before its end.
+    """Read the body of a request; raise ClientDisconnect if the client left before its end.
 
     `Request.body` of Starlette does the same in three times the time, which every call would pay.
     """
