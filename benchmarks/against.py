@@ -30,7 +30,7 @@ class Measured(NamedTuple):
 
 
 def compare(revision: str, cases: Iterable[str]) -> int:
-    """Print each row of both trees; return 1 if a row of this tree is worse or missing, otherwise 0."""
+    """Print each row of both trees; return 1 if one of this tree is worse or missing."""
     worse = 0
     print(WIDTHS.format("what", revision[:10], "this tree", "change", ""))
     with _tree(revision) as other:
