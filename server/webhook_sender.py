@@ -79,7 +79,7 @@ class Sender(MarketLoop):
     async def deliver(self, posting: Posting) -> None:
         """Make a leased attempt and store its result."""
         written, wait = await self._written(posting), None
-        if written.task is not None:
+        if written.shows is not None:
             wait = await self._write("count_push", lambda ctx: wait_to_push(ctx, written))
         attempted = None if wait else await post(self.market.world, self.market.config, written)
         self.on_attempt(attempted)
@@ -87,14 +87,12 @@ class Sender(MarketLoop):
 
     async def _written(self, posting: Posting) -> Posting:
         """Fill in the body: a task is rendered from its job's state at the time of sending."""
-        if posting.task is None:
+        hook = posting.webhook
+        if hook.form is None:
             return posting
-        record, shows = await self.market.store.read(lambda tx: task_to_push(context_of(self.market, tx), posting))
-        task = replace(posting.task, shows=shows)
-        body = self.pushes(
-            record, posting.agent_id, task.form, with_order=task.sent is None, with_output=task.sent != shows
-        )
-        return replace(posting, body=body, task=task)
+        record, shows = await self.market.store.read(lambda tx: task_to_push(context_of(self.market, tx), hook))
+        parts = {"with_order": hook.sent is None, "with_output": hook.sent != shows}
+        return replace(posting, body=self.pushes(record, hook.agent_id, hook.form, **parts), shows=shows)
 
     async def _turn(self) -> None:
         await self.fan_out()
@@ -103,13 +101,13 @@ class Sender(MarketLoop):
             claimed = await self.claim()
             for one in claimed.postings:
                 # If the result cannot be stored, the attempt is repeated.
-                flight = asyncio.create_task(self._attempt(one), name=one.delivery_id)
+                flight = asyncio.create_task(self._attempt(one), name=one.delivery.id)
                 self.in_flight.add(flight)
                 flight.add_done_callback(self._ended)
             more = claimed.more
 
     async def _attempt(self, posting: Posting) -> None:
-        await attempt(log, "delivery", lambda: self.deliver(posting), delivery_id=posting.delivery_id)
+        await attempt(log, "delivery", lambda: self.deliver(posting), delivery_id=posting.delivery.id)
 
     def _ended(self, flight: asyncio.Task[None]) -> None:
         self.in_flight.discard(flight)

@@ -67,7 +67,7 @@ async def test_m15_one_agents_webhooks_take_four_places_in_flight_at_most(scene:
     await scene.tell(bo)
     assert await scene.sender.step() == 1
     assert [one.body["agent_id"] for one in receiver.got] == [bo.id]
-    await scene.sender.deliver(replace(held[0], url=receiver.url))
+    await scene.sender.deliver(replace(held[0], webhook=held[0].webhook.with_(url=receiver.url)))
     assert [one.agent_id for one in await everything(scene)] == [held[0].agent_id]
     scene.market.pass_seconds(31)  # the leases expired
     assert Counter(one.agent_id for one in await everything(scene)) == {a.id: MAX_OF_ONE_AGENT for a in crowd}

@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 
 from storage.agents import domains_of, forget_departure, forget_domains, forget_identity, rows_at
+from storage.events import end_webhooks
 from storage.query import Query
 from storage.tables import AgentRow, BountyRow, DepartureRow, JobRow, ListingRow, ProposalRow
 from storage.vocabulary import UNDECIDED, Actor, AgentStatus, Env, JobStatus, ListingStatus
@@ -25,7 +26,6 @@ from tools.bounties.logic import run_clock as run_bounty_clock
 from tools.bounties.rules import bounty_move, proposal_move
 from tools.credentials.logic import revoke_all
 from tools.engine.context import TxContext
-from tools.events.webhooks.logic import end_webhooks_of
 from tools.jobs.lifecycle import FILLS_CAPACITY, LISTING_MOVES, allowed
 from tools.jobs.logic import apply_move, run_clock
 from tools.jobs.snapshot import load
@@ -57,7 +57,7 @@ def leave(ctx: TxContext, agent: AgentRow) -> None:
     for forget in (forget_domains, forget_identity):
         ctx.tx.run(forget, agent_id=agent.id)
     revoke_all(ctx.tx, agent.id)
-    end_webhooks_of(ctx.tx, agent.id)
+    ctx.tx.run(end_webhooks, agent_id=agent.id)
     close_listings(ctx, agent.id)
 
 

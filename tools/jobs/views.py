@@ -6,16 +6,16 @@ from typing import Any, TypedDict, TypeVar
 
 from storage.events import newest_event
 from storage.messages import messages_of
-from storage.tables import JobDeliveryRow, JobRow, ThreadRow
+from storage.tables import JobDeliveryRow, JobRow, ThreadRow, WebhookRow
 from storage.transaction import Tx
-from storage.vocabulary import FINAL, Actor, JobStatus, SettlementKind, SettlementStatus
+from storage.vocabulary import FINAL, Actor, Env, JobStatus, SettlementKind, SettlementStatus
 from tools.agents.logic import handles
 from tools.agents.records import Party
 from tools.engine.context import TxContext
 from tools.engine.documents import text_of
 from tools.engine.next_steps import step, steps, wait_step
 from tools.engine.registry import CATALOGUE
-from tools.events.webhooks.deliveries import NO_OUTPUT, Posting
+from tools.events.webhooks.deliveries import NO_OUTPUT
 from tools.jobs.disputes.views import party_steps
 from tools.jobs.facts import JobFacts, PaymentStatus, payment_status, refund_expected
 from tools.jobs.lifecycle import Waiter, after_due_move, available_actions, due, waiting_on
@@ -279,10 +279,11 @@ def newest_messages(ctx: TxContext, seen: JobSnapshot, most: int) -> list[Messag
 PUSHED_MESSAGES = 10  # the newest of the thread; GetTask returns the rest
 
 
-def task_to_push(ctx: TxContext, posting: Posting) -> tuple[bytes, str]:
+def task_to_push(ctx: TxContext, webhook: WebhookRow) -> tuple[bytes, str]:
     """Return the task's JSON as the webhook's agent sees it now, and the hash of its output."""
-    assert posting.task is not None
-    owner = replace(ctx.caller, agent_id=posting.agent_id, env=posting.task.env)
-    task = task_of(replace(ctx, caller=owner, env=posting.task.env), posting.task.job_id, PUSHED_MESSAGES)
+    assert webhook.job_id is not None
+    env = Env(webhook.env)
+    owner = replace(ctx.caller, agent_id=webhook.agent_id, env=env)
+    task = task_of(replace(ctx, caller=owner, env=env), webhook.job_id, PUSHED_MESSAGES)
     shows = NO_OUTPUT if task.job.output_sealed else task.job.output_hash
     return encode(task), shows or NO_OUTPUT

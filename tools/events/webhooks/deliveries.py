@@ -14,7 +14,7 @@ import structlog
 
 from storage.events import due_delivery, due_webhook, end_webhook
 from storage.tables import AgentRow, DeliveryRow, EventRow, HostSlotRow, WebhookRow
-from storage.vocabulary import AgentStatus, DeliveryStatus, Env, PushForm, WebhookSource, WebhookStatus
+from storage.vocabulary import AgentStatus, DeliveryStatus, Env, WebhookSource, WebhookStatus
 from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext
 from tools.engine.outgoing_urls import own_places
@@ -48,38 +48,33 @@ ALL_POSTS, ALL_BYTES = RateLimit(600, 60, shared=True), RateLimit(50 * MEGABYTE,
 NEVER_WAITS = 10  # posts a minute to a host: the limits of all agents do not delay an agent that posts less
 UNBOUND = 2**62
 NO_OUTPUT = "-"
+HOST_SLOTS = ("first_until", "second_until")  # columns of HostSlotRow: the ends of the leases of its attempts
 
 log = structlog.get_logger("emporion.deliveries")
-
-
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """The task that a webhook for a task is sent, and the headers of the request."""
-
-    job_id: str
-    env: Env
-    form: PushForm
-    headers: bytes | None = field(repr=False)  # encrypted
-    sent: str | None = None  # what the receiver already has: the order, and the output with this hash
-    shows: str = NO_OUTPUT  # the output that this push contains or that the receiver has
 
 
 @dataclass(frozen=True, slots=True)
 class Posting:
     """A claimed attempt: the data to make the request and to store its result."""
 
-    agent_id: str
-    webhook_id: str
-    delivery_id: str
-    attempt: int
+    webhook: WebhookRow = field(repr=False)  # as it was claimed
+    delivery: DeliveryRow
     until: datetime  # the end of the lease
-    url: str
-    host: str
     secrets: tuple[bytes, ...]  # encrypted, the newest first
-    event_id: str
-    kind: str
     body: bytes  # empty for a task's webhook, because the task is read just before it is sent
-    task: Pushed | None = None
+    shows: str | None = None  # the hash of the output that this push contains or that the receiver has
+
+    @property
+    def agent_id(self) -> str:
+        return self.webhook.agent_id
+
+    @property
+    def event_id(self) -> str:
+        return event_id(self.delivery.event_number)
+
+    @property
+    def host(self) -> str:
+        return _host_of(self.webhook.url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +108,9 @@ def claim(ctx: TxContext, most: int = BATCH) -> Claimed:
 async def post(world: World, config: MarketConfig, posting: Posting) -> Attempted | None:
     """Sign and post one attempt; return its result (also if it failed), or None if not begun."""
     try:
-        judge_target(posting.url, config.allow_private_networks, own_places(config))
+        judge_target(posting.webhook.url, config.allow_private_networks, own_places(config))
         headers = headers_of(world, config, posting)
-        reply = await world.web.post(posting.url, posting.body, headers, posting.agent_id)
+        reply = await world.web.post(posting.webhook.url, posting.body, headers, posting.agent_id)
     except NotAttempted:
         return None
     except BadTarget:
@@ -127,31 +122,32 @@ async def post(world: World, config: MarketConfig, posting: Posting) -> Attempte
 
 def headers_of(world: World, config: MarketConfig, posting: Posting) -> dict[str, str]:
     """Return the headers of a delivery: those of Standard Webhooks, and the X- headers."""
-    timestamp = int(world.clock.now().timestamp())
+    timestamp, webhook = int(world.clock.now().timestamp()), posting.webhook
     content = signed_content(posting.event_id, timestamp, posting.body)
-    secrets = [open_secret(config, posting.webhook_id, one) for one in posting.secrets]
+    secrets = [open_secret(config, webhook.id, one) for one in posting.secrets]
     headers = {
         "Content-Type": "application/json",
         "User-Agent": f"{config.brand}-webhooks/{config.version}",
         "webhook-id": posting.event_id,
         "webhook-timestamp": str(timestamp),
-        "X-Webhook-Id": posting.webhook_id,
+        "X-Webhook-Id": webhook.id,
         "X-Webhook-Timestamp": str(timestamp),
         "X-Event-Id": posting.event_id,
-        "X-Event-Type": posting.kind,
+        "X-Event-Type": posting.delivery.kind,
     }
     if secrets:
         headers["X-Webhook-Signature"] = plain_signature(secrets[0], timestamp, posting.body)
-    if posting.task is not None and posting.task.headers is not None:
-        headers |= orjson.loads(open_secret(config, posting.webhook_id, posting.task.headers))
+    if webhook.headers is not None:
+        headers |= orjson.loads(open_secret(config, webhook.id, webhook.headers))
     signatures = [*(v1(one, content) for one in secrets), v1a(world.signer.sign(content))]
     return headers | {"webhook-signature": " ".join(signatures)}
 
 
 def wait_to_push(ctx: TxContext, posting: Posting) -> timedelta | None:
     """Count the bytes of a push; return how long it must wait if they exceed the limit."""
-    own = Share(f"{Rate.DELIVERIES}:{posting.agent_id}:{posting.host}", POSTS)
-    wait = take_shares(ctx.tx, _bytes_shares(ctx, posting.agent_id, posting.host, len(posting.body), own), ctx.now)
+    agent_id, host = posting.agent_id, posting.host
+    own = Share(f"{Rate.DELIVERIES}:{agent_id}:{host}", POSTS)
+    wait = take_shares(ctx.tx, _bytes_shares(ctx, agent_id, host, len(posting.body), own), ctx.now)
     return None if wait is None else timedelta(seconds=wait)
 
 
@@ -160,18 +156,18 @@ def finish(ctx: TxContext, posting: Posting, attempted: Attempted | None, wait: 
 
     `wait`: the delay before an attempt that was not begun is made again.
     """
-    row = ctx.tx.get(WebhookRow, posting.webhook_id, lock=True)
-    delivery = ctx.tx.get(DeliveryRow, posting.delivery_id)
+    row = ctx.tx.get(WebhookRow, posting.webhook.id, lock=True)
+    delivery = ctx.tx.get(DeliveryRow, posting.delivery.id)
     _leave_host(ctx, posting)
     if row is None or delivery is None:
         return
-    if (row.sending, delivery.attempt) != (posting.delivery_id, posting.attempt):
+    if (row.sending, delivery.attempt) != (posting.delivery.id, posting.delivery.attempt):
         return
     if attempted is None:
         _put_off(ctx, row, delivery, wait)
         return
-    if posting.task is not None and attempted.taken and row.sent != posting.task.shows:
-        row = ctx.tx.change(row, sent=posting.task.shows)
+    if posting.shows is not None and attempted.taken and row.sent != posting.shows:
+        row = ctx.tx.change(row, sent=posting.shows)
     _settle(ctx, row, delivery, attempted)
 
 
@@ -198,28 +194,14 @@ def _begin(ctx: TxContext, row: WebhookRow) -> Iterator[Posting]:
         _settle(ctx, current, ctx.tx.change(delivery, attempt=MAX_ATTEMPTS), Attempted(None, "interrupted"))
         return
     host, until = _host_of(current.url), ctx.now + LEASE
-    task = pushed(current)
-    body = b"" if task else _body(event, current)
+    body = _body(event, current) if current.job_id is None else b""
     wait = _enter_host(ctx, current.agent_id, host, until, len(body))
     if wait is not None:
         ctx.tx.change(current, sending=None, due_at=ctx.now + wait)
         return
     begun = ctx.tx.change(delivery, attempt=delivery.attempt + 1)
-    ctx.tx.change(current, sending=begun.id, due_at=until)
-    yield Posting(
-        agent_id=current.agent_id,
-        webhook_id=current.id,
-        delivery_id=begun.id,
-        attempt=begun.attempt,
-        until=until,
-        url=current.url,
-        host=host,
-        secrets=secrets_of(current, ctx.now),
-        event_id=event_id(event.id),
-        kind=event.kind,
-        body=body,
-        task=task,
-    )
+    sending = ctx.tx.change(current, sending=begun.id, due_at=until)
+    yield Posting(sending, begun, until, secrets_of(current, ctx.now), body)
 
 
 def _current(ctx: TxContext, row: WebhookRow) -> WebhookRow | None:
@@ -240,13 +222,6 @@ def _current(ctx: TxContext, row: WebhookRow) -> WebhookRow | None:
         ctx.tx.change(row, sending=None, due_at=ctx.now + LATER)
         return None
     return followed(ctx, row, agent.endpoints.get("webhook_url")) if row.source is WebhookSource.PROFILE else row
-
-
-def pushed(row: WebhookRow) -> Pushed | None:
-    """Return what a task's webhook is sent; None for any other webhook."""
-    if row.job_id is None or row.form is None:
-        return None
-    return Pushed(row.job_id, Env(row.env), row.form, row.headers, row.sent)
 
 
 def _body(event: EventRow, row: WebhookRow) -> bytes:
@@ -323,8 +298,8 @@ def _host_of(url: str) -> str:
 def _enter_host(ctx: TxContext, agent_id: str, host: str, until: datetime, size: int) -> timedelta | None:
     """Take a slot at the host and a share of its rate limits; if that fails, return the wait."""
     place = ctx.tx.get(HostSlotRow, agent_id, host, lock=True)
-    free = place is None or any(_is_free(taken, ctx.now) for taken in (place.first_until, place.second_until))
-    if not free:
+    slot = next((slot for slot in HOST_SLOTS if _is_free(getattr(place, slot, None), ctx.now)), None)
+    if slot is None:
         return _soon(ctx)
     own, all_agents = Share(f"{Rate.DELIVERIES}:{agent_id}:{host}", POSTS), f"{Rate.DELIVERIES}:*:{host}"
     shares = [own, Share(all_agents, _unless_few(ctx, own, ALL_POSTS)), *_bytes_shares(ctx, agent_id, host, size, own)]
@@ -333,10 +308,8 @@ def _enter_host(ctx: TxContext, agent_id: str, host: str, until: datetime, size:
         return timedelta(seconds=wait)
     if place is None:
         ctx.tx.add(HostSlotRow(agent_id=agent_id, host=host, first_until=until, used_at=ctx.now))
-    elif _is_free(place.first_until, ctx.now):
-        ctx.tx.change(place, first_until=until, used_at=ctx.now)
     else:
-        ctx.tx.change(place, second_until=until, used_at=ctx.now)
+        ctx.tx.change(place, **{slot: until}, used_at=ctx.now)
     return None
 
 
@@ -357,12 +330,9 @@ def _unless_few(ctx: TxContext, own: Share, allowance: RateLimit) -> RateLimit:
 
 def _leave_host(ctx: TxContext, posting: Posting) -> None:
     place = ctx.tx.get(HostSlotRow, posting.agent_id, posting.host, lock=True)
-    if place is None:
-        return
-    if place.first_until == posting.until:
-        ctx.tx.change(place, first_until=None)
-    elif place.second_until == posting.until:
-        ctx.tx.change(place, second_until=None)
+    slot = place and next((slot for slot in HOST_SLOTS if getattr(place, slot) == posting.until), None)
+    if place and slot:
+        ctx.tx.change(place, **{slot: None})
 
 
 def _soon(ctx: TxContext) -> timedelta:

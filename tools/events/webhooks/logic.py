@@ -143,11 +143,6 @@ def delivery_record(row: DeliveryRow) -> WebhookDelivery:
     return record_from(WebhookDelivery, row, **named, next_attempt_at=stamp_or_none(row.due_at))
 
 
-def end_webhooks_of(tx: Tx, agent_id: str) -> int:
-    """Delete all webhooks of this agent, in both environments; return their number."""
-    return tx.run(end_webhooks, agent_id=agent_id)
-
-
 def followed(ctx: TxContext, row: WebhookRow, url: str | None) -> WebhookRow | None:
     """Update a profile's webhook to the profile's URL; delete it if the URL was removed.
 
@@ -206,18 +201,18 @@ def _audiences(ctx: TxContext, events: list[QueuedEvent]) -> list[tuple[Owner, A
     rows = defaultdict[Owner, list[WebhookRow]](list)
     for row in ctx.tx.all(webhooks_of_agents, agent_ids=agent_ids):
         rows[row.agent_id, row.env].append(row)
-    found = list[tuple[Owner, Audience]]()
-    for agent_id, status, endpoints, has_tasks in ctx.tx.all(endpoints_of_agents, agent_ids=agent_ids):
+    agents = ctx.tx.all(endpoints_of_agents, agent_ids=agent_ids)
+    for agent_id, status, *_ in agents:
         if status is AgentStatus.DELETED:
-            end_webhooks_of(ctx.tx, agent_id)
-        if status is AgentStatus.ACTIVE:
-            owners = [(agent_id, env.value) for env in Env]
-            found += [
-                (one, Audience(rows[one], endpoints, bool(has_tasks), told[one])) for one in owners if one in told
-            ]
-    for owner in ((OPERATOR, env.value) for env in Env):
-        if owner in told:
-            found.append((owner, Audience(rows[owner], {}, False, told[owner])))
+            ctx.tx.run(end_webhooks, agent_id=agent_id)
+    operator: tuple[str, AgentStatus, dict[str, str], bool] = (OPERATOR, AgentStatus.ACTIVE, {}, False)
+    found = [
+        (owner, Audience(rows[owner], endpoints, bool(has_tasks), told[owner]))
+        for agent_id, status, endpoints, has_tasks in (*agents, operator)
+        if status is AgentStatus.ACTIVE
+        for owner in ((agent_id, env.value) for env in Env)
+        if owner in told
+    ]
     return [(owner, one) for owner, one in found if one.rows or one.has_tasks or "webhook_url" in one.endpoints]
 
 
@@ -261,7 +256,8 @@ def _matching(tx: Tx, row: WebhookRow, events: list[QueuedEvent]) -> list[Queued
     return [
         one
         for one in events
-        if one.number > row.since and (_tests(tx, one, row) if one.kind == TEST else one.kind in kinds)
+        if one.number > row.since
+        and (_data_of(tx, one).get("webhook_id") == row.id if one.kind == TEST else one.kind in kinds)
     ]
 
 
@@ -285,10 +281,6 @@ def _data_of(tx: Tx, one: QueuedEvent) -> dict[str, Json]:
     event = tx.get(EventRow, one.number)
     found: dict[str, Json] = {} if event is None else orjson.loads(event.data)
     return found
-
-
-def _tests(tx: Tx, one: QueuedEvent, row: WebhookRow) -> bool:
-    return _data_of(tx, one).get("webhook_id") == row.id
 
 
 def _queue(ctx: TxContext, seen: WebhookRow, events: list[QueuedEvent], at: datetime) -> None:
