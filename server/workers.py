@@ -19,6 +19,7 @@ from storage.purchases import due_purchases
 from storage.query import Query
 from storage.reputation import ANY_UNMARKED
 from storage.search_tokens import TOKENS_VERSION
+from storage.tables import DomainRow, IdentityRow
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
 from tools.account.deletion import START, Place, close_batch, look_again
@@ -281,11 +282,11 @@ class DailyRechecks(MarketLoop):
             ended = await asyncio.gather(*map(look, claimed), return_exceptions=True)
             for due, error in zip(claimed, ended, strict=True):
                 if error is not None:
-                    looks_log.error("a look failed", due=due, error=repr(error))
+                    looks_log.error("a look failed", due=repr(due), error=repr(error))
             looked += len(claimed)
         return looked
 
-    async def _at_domain(self, due: domains.Due) -> None:
+    async def _at_domain(self, due: DomainRow) -> None:
         market = self.market
         try:
             proof = await domains.look_for_proof(market.world, market.config, due.agent_id, due.domain)
@@ -293,7 +294,7 @@ class DailyRechecks(MarketLoop):
             proof = None
         await self._write("looks", lambda ctx: domains.finish_check(ctx, due, proof))
 
-    async def _at_identity(self, due: identities.Due) -> None:
+    async def _at_identity(self, due: IdentityRow) -> None:
         seen = await identities.look_again(self.market.world, self.market.config, due)
         await self._write("looks", lambda ctx: identities.finish_look(ctx, due, seen))
 
