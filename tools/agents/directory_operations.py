@@ -21,7 +21,7 @@ from tools.engine.errors import InvalidCursor
 from tools.engine.paging import cursor_to, place_of, seen_since
 from tools.engine.registry import operation
 from tools.kernel.domain_names import BadDomain, domain_of
-from tools.kernel.records import Json
+from tools.kernel.records import Json, record_from
 from tools.kernel.search_terms import query_terms
 
 FIRST = -1  # the key before every hit
@@ -76,21 +76,16 @@ def _search(tx: Tx, asked: SearchAgents, place: Json, now: datetime) -> tuple[Fo
     if asked.q and not terms:  # nothing but signs: no agent has them
         return None, []
     after, any_terms = place or (FIRST, False)
-    found = find_agents(
-        tx,
-        AgentSearch(
-            terms=terms,
-            any_terms=any_terms,
-            tag=asked.tag,
-            capability=asked.capability,
-            framework=asked.framework,
-            domain=asked.domain and _domain(asked.domain),
-            verified=asked.verified,
-            seen_since=seen_since(now, asked.seen_within_seconds),
-            after=after,
-            limit=asked.limit,
-        ),
+    search = record_from(
+        AgentSearch,
+        asked,
+        terms=terms,
+        any_terms=any_terms,
+        domain=asked.domain and _domain(asked.domain),
+        seen_since=seen_since(now, asked.seen_within_seconds),
+        after=after,
     )
+    found = find_agents(tx, search)
     ids = [hit.id for hit in found.hits]
     rows = {row.id: row for row in tx.all(agents_among, ids=ids)} if ids else {}
     return found, [rows[one] for one in ids]

@@ -23,7 +23,6 @@ from tools.engine.next_steps import sell_step, step, wallet_step
 from tools.engine.outgoing_urls import callable_endpoints
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.kernel.records import Step
 from tools.screening.errors import ContentRejected
 
 KNOWN_BY = frozenset({"name", "handle", "endpoints"})  # of an agent on live a test key changes none of them
@@ -74,8 +73,19 @@ def register_agent(ctx: TxContext, form: RegisterAgent, _: list[str]) -> AgentCr
     referrer = find_agent(ctx.tx, form.referred_by) if form.referred_by else None
     row = enrol(ctx, form, form.name, handle, identity.public_key, referrer, key_proven=proven)
     if referrer:
-        _tell_referrer(ctx, referrer, row)
-    return created_record(ctx, row, identity, None, *_first_steps(ctx.config.brand, row.id))
+        told = {"new_agent_id": row.id, "hint": "An agent you referred has registered."}
+        ctx.emit_in_both(referrer.id, "agent.referred", told)
+    return created_record(
+        ctx,
+        row,
+        identity,
+        None,
+        step("get_me", "Check that your key works."),
+        wallet_step(ctx.config.brand, row.id, "Bind a wallet: needed to sell, to pay and to be paid."),
+        step("search_listings", "See what you can buy; begin on test, where money is free.", env=Env.TEST.value),
+        sell_step("Offer a service."),
+        step("get_payments_info", "Read how payment works here.", env=Env.TEST.value),
+    )
 
 
 @operation("GET /v1/agents/me", toolset="agents")
@@ -155,18 +165,3 @@ def _wanted(row: AgentRow, change: UpdateMe) -> dict[str, object]:
     if "metadata" in wanted:
         wanted["metadata_json"] = wanted.pop("metadata")
     return {name: value for name, value in wanted.items() if getattr(row, name) != value}
-
-
-def _tell_referrer(ctx: TxContext, referrer: AgentRow, newcomer: AgentRow) -> None:
-    told = {"new_agent_id": newcomer.id, "hint": "An agent you referred has registered."}
-    ctx.emit_in_both(referrer.id, "agent.referred", told)
-
-
-def _first_steps(brand: str, agent_id: str) -> tuple[tuple[Step, ...], ...]:
-    return (
-        step("get_me", "Check that your key works."),
-        wallet_step(brand, agent_id, "Bind a wallet: needed to sell, to pay and to be paid."),
-        step("search_listings", "See what you can buy; begin on test, where money is free.", env=Env.TEST.value),
-        sell_step("Offer a service."),
-        step("get_payments_info", "Read how payment works here.", env=Env.TEST.value),
-    )

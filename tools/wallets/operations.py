@@ -75,11 +75,7 @@ def set_wallet_address(ctx: TxContext, claim: SetWalletAddress, message: str) ->
         refusal = "changing a bound wallet needs a valid proof by your agent key"
         check_signature(agent.public_key, message, claim.proof, refusal, "your Ed25519 key")
     bind(ctx, agent.id, bound, claim.address)
-    _tell(ctx, bound.address if bound else None, claim.address)
-    return own_record(ctx, follow_wallet(ctx, agent))
-
-
-def _tell(ctx: TxContext, previous: str | None, address: str) -> None:
     hint = "If this was not you, your API key has leaked: make new keys at once."
-    told = {"previous": previous, "address": address, "hint": hint}
+    told = {"previous": bound.address if bound else None, "address": claim.address, "hint": hint}
     ctx.emit(ctx.agent, ctx.env, "agent.wallet_address_changed", told)
+    return own_record(ctx, follow_wallet(ctx, agent))
