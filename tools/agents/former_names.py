@@ -18,6 +18,11 @@ class KnownAs(NamedTuple):
     since: datetime
 
 
+def read_known(kept: Iterable[StoredName]) -> list[KnownAs]:
+    """Parse the names that are stored with an agent."""
+    return [KnownAs(text, place, datetime.fromisoformat(since)) for text, place, since in kept]
+
+
 def known_after(before: Iterable[KnownAs], now: Sequence[KnownAs]) -> list[StoredName]:
     """Return the names to store when the agent is known by `now` from here on.
 
@@ -46,7 +51,7 @@ def kept_domains(agent: AgentRow, given_up: list[DomainRow]) -> dict[str, list[S
 
 def all_names(agent: AgentRow, domains: list[DomainRow]) -> list[KnownAs]:
     """Return all current and former names and places of the agent, and since when."""
-    known = [KnownAs(text, place, datetime.fromisoformat(since)) for text, place, since in agent.known_as]
+    known = read_known(agent.known_as)
     known += [KnownAs(row.domain, True, row.created_at) for row in domains]
     had = {one[:2] for one in known}
     return known + [one for one in current_names(agent) if one[:2] not in had]

@@ -1,6 +1,6 @@
 """An agent's documents: its ERC-8004 registration file, DID document, OAuth client metadata and A2A card."""
 
-from typing import Literal, cast
+from typing import Final, cast
 from urllib.parse import quote, urlsplit
 
 import orjson
@@ -25,9 +25,7 @@ from tools.kernel.money import price_display
 from tools.kernel.records import Json, shortened
 from tools.kernel.strict_json import MAX_INTEGER
 
-TYPE: Literal["https://eips.ethereum.org/EIPS/eip-8004#registration-v1"] = (
-    "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
-)
+TYPE: Final = "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
 DID_CONTEXT = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"]
 DID_CORE = "https://www.w3.org/TR/did-core/"
 A2A_VERSION = "1.0"

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Literal, TypeVar
 
-from storage.agents import due_domains, holder_to_change, proven_domains_of
+from storage.agents import holder_to_change, proven_domains_of
 from storage.tables import AgentRow, DomainRow, HeldDomainRow
 from storage.transaction import Tx
 from storage.vocabulary import DomainStatus
@@ -19,8 +19,6 @@ from tools.kernel.records import Json, record_from
 from tools.kernel.ssrf_guard import BadTarget, UrlUnreachable, judge_target
 
 DAILY, SOON = timedelta(hours=24), timedelta(hours=1)
-LEASE = timedelta(minutes=5)  # a look takes at most 15 seconds
-BATCH = 25
 MAX_FAILURES = 3
 D = TypeVar("D", bound=Domain)
 Proof = Method | Check  # the place where it was found, or the error of each of the two places
@@ -81,12 +79,6 @@ def follow_domains(tx: Tx, agent_id: str) -> AgentRow:
     agent = tx.need(AgentRow, agent_id, lock=True)
     proven = tx.all(proven_domains_of, agent_id=agent_id)
     return set_tier(tx, change_agent(tx, agent, verified_domain=proven[0] if proven else None))
-
-
-def claim_due(ctx: TxContext) -> list[DomainRow]:
-    """Claim the proven domains that are due for their daily check: `check_at` is the end of the lease."""
-    rows = ctx.tx.all(due_domains, now=ctx.now, limit=BATCH)
-    return [ctx.tx.change(row, check_at=ctx.now + LEASE) for row in rows]
 
 
 def finish_check(ctx: TxContext, due: DomainRow, proof: Proof | None) -> None:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import structlog
 
-from storage.agents import due_identities, forget_identity, identity_of_token
+from storage.agents import forget_identity, identity_of_token
 from storage.tables import AgentRow, IdentityRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
@@ -27,8 +27,6 @@ from tools.engine.ports import World
 from tools.kernel.records import stamp
 
 DAILY, SOON = timedelta(hours=24), timedelta(hours=1)
-LEASE = timedelta(minutes=5)  # two reads take at most half a minute
-BATCH = 25
 LINKED = "It is read again every day; it counts while its URI is your registration file."
 
 log = structlog.get_logger("emporion.identities")
@@ -90,12 +88,6 @@ def follow_wallet(ctx: TxContext, agent: AgentRow) -> AgentRow:
     """Update the link after a change of wallet, because the new wallet may not own the token."""
     row = ctx.tx.get(IdentityRow, agent.id)
     return agent if row is None or row.env != ctx.env else _show(ctx.tx, ctx.config, agent, row)
-
-
-def claim_due(ctx: TxContext) -> list[IdentityRow]:
-    """Claim the linked tokens that are due for their daily check: `check_at` is the end of the lease."""
-    rows = ctx.tx.all(due_identities, now=ctx.now, limit=BATCH)
-    return [ctx.tx.change(row, check_at=ctx.now + LEASE) for row in rows]
 
 
 async def look_again(world: World, config: MarketConfig, due: IdentityRow) -> Identity | None:
