@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger as BoundLogger
 
 from storage.agent_search import ANY_UNINDEXED
-from storage.agents import due_departures
+from storage.agents import due_departures, due_domains, due_identities
 from storage.bounties import ANY_MATCH
 from storage.disputes import deserted_cases
 from storage.listing_search import stale_listings_counted
@@ -19,6 +20,7 @@ from storage.purchases import due_purchases
 from storage.query import Query
 from storage.reputation import ANY_UNMARKED
 from storage.search_tokens import TOKENS_VERSION
+from storage.tables import DomainRow, IdentityRow
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
 from tools.account.deletion import START, Place, close_batch, look_again
@@ -49,10 +51,11 @@ log = structlog.get_logger("emporion.workers")
 looks_log = structlog.get_logger("emporion.looks")
 T = TypeVar("T")
 P = TypeVar("P")
-Due = TypeVar("Due")
+Due = TypeVar("Due", DomainRow, IdentityRow)
 BEGINNING = (EPOCH, "")
 SYSTEM_CALLER = Caller(None, None, None, (), CallRequest(Surface.REST, "worker", "req_worker"))
 PROBE_SECONDS, SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 5.0, 1.0, 300.0
+CHECKS, CHECK_LEASE = 25, timedelta(minutes=5)  # at once; a check takes at most half a minute
 LOOK_SECONDS = 30.0  # between the rounds of the daily checks
 PATIENCE_SECONDS = 3.0
 DEPARTURES, INDEX_BATCHES, DESERTED, PURCHASES, MATCH_BATCHES = 50, 20, 50, 20, 10
@@ -272,20 +275,24 @@ class DailyRechecks(MarketLoop):
 
     async def step(self) -> int:
         """Check everything that is due; return how many checks were made."""
-        of_domains = await self._all(domains.claim_due, self._at_domain)
-        return of_domains + await self._all(identities.claim_due, self._at_identity)
+        return await self._all(due_domains, self._at_domain) + await self._all(due_identities, self._at_identity)
 
-    async def _all(self, claim: Callable[[TxContext], list[Due]], look: Callable[[Due], Awaitable[None]]) -> int:
+    async def _all(self, due_now: Query[Due], look: Callable[[Due], Awaitable[None]]) -> int:
+        def claim(ctx: TxContext) -> list[Due]:
+            """Claim what is due with a lease, which ends at `check_at`."""
+            rows = ctx.tx.all(due_now, now=ctx.now, limit=CHECKS)
+            return [ctx.tx.change(row, check_at=ctx.now + CHECK_LEASE) for row in rows]
+
         looked = 0
         while claimed := await self._write("looks", claim):
             ended = await asyncio.gather(*map(look, claimed), return_exceptions=True)
             for due, error in zip(claimed, ended, strict=True):
                 if error is not None:
-                    looks_log.error("a look failed", due=due, error=repr(error))
+                    looks_log.error("a look failed", due=repr(due), error=repr(error))
             looked += len(claimed)
         return looked
 
-    async def _at_domain(self, due: domains.Due) -> None:
+    async def _at_domain(self, due: DomainRow) -> None:
         market = self.market
         try:
             proof = await domains.look_for_proof(market.world, market.config, due.agent_id, due.domain)
@@ -293,7 +300,7 @@ class DailyRechecks(MarketLoop):
             proof = None
         await self._write("looks", lambda ctx: domains.finish_check(ctx, due, proof))
 
-    async def _at_identity(self, due: identities.Due) -> None:
+    async def _at_identity(self, due: IdentityRow) -> None:
         seen = await identities.look_again(self.market.world, self.market.config, due)
         await self._write("looks", lambda ctx: identities.finish_look(ctx, due, seen))
 

@@ -82,14 +82,12 @@ class DevChain:
         self.chain_id = chain_id
         self.usdc = genesis.USDC[chain_id]
         self.lock = threading.RLock()
-        self.automine = True
         self.on_block = on_block
         self._now = now
         self._chain = _chain(chain_id, genesis_time if genesis_time is not None else now())
         self._hashes: list[Hash32] = [self._chain.get_canonical_block_hash(BlockNumber(0))]
         self._places: dict[bytes, tuple[int, int]] = {}
         self._open: BlockHeaderAPI | None = None
-        self._branch = 0
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -203,16 +201,12 @@ class DevChain:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def send_raw(self, raw: bytes) -> bytes:
-        """Accept a signed transaction and return its hash; raises Refused if it is invalid.
-
-        It is mined at once unless `automine` is off.
-        """
+        """Mine a signed transaction at once and return its hash; raises Refused if it is invalid."""
         transaction = self._decoded(raw)
         if self.find(transaction.hash) is not None:
             raise Refused("already known")
         self._apply(transaction, self.pending)
-        if self.automine:
-            self._seal()
+        self._seal()
         return transaction.hash
 
     def faucet(self, address: bytes, amount_minor: int) -> bytes:
@@ -246,13 +240,6 @@ class DevChain:
             self._apply(self._decoded(raw), self._open)
         self._seal()
         return self._hashes[-1]
-
-    def rewind(self, number: int) -> None:
-        """Drop the blocks above `number` and held transactions; later blocks get other hashes."""
-        del self._hashes[number + 1 :]
-        self._places = {found: place for found, place in self._places.items() if place[0] <= number}
-        self._open = None
-        self._branch += 1
 
     def _decoded(self, raw: bytes) -> SignedTransactionAPI:
         if raw[:1] == bytes([_BLOB_TRANSACTION]):
@@ -294,8 +281,7 @@ class DevChain:
             head,
             timestamp=timestamp or max(head.timestamp + 1, self._now()),
             gas_limit=head.gas_limit,
-            # In place of a beacon chain's randomness: the same on every replay, different on each branch.
-            mix_hash=keccak(head.hash + self._branch.to_bytes(8, "big")),
+            mix_hash=keccak(head.hash + bytes(8)),  # in place of a beacon chain's randomness: the same on every replay
         )
 
     def _pay_out(self, to: bytes, value: int, data: bytes) -> bytes:

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 
 import httpx
 import uvicorn
+from eth.abc import BlockHeaderAPI
+from eth_utils.crypto import keccak
 
 from server.sandbox import genesis
 from server.sandbox.evm import DevChain
@@ -48,13 +50,44 @@ class Node(Protocol):
     def close(self) -> None: ...
 
 
+class ForkingChain(DevChain):
+    """The sandbox's chain, which can also hold transactions and drop blocks, as other chains do."""
+
+    automine = True
+    _branch = 0
+    _holding = False
+
+    def send_raw(self, raw: bytes) -> bytes:
+        """Mine the transaction only if `automine` is on; otherwise the next block contains it."""
+        self._holding = not self.automine
+        try:
+            return super().send_raw(raw)
+        finally:
+            self._holding = False
+
+    def rewind(self, number: int) -> None:
+        """Drop the blocks above `number` and held transactions; later blocks get other hashes."""
+        del self._hashes[number + 1 :]
+        self._places = {found: place for found, place in self._places.items() if place[0] <= number}
+        self._open = None
+        self._branch += 1
+
+    def _seal(self) -> None:
+        if not self._holding:
+            super()._seal()
+
+    def _next_header(self, timestamp: int | None = None) -> BlockHeaderAPI:
+        made = super()._next_header(timestamp)
+        return made.copy(mix_hash=keccak(made.mix_hash + self._branch.to_bytes(8, "big"))) if self._branch else made
+
+
 class DevNode:
     """The sandbox's chain in this process, on a free loopback port."""
 
     def __init__(self, chain_id: int, now: Callable[[], int] | None = None) -> None:
         self._now = now or (lambda: int(time.time()))  # noqa: TID251 - the node's own clock
         self._ahead_in_seconds = 0
-        self.chain = DevChain(chain_id, lambda: self._now() + self._ahead_in_seconds)
+        self.chain = ForkingChain(chain_id, lambda: self._now() + self._ahead_in_seconds)
         listener = socket.create_server(("127.0.0.1", 0))
         config = uvicorn.Config(rpc_app(self.chain), log_level="error", lifespan="off", ws="none")
         self._server = uvicorn.Server(config)

@@ -17,7 +17,7 @@ from tools.bounties.logic import proposal_record, traders
 from tools.bounties.records import Proposal
 from tools.engine.context import TxContext
 from tools.kernel.ids import event_id
-from tools.kernel.keys import did_of
+from tools.kernel.keys import did_of_hex
 from tools.kernel.records import Json, encode, record_from
 from tools.messages.logic import thread_records
 from tools.reputation.views import review_record
@@ -117,7 +117,7 @@ SECTIONS: Mapping[str, One | Section] = {
     "handles": _rows(handles_by_name, "handle", HeldHandle),
     "wallets": _rows(wallets_by_name, "address", HeldWallet),
     "proven_domains": _rows(domains_by_name, "domain", HeldDomain),
-    "public_keys": _rows(keys_by_name, "public_key", RetiredKey, did=lambda row: did_of(bytes.fromhex(row.public_key))),
+    "public_keys": _rows(keys_by_name, "public_key", RetiredKey, did=lambda row: did_of_hex(row.public_key)),
     "api_keys": Section(pages_of("list_api_keys")),
     "domains": Section(_domains),
     "evaluator": one_record("get_evaluator"),

@@ -18,13 +18,11 @@ from tools.agents.records import AgentPage
 from tools.engine.arguments import EnvChoice, Listed, SeenWithin
 from tools.engine.context import ReadContext
 from tools.engine.errors import InvalidCursor
-from tools.engine.paging import cursor_to, place_of, seen_since
+from tools.engine.paging import cursor_to, place_of, search_place, seen_since
 from tools.engine.registry import operation
 from tools.kernel.domain_names import BadDomain, domain_of
-from tools.kernel.records import Json
-from tools.kernel.search_terms import query_terms
+from tools.kernel.records import Json, record_from
 
-FIRST = -1  # the key before every hit
 NOBODY = "Nobody fits. Use fewer words or filters; search_listings finds what is on offer."
 
 Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=253, to_lower=True)]
@@ -72,25 +70,11 @@ def _domain(said: str) -> str:
 
 
 def _search(tx: Tx, asked: SearchAgents, place: Json, now: datetime) -> tuple[Found | None, list[AgentRow]]:
-    terms = query_terms(asked.q or "")
-    if asked.q and not terms:  # nothing but signs: no agent has them
+    words = search_place(asked.q, place)
+    if words is None:
         return None, []
-    after, any_terms = place or (FIRST, False)
-    found = find_agents(
-        tx,
-        AgentSearch(
-            terms=terms,
-            any_terms=any_terms,
-            tag=asked.tag,
-            capability=asked.capability,
-            framework=asked.framework,
-            domain=asked.domain and _domain(asked.domain),
-            verified=asked.verified,
-            seen_since=seen_since(now, asked.seen_within_seconds),
-            after=after,
-            limit=asked.limit,
-        ),
-    )
+    domain, since = asked.domain and _domain(asked.domain), seen_since(now, asked.seen_within_seconds)
+    found = find_agents(tx, record_from(AgentSearch, asked, **words, domain=domain, seen_since=since))
     ids = [hit.id for hit in found.hits]
     rows = {row.id: row for row in tx.all(agents_among, ids=ids)} if ids else {}
     return found, [rows[one] for one in ids]

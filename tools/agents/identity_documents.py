@@ -1,6 +1,6 @@
 """An agent's documents: its ERC-8004 registration file, DID document, OAuth client metadata and A2A card."""
 
-from typing import Literal, cast
+from typing import Final, cast
 from urllib.parse import quote, urlsplit
 
 import orjson
@@ -20,15 +20,12 @@ from tools.agents.document_records import (
 from tools.agents.key_possession import proven_did
 from tools.engine.config import MarketConfig
 from tools.engine.ports import Signer
-from tools.engine.registry import CATALOGUE
-from tools.kernel.keys import did_of
+from tools.kernel.keys import did_of_hex
 from tools.kernel.money import price_display
-from tools.kernel.records import Json
+from tools.kernel.records import Json, shortened
 from tools.kernel.strict_json import MAX_INTEGER
 
-TYPE: Literal["https://eips.ethereum.org/EIPS/eip-8004#registration-v1"] = (
-    "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
-)
+TYPE: Final = "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
 DID_CONTEXT = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"]
 DID_CORE = "https://www.w3.org/TR/did-core/"
 A2A_VERSION = "1.0"
@@ -54,11 +51,6 @@ def registration_file(config: MarketConfig, agent: AgentRow) -> RegistrationFile
 def service_file(config: MarketConfig, did: str) -> RegistrationFile:
     """Return the registration file of the market itself, which holds no token."""
     base = config.base_url
-    card: VersionedService = {
-        "name": "A2A",
-        "endpoint": f"{base}/.well-known/agent-card.json",
-        "version": A2A_VERSION,
-    }
     return {
         "type": TYPE,
         "name": config.title,
@@ -66,7 +58,7 @@ def service_file(config: MarketConfig, did: str) -> RegistrationFile:
         "services": [
             {"name": "web", "endpoint": base},
             {"name": "DID", "endpoint": did},
-            card,
+            VersionedService(name="A2A", endpoint=f"{base}/.well-known/agent-card.json", version=A2A_VERSION),
             {"name": "MCP", "endpoint": f"{base}/mcp"},
         ],
         "x402Support": False,
@@ -79,7 +71,7 @@ def service_file(config: MarketConfig, did: str) -> RegistrationFile:
 
 def did_document(config: MarketConfig, agent: AgentRow) -> DidDocument:
     """Return the document of `did:web:<host>:agents:<id>` (did:web method, 3.2)."""
-    did, key = _did_web(config, agent), did_of(bytes.fromhex(agent.public_key))
+    did, key = _did_web(config, agent), did_of_hex(agent.public_key)
     multibase = key.removeprefix("did:key:")
     method = f"{did}#{multibase}"
     proven = [f"https://{agent.verified_domain}"] if agent.verified_domain else []
@@ -149,8 +141,7 @@ def _services(config: MarketConfig, agent: AgentRow) -> list[VersionedService | 
     ]
     if did := proven_did(agent):
         found.append({"name": "DID", "endpoint": did})
-    card = own.get("a2a_card_url")
-    if card:
+    if card := own.get("a2a_card_url"):
         found.append({"name": "A2A", "endpoint": card})
     else:
         found.append({"name": "A2A", "endpoint": paper(config, agent, "agent-card.json"), "version": A2A_VERSION})
@@ -160,19 +151,16 @@ def _services(config: MarketConfig, agent: AgentRow) -> list[VersionedService | 
 
 
 def _registrations(agent: AgentRow) -> list[Registration]:
-    if agent.erc8004 is None:
-        return []
     link = agent.erc8004
+    if link is None:
+        return []
     number = int(link["agent_id"])
     token = number if number <= MAX_INTEGER else link["agent_id"]
     return [{"agentId": token, "agentRegistry": link["registry"]}]
 
 
 def _extension(config: MarketConfig, agent: AgentRow) -> dict[str, Json]:
-    linked = {
-        "reputation": _served(config, agent, "/v1/agents/{agent_id}/reputation"),
-        "attestation": _served(config, agent, "/v1/agents/{agent_id}/reputation/attestation"),
-    }
+    profile = f"{config.base_url}/v1/agents/{agent.id}"
     return {
         "id": agent.id,
         "handle": agent.handle,
@@ -181,8 +169,9 @@ def _extension(config: MarketConfig, agent: AgentRow) -> dict[str, Json]:
         "first_party": agent.first_party,
         "verified_domain": agent.verified_domain,
         "erc8004": agent.erc8004,
-        "profile": f"{config.base_url}/v1/agents/{agent.id}",
-        **{name: url for name, url in linked.items() if url},
+        "profile": profile,
+        "reputation": f"{profile}/reputation",
+        "attestation": f"{profile}/reputation/attestation",
         "jwks": paper(config, agent, "jwks.json"),
         "did_document": paper(config, agent, "did.json"),
         "cimd": paper(config, agent, "cimd.json"),
@@ -190,12 +179,6 @@ def _extension(config: MarketConfig, agent: AgentRow) -> dict[str, Json]:
         "message": {"tool": "start_thread", "method": "POST", "url": f"{config.base_url}/v1/threads"},
         "platform": config.base_url,
     }
-
-
-def _served(config: MarketConfig, agent: AgentRow, path: str) -> str | None:
-    """Return the URL of a path; None if no operation serves it."""
-    found = any(op.path == path and op.method == "GET" for op in CATALOGUE.values())
-    return config.base_url + path.format(agent_id=agent.id) if found else None
 
 
 def _identity(config: MarketConfig, agent: AgentRow) -> Card:
@@ -214,7 +197,7 @@ def _identity(config: MarketConfig, agent: AgentRow) -> Card:
 
 def _skill(agent: AgentRow, row: ListingRow) -> Card:
     price = price_display(PricingModel(row.pricing_model), row.price, row.unit_name)
-    said = row.description if len(row.description) <= MAX_CHARACTERS else row.description[: MAX_CHARACTERS - 3] + "..."
+    said = shortened(row.description, MAX_CHARACTERS)
     order: dict[str, Json] = {"listing_id": row.id}
     if row.example_input is not None and len(row.example_input) <= MAX_EXAMPLE:
         order["input"] = orjson.loads(row.example_input)
@@ -229,6 +212,5 @@ def _skill(agent: AgentRow, row: ListingRow) -> Card:
 
 def _did_web(config: MarketConfig, agent: AgentRow) -> str:
     parts = urlsplit(config.base_url)
-    place = quote(parts.netloc, safe="")
-    path = [quote(one, safe="") for one in parts.path.split("/") if one]
-    return ":".join(["did:web", place, *path, "agents", agent.id])
+    place = [quote(one, safe="") for one in (parts.netloc, *parts.path.split("/")) if one]
+    return ":".join(["did:web", *place, "agents", agent.id])

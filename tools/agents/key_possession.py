@@ -6,7 +6,7 @@ from storage.vocabulary import AgentStatus
 from tools.agents.errors import PublicKeyInUse
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest
-from tools.kernel.keys import did_of, public_key_of, registration_message, verify_ed25519
+from tools.kernel.keys import did_of, did_of_hex, public_key_of, registration_message, verify_ed25519
 
 PROOF_SECONDS = 300
 TAKEN = "Another agent proved that it holds this key, so it is that agent's now. You keep your API keys. Nobody knows your new root key."
@@ -15,7 +15,7 @@ IN_USE = "an agent has, or had, this public key"
 
 def proven_did(agent: AgentRow) -> str | None:
     """Return the agent's did:key; None while the agent has not proven its key."""
-    return did_of(bytes.fromhex(agent.public_key)) if agent.key_proven else None
+    return did_of_hex(agent.public_key) if agent.key_proven else None
 
 
 def check_possession(ctx: TxContext, public_key: str, proof: str | None, signed_at: int | None) -> bool:
@@ -33,10 +33,17 @@ def check_possession(ctx: TxContext, public_key: str, proof: str | None, signed_
         hint = f"Sign details.text with the present time in it; a proof is good for {PROOF_SECONDS} seconds."
         fresh = registration_message(ctx.config.brand, public_key, int(ctx.now.timestamp()))
         raise InvalidRequest("signed_at: is too far from the market's clock", param="signed_at", hint=hint, text=fresh)
-    if not verify_ed25519(bytes.fromhex(public_key), text.encode(), proof):
-        hint = "Sign details.text with the secret key of public_key; send the signature as 128 hex characters."
-        raise InvalidRequest("proof: the key did not sign the registration", param="proof", hint=hint, text=text)
+    check_signature(
+        public_key, text, proof, "proof: the key did not sign the registration", "the secret key of public_key"
+    )
     return True
+
+
+def check_signature(public_key: str, text: str, proof: str | None, message: str, key: str) -> None:
+    """Raise InvalidRequest with this message and the text unless the key signed it; `key` is its name in the hint."""
+    if proof is None or not verify_ed25519(bytes.fromhex(public_key), text.encode(), proof):
+        hint = f"Sign details.text with {key}; send the signature as 128 hex characters."
+        raise InvalidRequest(message, param="proof", hint=hint, text=text)
 
 
 def claim_key(ctx: TxContext, public_key: str, param: str, *, proven: bool) -> None:
@@ -63,5 +70,5 @@ def _displace(ctx: TxContext, holder: AgentRow) -> None:
     ctx.tx.invalidate(f"seller:{holder.id}", f"holder:{holder.id}")
     if holder.status is AgentStatus.DELETED:
         return
-    dids = {"old_did": did_of(bytes.fromhex(holder.public_key)), "new_did": did_of(unknown)}
+    dids = {"old_did": did_of_hex(holder.public_key), "new_did": did_of(unknown)}
     ctx.emit_in_both(holder.id, "agent.key_rotated", {**dids, "hint": TAKEN})

@@ -12,7 +12,7 @@ from tools.agents.trust_tiers import trust_tier
 from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.kernel.ids import is_id
-from tools.kernel.keys import did_of
+from tools.kernel.keys import did_of_hex
 from tools.kernel.records import record_from
 from tools.kernel.search_terms import index_terms
 
@@ -78,7 +78,7 @@ def index_waiting(tx: Tx) -> bool:
 
 def agent_record(row: AgentRow, kind: type[A] = Agent, **others: object) -> A:  # type: ignore[assignment]
     """Return the public record of an agent, or another record that extends it."""
-    return record_from(kind, row, did=did_of(bytes.fromhex(row.public_key)), **others)
+    return record_from(kind, row, did=did_of_hex(row.public_key), **others)
 
 
 def own_record(ctx: TxContext, row: AgentRow) -> OwnAgent:

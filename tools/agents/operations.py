@@ -12,19 +12,17 @@ from tools.agents.handles import change_handle, check_name, first_handle
 from tools.agents.key_possession import check_possession, claim_key
 from tools.agents.logic import agent_record, change_agent, find_agent, need_agent, own_record
 from tools.agents.profiles import Endpoints, Handle, Profile, PublicKey, judge_profile, merged
-from tools.agents.records import Agent, AgentCreated, KeyPair, OwnAgent
-from tools.agents.registration import documents, enrol, first_keys, keep_step, new_keypair
+from tools.agents.records import Agent, AgentCreated, OwnAgent
+from tools.agents.registration import created_record, enrol, keypair
 from tools.credentials.logic import acting_agent, keep_live
 from tools.engine.arguments import NoArguments, OneLine, PublicRead
 from tools.engine.authentication import need_scope
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest, NotFound
-from tools.engine.next_steps import sell_step, step, steps, wallet_step
+from tools.engine.next_steps import sell_step, step, wallet_step
 from tools.engine.outgoing_urls import callable_endpoints
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.kernel.keys import did_of
-from tools.kernel.records import Step
 from tools.screening.errors import ContentRejected
 
 KNOWN_BY = frozenset({"name", "handle", "endpoints"})  # of an agent on live a test key changes none of them
@@ -69,24 +67,24 @@ def register_agent(ctx: TxContext, form: RegisterAgent, _: list[str]) -> AgentCr
     callable_endpoints(ctx.config, form.endpoints or {})
     check_name(ctx, form.name)
     handle = first_handle(ctx, form.handle, form.name)
-    identity = (
-        KeyPair(public_key=form.public_key, did=did_of(bytes.fromhex(form.public_key)))
-        if form.public_key
-        else new_keypair(ctx)
-    )
+    identity = keypair(ctx, form.public_key)
     proven = _proven(ctx, form)
     claim_key(ctx, identity.public_key, "public_key", proven=proven)
     referrer = find_agent(ctx.tx, form.referred_by) if form.referred_by else None
     row = enrol(ctx, form, form.name, handle, identity.public_key, referrer, key_proven=proven)
     if referrer:
-        _tell_referrer(ctx, referrer, row)
-    return AgentCreated(
-        agent=agent_record(row),
-        api_keys=first_keys(ctx, row.id),
-        keypair=identity,
-        wallet_address=None,
-        next_steps=_first_steps(ctx.config.brand, row.id),
-        docs=documents(ctx.config.base_url),
+        told = {"new_agent_id": row.id, "hint": "An agent you referred has registered."}
+        ctx.emit_in_both(referrer.id, "agent.referred", told)
+    return created_record(
+        ctx,
+        row,
+        identity,
+        None,
+        step("get_me", "Check that your key works."),
+        wallet_step(ctx.config.brand, row.id, "Bind a wallet: needed to sell, to pay and to be paid."),
+        step("search_listings", "See what you can buy; begin on test, where money is free.", env=Env.TEST.value),
+        sell_step("Offer a service."),
+        step("get_payments_info", "Read how payment works here.", env=Env.TEST.value),
     )
 
 
@@ -167,19 +165,3 @@ def _wanted(row: AgentRow, change: UpdateMe) -> dict[str, object]:
     if "metadata" in wanted:
         wanted["metadata_json"] = wanted.pop("metadata")
     return {name: value for name, value in wanted.items() if getattr(row, name) != value}
-
-
-def _tell_referrer(ctx: TxContext, referrer: AgentRow, newcomer: AgentRow) -> None:
-    told = {"new_agent_id": newcomer.id, "hint": "An agent you referred has registered."}
-    ctx.emit_in_both(referrer.id, "agent.referred", told)
-
-
-def _first_steps(brand: str, agent_id: str) -> list[Step]:
-    return steps(
-        (keep_step(),),
-        step("get_me", "Check that your key works."),
-        wallet_step(brand, agent_id, "Bind a wallet: needed to sell, to pay and to be paid."),
-        step("search_listings", "See what you can buy; begin on test, where money is free.", env=Env.TEST.value),
-        sell_step("Offer a service."),
-        step("get_payments_info", "Read how payment works here.", env=Env.TEST.value),
-    )

@@ -63,12 +63,10 @@ ENDPOINTS_SCHEMA: dict[str, JsonValue] = {
 }
 
 
-def _public_key(text: str) -> str:
-    return public_key_from(text).hex()
-
-
 KEY_SCHEMA: dict[str, JsonValue] = {"pattern": "^([0-9a-fA-F]{64}|did:key:z6Mk[1-9A-HJ-NP-Za-km-z]{44})$"}
-PublicKey = Annotated[str, Field(json_schema_extra=KEY_SCHEMA), AfterValidator(_public_key)]
+PublicKey = Annotated[
+    str, Field(json_schema_extra=KEY_SCHEMA), AfterValidator(lambda text: public_key_from(text).hex())
+]
 Handle = Annotated[str, Field(min_length=3, max_length=32, json_schema_extra=HANDLE_SCHEMA), AfterValidator(_handle)]
 Endpoints = Annotated[
     dict[str, str | None],

@@ -2,22 +2,22 @@
 
 from pydantic import Field
 
-from storage.tables import AgentRow, FormerKeyRow
+from storage.tables import FormerKeyRow
 from storage.vocabulary import Env
 from tools.agents.errors import PublicKeyInUse
-from tools.agents.key_possession import claim_key
+from tools.agents.key_possession import check_signature, claim_key
 from tools.agents.logic import agent_record, change_agent
 from tools.agents.profiles import PublicKey
-from tools.agents.records import Agent, AgentRecovered, KeyPairs
+from tools.agents.records import Agent, AgentRecovered
+from tools.agents.registration import keys_of_both
 from tools.credentials.errors import KeyLimit
-from tools.credentials.logic import acting_agent, check_room, forget_oldest, issue_key, revoke_all
+from tools.credentials.logic import acting_agent, check_room, forget_oldest, revoke_all
 from tools.engine.arguments import Arguments
 from tools.engine.context import TxContext
-from tools.engine.errors import InvalidRequest
 from tools.engine.next_steps import step, steps
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.kernel.keys import did_of, rotation_message, verify_ed25519
+from tools.kernel.keys import did_of_hex, rotation_message
 from tools.kernel.records import Step
 
 ONLY_SIGNED = "only a signature over the HTTP request itself (RFC 9421) admits it"
@@ -51,14 +51,14 @@ def recover_agent(ctx: TxContext, asked: RecoverAgent) -> AgentRecovered:
         agent = change_agent(ctx.tx, agent, auth_epoch=agent.auth_epoch + 1, key_proven=True)
     for env in Env:
         check_room(ctx, agent.id, env, "Send revoke_existing: true, which ends them all.")
-    keys = {env: issue_key(ctx, agent.id, env, "recovered")[1] for env in Env}
+    keys = keys_of_both(ctx, agent.id, "recovered")
     for env in Env:
         forget_oldest(ctx, agent.id, env)
     hint = "If this was not you, your root key has leaked: rotate it, then recover with revoke_existing."
     ctx.emit_in_both(ctx.agent, "agent.keys_recovered", {"revoked_previous": asked.revoke_existing, "hint": hint})
     return AgentRecovered(
         agent=agent_record(agent),
-        api_keys=KeyPairs(live=keys[Env.LIVE], test=keys[Env.TEST]),
+        api_keys=keys,
         revoked_previous=asked.revoke_existing,
         next_steps=_after(asked.revoke_existing),
     )
@@ -104,24 +104,16 @@ def rotate_key(ctx: TxContext, asked: RotateKey) -> Agent:
     agent = acting_agent(ctx)
     if asked.new_public_key == agent.public_key:
         return agent_record(agent)
-    _check_proof(ctx, agent, asked)
+    text = rotation_message(ctx.config.brand, agent.id, agent.public_key, asked.new_public_key)
+    check_signature(
+        asked.new_public_key, text, asked.proof, "the new key did not sign the change", "the new Ed25519 key"
+    )
     claim_key(ctx, asked.new_public_key, "new_public_key", proven=True)
     ctx.tx.add(FormerKeyRow(public_key=agent.public_key, agent_id=agent.id, retired_at=ctx.now))
     changed = change_agent(
         ctx.tx, agent, public_key=asked.new_public_key, key_proven=True, auth_epoch=agent.auth_epoch + 1
     )
-    old_did, new_did = [did_of(bytes.fromhex(row.public_key)) for row in (agent, changed)]
+    old_did, new_did = [did_of_hex(row.public_key) for row in (agent, changed)]
     hint = "If this was not you, your root key has leaked: report it to the operator."
     ctx.emit_in_both(ctx.agent, "agent.key_rotated", {"old_did": old_did, "new_did": new_did, "hint": hint})
     return agent_record(changed)
-
-
-def _check_proof(ctx: TxContext, agent: AgentRow, asked: RotateKey) -> None:
-    text = rotation_message(ctx.config.brand, agent.id, agent.public_key, asked.new_public_key)
-    if not verify_ed25519(bytes.fromhex(asked.new_public_key), text.encode(), asked.proof):
-        raise InvalidRequest(
-            "the new key did not sign the change",
-            param="proof",
-            hint="Sign details.text with the new Ed25519 key; send the signature as 128 hex characters.",
-            text=text,
-        )

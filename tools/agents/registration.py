@@ -1,29 +1,30 @@
 """The creation of an agent with its handle, identity and first keys, at registration or for a wallet that bought."""
 
-from nacl.signing import SigningKey
-
 from storage.tables import AgentRow
 from storage.vocabulary import AgentStatus, Env
 from tools.agents.handles import hold
-from tools.agents.logic import index
+from tools.agents.logic import agent_record, index
 from tools.agents.profiles import Profile, merged
-from tools.agents.records import KeyPairs, MadeKeyPair
+from tools.agents.records import AgentCreated, KeyPair, KeyPairs, MadeKeyPair
 from tools.credentials.logic import issue_key
 from tools.engine.context import TxContext
-from tools.kernel.keys import did_of
+from tools.engine.next_steps import steps
+from tools.kernel.keys import did_of, did_of_hex, public_key_of
 from tools.kernel.records import Step
 
 
-def new_keypair(ctx: TxContext) -> MadeKeyPair:
-    """Make an Ed25519 identity; its secret is shown once and not stored."""
+def keypair(ctx: TxContext, public_key: str | None = None) -> KeyPair:
+    """Return the identity of a key; without one, make an Ed25519 identity, whose secret is shown once."""
+    if public_key:
+        return KeyPair(public_key=public_key, did=did_of_hex(public_key))
     seed = ctx.world.dice.random_bytes(32)
-    public_key = bytes(SigningKey(seed).verify_key)
-    return MadeKeyPair(public_key=public_key.hex(), did=did_of(public_key), secret_key=seed.hex())
+    made = public_key_of(seed)
+    return MadeKeyPair(public_key=made.hex(), did=did_of(made), secret_key=seed.hex())
 
 
-def first_keys(ctx: TxContext, agent_id: str) -> KeyPairs:
+def keys_of_both(ctx: TxContext, agent_id: str, name: str | None = None) -> KeyPairs:
     """Issue an API key for each environment."""
-    keys = {env: issue_key(ctx, agent_id, env)[1] for env in Env}
+    keys = {env: issue_key(ctx, agent_id, env, name)[1] for env in Env}
     return KeyPairs(live=keys[Env.LIVE], test=keys[Env.TEST])
 
 
@@ -63,18 +64,24 @@ def enrol(
     return row
 
 
-def keep_step() -> Step:
-    """Return the next step that tells the client to store the keys of this answer."""
-    return Step(
+def created_record(
+    ctx: TxContext, row: AgentRow, identity: KeyPair, wallet: str | None, *next_steps: tuple[Step, ...]
+) -> AgentCreated:
+    """Issue the agent's first API keys; return them with all that it needs to begin."""
+    keep = Step(
         action="store_keys", why="The API keys and the secret key are shown once. Keep them where you keep secrets."
     )
-
-
-def documents(base_url: str) -> dict[str, str]:
-    """Return the addresses of the documents that a new agent reads next."""
-    return {
-        "openapi": f"{base_url}/openapi.json",
-        "llms_txt": f"{base_url}/llms.txt",
-        "quickstart": f"{base_url}/docs/quickstart",
-        "payments": f"{base_url}/v1/payments",
-    }
+    base_url = ctx.config.base_url
+    return AgentCreated(
+        agent=agent_record(row),
+        api_keys=keys_of_both(ctx, row.id),
+        keypair=identity,
+        wallet_address=wallet,
+        next_steps=steps((keep,), *next_steps),
+        docs={
+            "openapi": f"{base_url}/openapi.json",
+            "llms_txt": f"{base_url}/llms.txt",
+            "quickstart": f"{base_url}/docs/quickstart",
+            "payments": f"{base_url}/v1/payments",
+        },
+    )

@@ -30,21 +30,19 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import Document, canonical_document, judge_schema, keep_document
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.next_steps import after_bounty
-from tools.engine.paging import as_many_as_fit, cursor_to, page, place_of
+from tools.engine.paging import as_many_as_fit, cursor_to, page, place_of, search_place
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
 from tools.jobs.logic import in_seconds
 from tools.kernel.ids import Prefix
 from tools.kernel.money import MAX_PRICE
 from tools.kernel.records import Json, record_from
-from tools.kernel.search_terms import query_terms
 from tools.listings.acceptance import AcceptanceRules, judge_rules
 from tools.listings.logic import Category, Tag
 from tools.listings.validation import Tags
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import public_words_beside
 
-FIRST = -1  # a key that sorts before every hit
 SEVEN_DAYS = 604_800
 DESCRIPTION = "bounty_description"  # the name under which a job's input holds the bounty's description
 
@@ -178,9 +176,7 @@ async def search_bounties(read_ctx: ReadContext, asked: SearchBounties) -> Bount
     after = found.after if found else None
     if found and len(page) < len(records):  # large records may not fit: the next page begins after the last one here
         after = next(hit.key for hit in found.hits if hit.id == page[-1].id)
-    cursor = None
-    if found and after is not None:
-        cursor = cursor_to(read_ctx, asked, [after, found.any_terms])
+    cursor = cursor_to(read_ctx, asked, [after, found.any_terms]) if found and after is not None else None
     return BountyPage(
         data=page,
         has_more=cursor is not None,
@@ -202,12 +198,8 @@ def get_bounty(ctx: TxContext, ref: BountyRef) -> Bounty:
     return bounty_record(ctx, find_bounty(ctx.tx, ref.bounty_id, ctx.env))
 
 
-class ListMyBounties(Listed):
-    pass
-
-
 @operation("GET /v1/agents/me/bounties", errors=(InvalidCursor,), toolset="bounties")
-def list_my_bounties(ctx: TxContext, asked: ListMyBounties) -> BountyPage:
+def list_my_bounties(ctx: TxContext, asked: Listed) -> BountyPage:
     """List the bounties you posted, in any state, newest first.
 
     Next: list_proposals of an open one.
@@ -250,12 +242,11 @@ def _check_places(ctx: TxContext) -> None:
 
 
 def _search(tx: Tx, read_ctx: ReadContext, asked: SearchBounties, place: Json) -> tuple[Found | None, list[Bounty]]:
-    terms = query_terms(asked.q or "")
-    if asked.q and not terms:  # no words, so nothing matches
+    words = search_place(asked.q, place)
+    if words is None:
         return None, []
-    after, any_terms = place or (FIRST, False)
-    limits = {"env": read_ctx.env, "min_budget": asked.min_budget or 0, "after": after}
-    found = find_bounties(tx, record_from(BountySearch, asked, terms=terms, any_terms=any_terms, **limits))
+    least = asked.min_budget or 0
+    found = find_bounties(tx, record_from(BountySearch, asked, **words, env=read_ctx.env, min_budget=least))
     rows = {row.id: row for row in tx.all(bounties_among, ids=[hit.id for hit in found.hits])} if found.hits else {}
     found_rows = [rows[hit.id] for hit in found.hits]
     open_now = [row for row in found_rows if state_now(facts_of(row), read_ctx.now) is BountyStatus.OPEN]

@@ -87,15 +87,9 @@ def need_live_key(deed: str) -> Forbidden:
 
 
 def keep_live(tx: Tx, caller: Caller, deed: str) -> None:
-    """Raise Forbidden if a test key is used and the agent has anything on live."""
-    if holds_test_key(caller) and is_live(tx, caller.agent):
+    """Raise Forbidden if a test key is used and the agent ever made a call on live, or claimed an account there."""
+    if holds_test_key(caller) and tx.need(AgentRow, caller.agent).live_since is not None:
         raise need_live_key(f"{deed} of an agent that is on live")
-
-
-def is_live(tx: Tx, agent_id: str) -> bool:
-    """Tell whether the agent ever made a call on live, or claimed an account there."""
-    agent = tx.get(AgentRow, agent_id)
-    return agent is not None and agent.live_since is not None
 
 
 def acting_agent(ctx: TxContext, *, lock: bool = True) -> AgentRow:

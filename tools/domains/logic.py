@@ -1,15 +1,14 @@
 """Domains: the search for an agent's proof in DNS or in a file, and the changes that follow from its result."""
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Literal, NamedTuple, TypeVar
+from datetime import timedelta
+from typing import Literal, TypeVar
 
-from storage.agents import due_domains, holder_to_change, proven_domains_of
+from storage.agents import holder_to_change, proven_domains_of
 from storage.tables import AgentRow, DomainRow, HeldDomainRow
 from storage.transaction import Tx
 from storage.vocabulary import DomainStatus
 from tools.agents.logic import change_agent, set_tier
-from tools.domains.records import DnsProof, Domain, FileProof, Instructions
+from tools.domains.records import Check, DnsProof, Domain, FileProof, Instructions, Method
 from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext
 from tools.engine.outgoing_urls import own_places
@@ -20,32 +19,10 @@ from tools.kernel.records import Json, record_from
 from tools.kernel.ssrf_guard import BadTarget, UrlUnreachable, judge_target
 
 DAILY, SOON = timedelta(hours=24), timedelta(hours=1)
-LEASE = timedelta(minutes=5)  # a look takes at most 15 seconds
-BATCH = 25
 MAX_FAILURES = 3
 D = TypeVar("D", bound=Domain)
+Proof = Method | Check  # the place where it was found, or the error of each of the two places
 Reason = Literal["challenge_missing", "claimed_by_other_agent"]
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """The place where the proof was found; if none, the error of each of the two places."""
-
-    method: Literal["dns", "https"] | None
-    dns_error: str = ""
-    https_error: str = ""
-
-    @property
-    def errors(self) -> str:
-        return f"dns: {self.dns_error}; https: {self.https_error}"
-
-
-class Due(NamedTuple):
-    """A proven domain that was claimed for its daily check."""
-
-    agent_id: str
-    domain: str
-    until: datetime  # the end of the lease
 
 
 async def look_for_proof(world: World, config: MarketConfig, agent_id: str, domain: str) -> Proof:
@@ -56,29 +33,21 @@ async def look_for_proof(world: World, config: MarketConfig, agent_id: str, doma
     wanted = claim_text(config.brand, agent_id)
     dns_error = await _read_dns(world.dns, dns_name(config.brand, domain), wanted)
     if dns_error is None:
-        return Proof("dns")
+        return "dns"
     https_error = await _read_file(world.web, config, https_url(config.brand, domain), wanted, agent_id)
-    return Proof("https") if https_error is None else Proof(None, dns_error, https_error)
+    return "https" if https_error is None else Check(dns_error=dns_error, https_error=https_error)
 
 
-def hold(ctx: TxContext, row: DomainRow, method: Literal["dns", "https"]) -> DomainRow:
+def hold(ctx: TxContext, row: DomainRow, method: Method) -> DomainRow:
     """Make the domain the agent's because its proof was found, and revoke it for another holder."""
+    found = {"method": method, "failures": 0, "last_error": None, **_looked(ctx)}
     if row.status is DomainStatus.VERIFIED:
-        return ctx.tx.change(row, method=method, **_looked(ctx), failures=0, last_error=None)
+        return ctx.tx.change(row, **found)
     holder = ctx.tx.one(holder_to_change, domain=row.domain)
     if holder is not None:
         revoke(ctx, holder, "claimed_by_other_agent")
-    held = ctx.tx.change(
-        row,
-        status=DomainStatus.VERIFIED,
-        method=method,
-        verified_at=ctx.now,
-        **_looked(ctx),
-        revoked_at=None,
-        revoked_reason=None,
-        failures=0,
-        last_error=None,
-    )
+    now_verified = {"status": DomainStatus.VERIFIED, "verified_at": ctx.now, "revoked_at": None, "revoked_reason": None}
+    held = ctx.tx.change(row, **found, **now_verified)
     ctx.tx.insert_if_absent(HeldDomainRow(domain=row.domain, agent_id=row.agent_id, held_at=ctx.now))
     agent = follow_domains(ctx.tx, row.agent_id)
     told: DomainVerified = {
@@ -112,27 +81,20 @@ def follow_domains(tx: Tx, agent_id: str) -> AgentRow:
     return set_tier(tx, change_agent(tx, agent, verified_domain=proven[0] if proven else None))
 
 
-def claim_due(ctx: TxContext) -> list[Due]:
-    """Claim the proven domains that are due for their daily check, with a lease."""
-    until = ctx.now + LEASE
-    rows = ctx.tx.all(due_domains, now=ctx.now, limit=BATCH)
-    return [Due(row.agent_id, row.domain, until) for row in rows if ctx.tx.change(row, check_at=until)]
-
-
-def finish_check(ctx: TxContext, due: Due, proof: Proof | None) -> None:
+def finish_check(ctx: TxContext, due: DomainRow, proof: Proof | None) -> None:
     """Store the result of the daily check, unless its lease was lost; None: no check was made."""
     row = ctx.tx.get(DomainRow, due.agent_id, due.domain, lock=True)
-    if row is None or row.status is not DomainStatus.VERIFIED or row.check_at != due.until:
+    if row is None or row.status is not DomainStatus.VERIFIED or row.check_at != due.check_at:
         return
     if proof is None:
         ctx.tx.change(row, check_at=ctx.now + SOON)
-    elif proof.method is not None:
-        hold(ctx, row, proof.method)
-    elif row.failures + 1 >= MAX_FAILURES:
+    elif not isinstance(proof, Check):
+        hold(ctx, row, proof)
+    elif row.failures + 1 < MAX_FAILURES:
+        ctx.tx.change(row, failures=row.failures + 1, last_error=proof.errors, **_looked(ctx))
+    else:
         missed = {"failures": row.failures + 1, "last_error": proof.errors, "last_checked_at": ctx.now}
         revoke(ctx, row, "challenge_missing", **missed)
-    else:
-        ctx.tx.change(row, failures=row.failures + 1, last_error=proof.errors, **_looked(ctx))
 
 
 def domain_record(config: MarketConfig, row: DomainRow, kind: type[D] = Domain, **others: object) -> D:  # type: ignore[assignment]

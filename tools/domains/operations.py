@@ -65,8 +65,7 @@ def list_domains(ctx: TxContext, _: NoArguments) -> DomainList:
 
     A proven domain is shown on your profile and finds you in search_agents; with trust tier 1 it makes tier 2.
     """
-    agent = ctx.tx.get(AgentRow, ctx.agent)
-    assert agent is not None
+    agent = ctx.tx.need(AgentRow, ctx.agent)
     rows = ctx.tx.all(domains_of, agent_id=agent.id)
     return DomainList(
         data=[domain_record(ctx.config, row) for row in rows],
@@ -103,10 +102,9 @@ def add_domain(ctx: TxContext, asked: AddDomain) -> Domain:
 
 async def read_proof(read_ctx: ReadContext, ref: DomainRef) -> Proof:
     """Fetch the proof of a domain that the caller claimed; no other host can be probed."""
-    agent_id = read_ctx.caller.agent
     await read_ctx.store.read(lambda tx: _may_verify(tx, read_ctx.caller, ref.domain))
     try:
-        return await look_for_proof(read_ctx.world, read_ctx.config, agent_id, ref.domain)
+        return await look_for_proof(read_ctx.world, read_ctx.config, read_ctx.caller.agent, ref.domain)
     except NotAttempted:
         raise TooBusy("too many names are being looked up", retry_after_seconds=5) from None
 
@@ -130,20 +128,20 @@ def verify_domain(ctx: TxContext, ref: DomainRef, proof: Proof) -> DomainChecked
     add_domain first. A new DNS record may take minutes to appear. At most 20 checks an hour.
     """
     _may_verify(ctx.tx, ctx.caller, ref.domain)
-    row = ctx.tx.get(DomainRow, ctx.agent, ref.domain, lock=True)
-    if row is None:
-        raise _unclaimed()
-    after = _missed(ctx, row, proof) if proof.method is None else hold(ctx, row, proof.method)
-    found = proof.method is not None
-    check = None if found else record_from(Check, proof)
+    row = _claimed(ctx.tx, ctx.agent, ref.domain, lock=True)
+    check = proof if isinstance(proof, Check) else None
+    if isinstance(proof, Check):  # only the daily checks revoke a domain
+        after = ctx.tx.change(row, last_checked_at=ctx.now, last_error=proof.errors)
+    else:
+        after = hold(ctx, row, proof)
     return domain_record(
         ctx.config,
         after,
         DomainChecked,
-        verified=found,
+        verified=check is None,
         trust_tier=ctx.tx.need(AgentRow, ctx.agent).trust_tier,
         check=check,
-        hint=_after_check(after, found),
+        hint=_after_check(after, check is None),
     )
 
 
@@ -159,9 +157,7 @@ def remove_domain(ctx: TxContext, ref: DomainRef) -> DomainDeleted:
 
     Trust tier 2 ends if it was your only proven domain. add_domain claims it again.
     """
-    row = ctx.tx.get(DomainRow, ctx.agent, ref.domain, lock=True)
-    if row is None:
-        raise _unclaimed()
+    row = _claimed(ctx.tx, ctx.agent, ref.domain, lock=True)
     agent = acting_agent(ctx)
     keep_live(ctx.tx, ctx.caller, CHANGE)
     ctx.tx.change(agent, **kept_domains(agent, [row]))
@@ -186,14 +182,8 @@ def get_domain_claim(ctx: TxContext, ref: DomainRef) -> DomainClaim:
 
 def _may_verify(tx: Tx, caller: Caller, domain: str) -> None:
     """Refuse what is not claimed, and a test key of an agent that is on live."""
-    if tx.get(DomainRow, caller.agent, domain) is None:
-        raise _unclaimed()
+    _claimed(tx, caller.agent, domain)
     keep_live(tx, caller, CHANGE)
-
-
-def _missed(ctx: TxContext, row: DomainRow, proof: Proof) -> DomainRow:
-    """Store a failed check that the agent asked for; only the daily checks revoke a domain."""
-    return ctx.tx.change(row, last_checked_at=ctx.now, last_error=proof.errors)
 
 
 def _after_check(row: DomainRow, found: bool) -> str:
@@ -204,7 +194,9 @@ def _after_check(row: DomainRow, found: bool) -> str:
     return "Publish what instructions say, wait until it can be seen, then call verify_domain again."
 
 
-def _unclaimed() -> NotFound:
-    return NotFound(
-        "you do not claim this domain", param="domain", hint="Claim it with add_domain; list_domains shows yours."
-    )
+def _claimed(tx: Tx, agent_id: str, domain: str, *, lock: bool = False) -> DomainRow:
+    row = tx.get(DomainRow, agent_id, domain, lock=lock)
+    if row is None:
+        hint = "Claim it with add_domain; list_domains shows yours."
+        raise NotFound("you do not claim this domain", param="domain", hint=hint)
+    return row

@@ -63,6 +63,10 @@ class Check:
     dns_error: Ours[str]
     https_error: Ours[str]
 
+    @property
+    def errors(self) -> str:
+        return f"dns: {self.dns_error}; https: {self.https_error}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainChecked(Domain):

@@ -18,10 +18,12 @@ from tools.engine.errors import InvalidCursor
 from tools.kernel.base64url import base64url, from_base64url
 from tools.kernel.errors import Json
 from tools.kernel.records import encode
+from tools.kernel.search_terms import query_terms
 
 T = TypeVar("T")
 R = TypeVar("R")
 TAG_BYTES = 16
+FIRST_HIT = -1  # a key before that of every hit
 MAX_PAGE = 1_048_576  # bytes; a page ends before the record that would exceed it
 
 
@@ -99,3 +101,15 @@ def _signed(ctx: TxContext | ReadContext, asked: Listed, owner: str | None, body
 def seen_since(now: datetime, seconds: int | None) -> datetime | None:
     """Return the time since which an agent must have made a call; None if any agent will do."""
     return None if seconds is None else now - timedelta(seconds=seconds)
+
+
+def search_place(q: str | None, place: Json) -> dict[str, Any] | None:
+    """Return the terms of a search and where its page begins.
+
+    None if the words have only signs, because nothing matches them.
+    """
+    terms = query_terms(q or "")
+    if q and not terms:
+        return None
+    after, any_terms = place or (FIRST_HIT, False)
+    return {"terms": terms, "any_terms": any_terms, "after": after}

@@ -50,11 +50,8 @@ async def read_token(read_ctx: ReadContext, asked: LinkErc8004) -> Identity:
     """Read the token from the registry; refuse one that does not name the caller."""
     agent_id, network = read_ctx.caller.agent, read_ctx.network
     await read_ctx.store.read(lambda tx: _may_link(tx, read_ctx.caller, read_ctx.env))
-    chain = read_ctx.world.chains.get(read_ctx.env)
     try:
-        if chain is None:
-            raise ChainDown("no node is set")
-        found = await read_identity(chain, network.identity_registry, asked.agent_id)
+        found = await read_identity(read_ctx.world, read_ctx.config, read_ctx.env, asked.agent_id)
     except ChainDown:
         raise ChainUnavailable(
             "the chain does not answer, or not as an identity registry does",

@@ -111,12 +111,8 @@ def refund_job(ctx: TxContext, claim: RefundJob, proof: TransferProof) -> Job | 
     return _shown(ctx, after, row)
 
 
-class ListSettlements(Listed):
-    pass
-
-
 @operation("GET /v1/payments/settlements", errors=(InvalidCursor,), toolset="payments")
-def list_settlements(ctx: TxContext, asked: ListSettlements) -> SettlementPage:
+def list_settlements(ctx: TxContext, asked: Listed) -> SettlementPage:
     """List the verified transfers you sent or received, payments and refunds, newest first.
 
     Use it for your accounts. A payment marked orphaned was no longer due, or came twice: its payee owes it back, see

@@ -49,6 +49,11 @@ def did_of(public: bytes) -> str:
     return _DID + base58.b58encode(_ED25519_PUB + public).decode()
 
 
+def did_of_hex(public_hex: str) -> str:
+    """Return the did:key of a public key in hex, as it is stored."""
+    return did_of(bytes.fromhex(public_hex))
+
+
 def verify_ed25519(public: bytes, message: bytes, signature_hex: str) -> bool:
     """Check whether `signature_hex` is the key's signature over `message`; never raises.
 

@@ -17,19 +17,17 @@ from tools.engine.caches import CachedListing
 from tools.engine.context import ReadContext
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.next_steps import step, steps
-from tools.engine.paging import MAX_PAGE, cursor_to, place_of, seen_since
+from tools.engine.paging import MAX_PAGE, cursor_to, place_of, search_place, seen_since
 from tools.engine.registry import operation
 from tools.engine.search_log import Search
 from tools.kernel.money import MAX_PRICE
 from tools.kernel.records import Json, Ready, record_from, spliced
-from tools.kernel.search_terms import query_terms
 from tools.listings.logic import Category, PricingModelWord, Tag, cache_name, shown_listing
 from tools.listings.records import Listing, ListingPage, PaymentTiming, ReadyBounty
 from tools.listings.search_rules import client_of, interleave, term_of
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import public_words
 
-FIRST = -1  # the key before every hit
 USUAL_BUDGET = 1_000_000  # 1 USDC, if the search named no price
 ANYTHING, ANY_CATEGORY = "a service", "other"
 MAX_TITLE = 120
@@ -106,21 +104,18 @@ def _search(tx: Tx, read_ctx: ReadContext, asked: SearchListings, place: Json) -
     seller = find_agent(tx, asked.seller) if asked.seller else None
     if asked.seller and seller is None:
         return None
-    terms = query_terms(asked.q or "")
-    if asked.q and not terms:  # only punctuation: no listing matches
+    words = search_place(asked.q, place)
+    if words is None:
         return None
-    after, any_terms = place or (FIRST, False)
     search = record_from(
         ListingSearch,
         asked,
+        **words,
         env=read_ctx.env,
-        terms=terms,
-        any_terms=any_terms,
         tags=(asked.tag,) if asked.tag else (),
         seller_id=seller.id if seller else None,
         seen_since=seen_since(read_ctx.now, asked.seen_within_seconds),
         sort=Sort(asked.sort),
-        after=after,
     )
     return find(tx, search)
 

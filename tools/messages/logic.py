@@ -268,12 +268,10 @@ def _thread(agent_id: str, row: ThreadRow, last: MessageRow | None, named: Mappi
         row,
         participants=[_talker(one, named) for one in (row.a, row.b)],
         unread_count=getattr(row, f"unread_{mine}"),
-        last_message=None if last is None else _cut(agent_id, last, named),
+        last_message=None
+        if last is None
+        else _shown(LastMessage, last, agent_id, named, body=shortened(last.body, LAST_CHARACTERS)),
     )
-
-
-def _cut(agent_id: str, row: MessageRow, named: Mapping[str, str]) -> LastMessage:
-    return _shown(LastMessage, row, agent_id, named, body=shortened(row.body, LAST_CHARACTERS))
 
 
 def _shown(kind: type[T], row: MessageRow, reader: str, named: Mapping[str, str], **others: Json) -> T:

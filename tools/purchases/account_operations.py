@@ -10,16 +10,15 @@ from storage.tables import AgentRow, X402AccountRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env
 from tools.agents.errors import PublicKeyInUse
-from tools.agents.logic import agent_record
 from tools.agents.profiles import PublicKey
 from tools.agents.records import AgentCreated
-from tools.agents.registration import documents, first_keys, keep_step
+from tools.agents.registration import created_record
 from tools.chain.errors import ChainUnavailable
 from tools.chain.wallet_proof import address_of, claim_message, eip191_hash, recover
 from tools.engine.arguments import Arguments
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest, NotFound
-from tools.engine.next_steps import step, steps
+from tools.engine.next_steps import step
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.engine.request_signatures import insert_use
@@ -121,18 +120,14 @@ def claim_x402_account(ctx: TxContext, claim: ClaimX402Account, text: str) -> Ag
         return BuyerNotActive("the operator has closed this account")
     place = replace(ctx, env=Env(account.env))
     claimed, identity = hand_over(place, account, agent, claim.public_key)
-    return AgentCreated(
-        agent=agent_record(claimed),
-        api_keys=first_keys(ctx, agent.id),
-        keypair=identity,
-        wallet_address=account.address,
-        next_steps=steps(
-            (keep_step(),),
-            step("get_me", "Check that your key works."),
-            step("list_jobs", "See what this wallet has bought.", role="buyer"),
-            step("search_listings", "See what else you can buy.", env=account.env),
-        ),
-        docs=documents(ctx.config.base_url),
+    return created_record(
+        ctx,
+        claimed,
+        identity,
+        account.address,
+        step("get_me", "Check that your key works."),
+        step("list_jobs", "See what this wallet has bought.", role="buyer"),
+        step("search_listings", "See what else you can buy.", env=account.env),
     )
 
 

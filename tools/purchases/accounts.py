@@ -14,13 +14,12 @@ from tools.agents.key_possession import claim_key
 from tools.agents.logic import change_agent
 from tools.agents.profiles import Profile
 from tools.agents.records import KeyPair
-from tools.agents.registration import enrol, new_keypair
+from tools.agents.registration import enrol, keypair
 from tools.chain.wallet_proof import claim_message
 from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest
 from tools.engine.registry import CATALOGUE
-from tools.kernel.keys import did_of
 from tools.purchases.errors import BuyerNotActive
 from tools.purchases.records import X402Account, X402Claim
 from tools.wallets.logic import bind
@@ -56,7 +55,7 @@ def buyer_of(ctx: TxContext, payer: str, listing: ListingRow) -> AgentRow:
 def _made(ctx: TxContext, payer: str) -> AgentRow:
     """Add an agent without API keys for a wallet; its root key is random and unknown."""
     name = f"Wallet {payer[:6]}…{payer[-4:]}"
-    nobodys = new_keypair(ctx).public_key
+    nobodys = keypair(ctx).public_key
     made = enrol(ctx, UNSAID, name, first_handle(ctx, None, name), nobodys, status=AgentStatus.UNCLAIMED)
     ctx.tx.add(X402AccountRow(agent_id=made.id, env=ctx.env, address=payer, made_at=ctx.now))
     return made
@@ -94,7 +93,7 @@ def hand_over(
     """Hand an account over to its wallet: activate it with a root key, and bind the wallet."""
     if public_key:
         claim_key(ctx, public_key, "public_key", proven=False)
-    identity = KeyPair(public_key=public_key, did=did_of(bytes.fromhex(public_key))) if public_key else new_keypair(ctx)
+    identity = keypair(ctx, public_key)
     ctx.tx.add(FormerKeyRow(public_key=agent.public_key, agent_id=agent.id, retired_at=ctx.now))
     claimed = change_agent(
         ctx.tx,

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from tools.kernel.ids import Prefix
-from tools.kernel.keys import did_of
+from tools.kernel.keys import did_of_hex
 from tools.kernel.strict_json import Json
 from tools.kernel.unicode_folding import Folded
 
@@ -259,7 +259,7 @@ def marks_of_id(agent_id: str) -> set[str]:
 
 def marks_of_key(public_key: str) -> set[str]:
     """Return the forms of a public key (hex, base64 as in a JWK) and of its did."""
-    did = did_of(bytes.fromhex(public_key))
+    did = did_of_hex(public_key)
     return {public_key, did, did.rsplit(":", 1)[-1], *_base64(bytes.fromhex(public_key)), *_encoded(did.encode())}
 
 

@@ -21,10 +21,8 @@ WalletSignature = Annotated[
 
 def bind(ctx: TxContext, agent_id: str, bound: WalletRow | None, address: str) -> None:
     """Bind an address whose control was proven, in place of the one bound before."""
-    if bound is None:
-        ctx.tx.add(WalletRow(agent_id=agent_id, env=ctx.env, address=address, bound_at=ctx.now))
-    else:
-        ctx.tx.change(bound, address=address, bound_at=ctx.now)
+    key = {"agent_id": agent_id, "env": ctx.env}
+    ctx.tx.add_or_change(WalletRow, bound, key, address=address, bound_at=ctx.now)
     ctx.tx.insert_if_absent(HeldWalletRow(address=address, agent_id=agent_id, held_at=ctx.now))
 
 

@@ -5,18 +5,18 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from storage.tables import AgentRow, WalletRow
+from tools.agents.key_possession import check_signature
 from tools.agents.logic import own_record
 from tools.agents.records import OwnAgent
 from tools.chain.errors import ChainUnavailable
 from tools.chain.wallet_proof import address_of, eip191_hash, recover
 from tools.engine.arguments import Arguments
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.errors import InvalidRequest
 from tools.engine.next_steps import after_wallet
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.identities.logic import follow_wallet
-from tools.kernel.keys import binding_message, verify_ed25519
+from tools.kernel.keys import binding_message
 from tools.wallets.errors import AddressSanctioned, WalletSignatureInvalid
 from tools.wallets.logic import WalletSignature, bind, contract_agrees, refuse_sanctioned_wallet
 
@@ -72,24 +72,10 @@ def set_wallet_address(ctx: TxContext, claim: SetWalletAddress, message: str) ->
     if bound is not None and bound.address == claim.address:
         return own_record(ctx, agent)
     if bound is not None:
-        _check_proof(agent, claim, message)
+        refusal = "changing a bound wallet needs a valid proof by your agent key"
+        check_signature(agent.public_key, message, claim.proof, refusal, "your Ed25519 key")
     bind(ctx, agent.id, bound, claim.address)
-    _tell(ctx, bound.address if bound else None, claim.address)
-    return own_record(ctx, follow_wallet(ctx, agent))
-
-
-def _check_proof(agent: AgentRow, claim: SetWalletAddress, message: str) -> None:
-    if claim.proof and verify_ed25519(bytes.fromhex(agent.public_key), message.encode(), claim.proof):
-        return
-    raise InvalidRequest(
-        "changing a bound wallet needs a valid proof by your agent key",
-        param="proof",
-        hint="Sign details.text with your Ed25519 key; send the signature as 128 hex characters.",
-        text=message,
-    )
-
-
-def _tell(ctx: TxContext, previous: str | None, address: str) -> None:
     hint = "If this was not you, your API key has leaked: make new keys at once."
-    told = {"previous": previous, "address": address, "hint": hint}
+    told = {"previous": bound.address if bound else None, "address": claim.address, "hint": hint}
     ctx.emit(ctx.agent, ctx.env, "agent.wallet_address_changed", told)
+    return own_record(ctx, follow_wallet(ctx, agent))

@@ -20,6 +20,7 @@ from tests.support.http_receiver import Receiver, hang, hang_up, huge, nonsense,
 from tests.support.market import Agent, TestMarket, house
 from tests.support.proofs import DOMAIN, world_with
 from tools.domains.logic import look_for_proof
+from tools.domains.records import Check
 from tools.engine.ports import Fetched, Unreachable
 from tools.kernel.ssrf_guard import NotAttempted, UrlUnreachable
 
@@ -287,7 +288,8 @@ async def test_the_market_does_not_look_for_a_file_of_its_own(market: TestMarket
     own = replace(house(), base_url="https://m.example.com")
     with world_with(market, dns=NameServers([server.place])):
         proof = await look_for_proof(market.market.world, own, "agt_1", "m.example.com")
-    assert (proof.method, proof.https_error) == (None, "blocked_address")
+    assert isinstance(proof, Check)
+    assert proof.https_error == "blocked_address"
 
 
 async def test_no_lookup_is_a_wait_and_not_a_failure(market: TestMarket, server: NameServer) -> None:

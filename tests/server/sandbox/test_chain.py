@@ -15,6 +15,7 @@ from server.sandbox.evm import DevChain, Refused, blocks_between
 from server.sandbox.journal import Sealed
 from server.sandbox.methods import METHODS, RpcError, answer
 from tests.support import payment_flows
+from tests.support.chain_nodes import ForkingChain
 from tests.support.evm import ARTIFACTS, Evm, RpcFailed, pack
 
 SOMEBODY = "0x" + "11" * 20
@@ -26,8 +27,8 @@ def still(moment: int) -> Callable[[], int]:
 
 
 @pytest.fixture
-def chain() -> DevChain:
-    return DevChain(84532, still(BEGINNING))
+def chain() -> ForkingChain:
+    return ForkingChain(84532, still(BEGINNING))
 
 
 @pytest.mark.parametrize("chain_id, name", [(84532, "USDC"), (8453, "USD Coin")])
@@ -125,7 +126,7 @@ def test_a_call_sees_the_present_and_not_the_last_blocks_time() -> None:
 def test_a_replayed_chain_has_the_same_bytes_in_every_block_and_receipt() -> None:
     sealed: list[Sealed] = []
     ticking = count(BEGINNING, 7)
-    original = DevChain(84532, lambda: next(ticking), genesis_time=BEGINNING, on_block=sealed.append)
+    original = ForkingChain(84532, lambda: next(ticking), genesis_time=BEGINNING, on_block=sealed.append)
     sent = [answer(original, "dev_faucet", [SOMEBODY, amount]) for amount in (1, 2, 3)]
     original.automine = False
     sent += [answer(original, "dev_gas", [SOMEBODY]) for _ in range(2)]
@@ -153,7 +154,7 @@ def test_a_block_that_comes_out_different_or_too_early_is_noticed() -> None:
         again.replay(sealed[0])
 
 
-def test_an_empty_block_on_another_branch_has_another_hash(chain: DevChain) -> None:
+def test_an_empty_block_on_another_branch_has_another_hash(chain: ForkingChain) -> None:
     hashes = []
     for _ in range(3):
         chain.mine()
