@@ -20,6 +20,7 @@ from server.sandbox import genesis
 from server.sandbox.evm import DevChain
 from server.sandbox.methods import RpcError, answer
 from server.sandbox.rpc import rpc_app
+from tests.support.listening import listen
 
 ARTIFACTS: dict[str, Any] = json.loads((Path(genesis.__file__).parent / "contracts" / "artifacts.json").read_text())
 _BANK_COINS = 10**21
@@ -88,7 +89,7 @@ class DevNode:
         self._now = now or (lambda: int(time.time()))  # noqa: TID251 - the node's own clock
         self._ahead_in_seconds = 0
         self.chain = ForkingChain(chain_id, lambda: self._now() + self._ahead_in_seconds)
-        listener = socket.create_server(("127.0.0.1", 0))
+        listener = listen()
         config = uvicorn.Config(rpc_app(self.chain), log_level="error", lifespan="off", ws="none")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)

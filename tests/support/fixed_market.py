@@ -1,7 +1,6 @@
 """Fixtures for tests of the surfaces: a market behind the real edge, over SQLite, with a fixed clock."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from server.middleware import Edge
 from storage.vocabulary import Env
 from tests.support.databases import Opening, SQLiteTemplate
 from tests.support.declared_errors import DeclaredErrors
+from tests.support.listening import listen
 from tests.support.market import CHECKS, SANDBOX, NoNames, NoWeb
 from tools.engine.config import Deadlines, Limits, MarketConfig
 from tools.engine.dispatch import Market
@@ -130,7 +130,7 @@ def serve(app_of: Callable[[str], App]) -> AbstractAsyncContextManager[str]:
 
 @asynccontextmanager
 async def _serving(app_of: Callable[[str], App]) -> AsyncIterator[str]:
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = listen()
     place = f"127.0.0.1:{listening.getsockname()[1]}"
     server = uvicorn.Server(uvicorn.Config(app_of(place), lifespan="off", log_config=None, ws="none", access_log=False))
     running = asyncio.create_task(server.serve([listening]))

@@ -17,6 +17,7 @@ from server.app import assemble
 from server.http_limits import bounded_http
 from server.middleware import Edge, hosts_of
 from server.settings import Settings
+from tests.support.listening import listen
 from tests.support.market import TestMarket
 from tests.support.untrusted_markers import unfenced
 from tools.catalogue import CATALOGUE
@@ -31,8 +32,7 @@ async def served(market: TestMarket, *, named: bool = False) -> AsyncIterator[st
 
     If `named`, its documents contain this address.
     """
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
+    listening = listen()
     place = f"127.0.0.1:{listening.getsockname()[1]}"
     hosts = hosts_of([f"http://{place}"])
     if named:

@@ -1,7 +1,6 @@
 """The whole service in the process of the test, on a free port: settings, edge, workers and sender."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,12 +9,13 @@ from typing import Any
 from server.app import Service
 from server.serve import Server, uvicorn_config
 from server.settings import read_settings
+from tests.support.listening import listen
 
 
 @asynccontextmanager
 async def serving(folder: Path, **given: Any) -> AsyncIterator[Service]:
     """Serve until the context is left; `service.settings` has the address."""
-    listening = socket.create_server(("127.0.0.1", 0), backlog=128)
+    listening = listen()
     settings = read_settings(_env_file=None, data_dir=folder, port=listening.getsockname()[1], **given)
     service, ready = Service(settings), asyncio.Event()
     server = Server(uvicorn_config(service, settings), service, ready.set)

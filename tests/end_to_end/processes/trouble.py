@@ -1,7 +1,6 @@
 """Database faults under a running market: full, read-only or killed, without root or a mount."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from storage.store import Store
 from storage.transaction import Unavailable
 from tests.end_to_end.processes.pair import Chain, Pair
 from tests.support.databases import PostgresServer
+from tests.support.listening import listen
 
 Trouble = Callable[[], AbstractAsyncContextManager[None]]
 MAX_FILE_BYTES = 17 * 1024 * 1024  # a segment of PostgreSQL's own log has 16 MiB and must not be limited
@@ -48,7 +48,7 @@ class Place:
 @asynccontextmanager
 async def before_sqlite(url: str, chain: Chain, folder: Path) -> AsyncIterator[Place]:
     """Serve the whole service in this process, where its connections can be changed."""
-    listening = socket.create_server(("127.0.0.1", 0), backlog=128)
+    listening = listen()
     port = listening.getsockname()[1]
     settings = read_settings(
         _env_file=None,
