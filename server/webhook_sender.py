@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
@@ -101,13 +102,11 @@ class Sender(MarketLoop):
             claimed = await self.claim()
             for one in claimed.postings:
                 # If the result cannot be stored, the attempt is repeated.
-                flight = asyncio.create_task(self._attempt(one), name=one.delivery.id)
+                delivery = attempt(log, "delivery", partial(self.deliver, one), delivery_id=one.delivery.id)
+                flight = asyncio.create_task(delivery, name=one.delivery.id)
                 self.in_flight.add(flight)
                 flight.add_done_callback(self._ended)
             more = claimed.more
-
-    async def _attempt(self, posting: Posting) -> None:
-        await attempt(log, "delivery", lambda: self.deliver(posting), delivery_id=posting.delivery.id)
 
     def _ended(self, flight: asyncio.Task[None]) -> None:
         self.in_flight.discard(flight)

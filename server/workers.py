@@ -110,17 +110,13 @@ class Workers(MarketLoop):
         """Run until cancelled. A step that fails is logged and tried again at its next time."""
         async with asyncio.TaskGroup() as loops:
             loops.create_task(self._again_and_again(self.run_due), name="rounds")
-            loops.create_task(self._again_and_again(self.run_due_external), name="rounds-apart")
+            loops.create_task(self._again_and_again(partial(self._round, external=True)), name="rounds-apart")
 
     async def run_due(self) -> None:
         """Run the due steps that call no external services."""
         await self._round(external=False)
         self.market.services.health.rounds += 1
         self.market.services.health.round_ended = self.market.world.clock.monotonic()
-
-    async def run_due_external(self) -> None:
-        """Run the due steps that call external services."""
-        await self._round(external=True)
 
     async def _again_and_again(self, turn: Callable[[], Awaitable[None]]) -> None:
         while True:

@@ -64,9 +64,6 @@ class CallRequest:
         http = None if self.http is None else replace(self.http, body=body)
         return replace(self, http=http, body_bytes=len(body))
 
-    def without_keys(self) -> "CallRequest":
-        return replace(self, credential=None, argument_key=None)
-
 
 @dataclass(frozen=True, slots=True)
 class Proof:

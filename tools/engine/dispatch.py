@@ -128,7 +128,7 @@ class Market(HasServices):
 
     async def _admit(self, op: Operation, request: CallRequest) -> tuple[Caller, RateLimitStatus | None]:
         """Authenticate and authorise the caller, and count the call."""
-        request = request.without_keys() if op.auth == "signed" else request
+        request = replace(request, credential=None, argument_key=None) if op.auth == "signed" else request
         caller = await identify(request, self.services)
         authorise(op, caller, self.config)
         refuse_on_low_disk(op, request, self.services.health)

@@ -40,16 +40,12 @@ def count_mark(tx: Tx, job: JobRow, new: JobContribution, now: datetime) -> None
     that close jobs of the same two agents cannot deadlock.
     """
     kept = tx.get(ContributionRow, job.id)
-    old = NOTHING if kept is None else mark_in(kept.mark)
+    old = NOTHING if kept is None else JobContribution(**orjson.loads(kept.mark))
     if new == old:
         return
     tx.add_or_change(ContributionRow, kept, {"job_id": job.id}, mark=mark_text(new))
     for agent_id, role in sorted(((job.buyer_id, Actor.BUYER), (job.seller_id, Actor.SELLER))):
         _move(tx, job, agent_id, role, old, new, now)
-
-
-def mark_in(text: str) -> JobContribution:
-    return JobContribution(**orjson.loads(text))
 
 
 def mark_text(mark: JobContribution) -> str:
