@@ -35,7 +35,7 @@ class Sender(MarketLoop):
         super().__init__(market)
         self.on_attempt = on_attempt
         self.pushes = PushBodies(market.config.brand, CATALOGUE.values())
-        self.in_flight: set[asyncio.Task[None]] = set()
+        self.in_flight: set[asyncio.Task[bool]] = set()
         self.woken = asyncio.Event()
 
     async def run(self) -> None:
@@ -108,7 +108,7 @@ class Sender(MarketLoop):
                 flight.add_done_callback(self._ended)
             more = claimed.more
 
-    def _ended(self, flight: asyncio.Task[None]) -> None:
+    def _ended(self, flight: asyncio.Task[bool]) -> None:
         self.in_flight.discard(flight)
         self.woken.set()
 
