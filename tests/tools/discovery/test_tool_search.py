@@ -57,7 +57,7 @@ def test_every_operation_has_three_to_six_phrases_of_its_own() -> None:
 async def test_a_destructive_tool_comes_first_only_if_its_own_phrase_was_asked(market: TestMarket) -> None:
     for asked, first in (("delete my account", "delete_me"), ("delete_me", "delete_me")):
         assert (await market.call("find_tools", query=asked))["data"][0]["name"] == first
-    for asked in ("delete", "delete listing price", "remove everything that is old", "erase webhook log"):
+    for asked in ("delete", "delete prices", "remove everything that is old", "clear the log"):
         names = [one["name"] for one in (await market.call("find_tools", query=asked, limit=20))["data"]]
         assert not names or not CATALOGUE[names[0]].destructive, asked
 
