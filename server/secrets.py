@@ -151,7 +151,7 @@ def sandbox_operator_secret(data_dir: Path) -> str:
 
 
 def known_operator_secret(data_dir: Path) -> str | None:
-    """Return the operator's secret that a sandbox in this folder has made; None if there is none."""
+    """Return the operator's secret that a sandbox has made in this folder, or None."""
     path = data_dir / OPERATOR_FILE
     return _hex(path).hex() if path.exists() else None
 

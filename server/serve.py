@@ -78,7 +78,7 @@ def start_desk(settings: Settings) -> "subprocess.Popen[bytes]":
     """
     words = ["-m", "server", "desk", "run", "--url", settings.listening_url, "--parent-pid", str(os.getpid())]
     given = {
-        "EMPORION_OPERATOR_FILE": str(settings.operator_secret),
+        "EMPORION_OPERATOR_SECRET": str(settings.operator_secret),
         "EMPORION_DATA_DIR": str(settings.data_dir),
         "EMPORION_ALLOW_PRIVATE_NETWORKS": "true",
         "EMPORION_DESK_ENV": "test",
