@@ -13,22 +13,24 @@ DIST := --dist loadfile --no-loadscope-reorder
 .PHONY: install run test verify check lint types imports compiled demo bench conformance torture mutants client lock clean
 
 .venv/.installed: requirements.lock pyproject.toml
-	test -x $(PY) || $(PYTHON) -m venv .venv
-	$(PIP) install --require-hashes --no-deps -r requirements.lock
-	$(PIP) install --no-deps --no-build-isolation -e .
-	touch $@
+	@test -x $(PY) || { echo "making .venv with $$($(PYTHON) --version)"; $(PYTHON) -m venv .venv; }
+	@echo "installing $$(grep -c == requirements.lock) packages into .venv: one to two minutes, once"
+	@$(PY) -m pip --disable-pip-version-check install --require-hashes --no-deps -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
 
 .venv/.installed-test: .venv/.installed requirements-test.lock
-	$(PIP) install --require-hashes --no-deps -r requirements-test.lock
-	touch $@
+	@echo "installing what the tests need: one more minute, once"
+	@$(PIP) install --require-hashes --no-deps -r requirements-test.lock
+	@touch $@
 
 install: .venv/.installed
 
-run: install  ## serve on 127.0.0.1:8000 with SQLite and an embedded test chain
-	.venv/bin/emporion serve --sandbox
+run: install  ## serve on 127.0.0.1:8000 with SQLite, an embedded test chain and a desk that sells
+	@.venv/bin/emporion serve --sandbox --desk
 
 demo: install  ## a paid trade over MCP, A2A and REST against a running `make run`
-	.venv/bin/emporion demo
+	@.venv/bin/emporion demo
 
 check: lint types imports  ## lint, types, import rules
 

@@ -14,7 +14,8 @@ import orjson
 from protocol.untrusted_text import held_in, marks_of, members_of, record_type
 from tools.engine.json_schemas import Schema, output_schema
 from tools.engine.registry import Operation
-from tools.kernel.records import ONE_ALONE, Bulk, Foremost, Json
+from tools.kernel.records import ONE_ALONE, Bulk, Foremost, Json, Step
+from tools.kernel.signed_records import Signature
 
 DETAIL, BRIEF, FULL = "detail", "brief", "full"
 LIMIT = "limit"
@@ -24,6 +25,7 @@ MAX_BYTES_LISTED: Final = 1024  # of a value's JSON, in a record of a list
 DETAIL_SHOWN: Schema = {"const": BRIEF, "description": "something was left out: ask with detail full for all of it"}
 STAMP = "date-time"
 NULL = {"type": "null"}
+STEP_OVER_HTTP = ("method", "path", "body")
 Cuts = tuple["Cut", ...]
 Left = dict[str, tuple[str, int]]  # JSON Pointer of what was left out → its own address or "", and its bytes
 
@@ -75,6 +77,36 @@ def in_brief(op: Operation, body: bytes, detail: str | None) -> Brief:
     found[DETAIL] = BRIEF
     uris = {uri: size for uri, size in left.values() if uri}
     return Brief(orjson.dumps(found), found, tuple(left), tuple(uris.items()))
+
+
+def as_text(op: Operation, record: dict[str, Json]) -> dict[str, Json]:
+    """Return a brief record to read: without nulls and the HTTP half of next steps.
+
+    Signed records and the values that agents wrote stay as they are.
+    """
+    return _shortened(record, record_type(op, record))
+
+
+def _shortened(record: dict[str, Json], kind: Any) -> dict[str, Json]:
+    hints = members_of(kind)
+    if Signature in hints.values():
+        return record
+    inner, unread = _records_in(kind), STEP_OVER_HTTP if kind is Step else ()
+    kept = {name: value for name, value in record.items() if value is not None and name not in unread}
+    return {name: _each_shortened(value, *inner[name]) if name in inner else value for name, value in kept.items()}
+
+
+def _each_shortened(value: Json, kind: Any, many: bool) -> Json:
+    if isinstance(value, list):
+        return [_shortened(one, kind) for one in value]
+    return {name: _shortened(one, kind) for name, one in value.items()} if many else _shortened(value, kind)
+
+
+@cache
+def _records_in(kind: Any) -> dict[str, tuple[Any, bool]]:
+    """Return the members of a record that hold one type of record, with whether they hold many."""
+    held = {name: [*held_in(hint)] for name, hint in members_of(kind).items()}
+    return {name: found[0] for name, found in held.items() if len(found) == 1}
 
 
 def schema_of(op: Operation) -> Schema:

@@ -7,7 +7,7 @@ no other way. The two keys are not validated, fingerprinted, stored or echoed wi
 from dataclasses import dataclass
 from typing import Any
 
-from protocol.brief import BRIEF, DETAIL, FULL, LIMIT, MAX_LISTED, cuts
+from protocol.brief import BRIEF, DETAIL, FULL, LIMIT, MAX_LISTED, NULL, cuts
 from tools.engine.errors import InvalidRequest
 from tools.engine.json_schemas import Schema, input_schema
 from tools.engine.registry import Operation
@@ -25,33 +25,18 @@ KEY_ADVICE = (
     f"api_key, and only there. A transcript may keep arguments, so only a test key belongs there. {TEST_KEY_LIMITS}"
 )
 DRY_RUN_TOLD = "This was a dry run: nothing was done, and what this answer would have made does not exist."
+# Each tool has them, so they are described once, in RESERVED_TOLD, and not in each schema.
 PROPERTIES: dict[str, Schema] = {
-    API_KEY: {
-        "type": "string",
-        "format": "password",
-        "writeOnly": True,
-        "description": (
-            "Only if this connection carries no key: the secret key from register_agent. Better: set it once as the "
-            "X-API-Key header of the connection. Never put it in a message or in any other argument."
-        ),
-    },
-    IDEMPOTENCY_KEY: {
-        "type": "string",
-        "maxLength": 255,
-        "description": "Makes a repeat safe: the same key and arguments get the first answer again, for 24 hours.",
-    },
-    DRY_RUN: {
-        "type": "boolean",
-        "default": False,
-        "description": "Answer what the call would answer, or why it would be refused, and do nothing.",
-    },
-    DETAIL: {
-        "type": "string",
-        "enum": [BRIEF, FULL],
-        "default": BRIEF,
-        "description": "full: with what brief leaves out, which is values over 16 KB and, in lists, details and values over 1 KB.",
-    },
+    DETAIL: {"enum": [BRIEF, FULL]},
+    API_KEY: {"type": "string"},
+    IDEMPOTENCY_KEY: {"type": "string"},
+    DRY_RUN: {"type": "boolean"},
 }
+RESERVED_TOLD = (
+    "Arguments that most tools take: api_key, your secret key, only if this connection carries none (better set it once as the "
+    "X-API-Key header). idempotency_key: the same key and arguments get the first answer again for 24 hours, so a repeat is "
+    "safe. dry_run: true only tells what the call would do. detail: full also has values over 16 KB and, in lists, over 1 KB."
+)
 RESERVED = frozenset(PROPERTIES)
 
 
@@ -86,7 +71,7 @@ def listed_schema(op: Operation, is_anonymous: bool) -> Schema:
 
     `is_anonymous`: no credential was sent.
     """
-    schema = input_schema(op)
+    schema = without_nulls(input_schema(op))
     own = schema["properties"]
     if taken := own.keys() & RESERVED:
         raise TypeError(f"{op.name} has an argument with a reserved name: {sorted(taken)}")
@@ -95,6 +80,22 @@ def listed_schema(op: Operation, is_anonymous: bool) -> Schema:
     if LIMIT in own:
         own = {**own, LIMIT: own[LIMIT] | {"default": MAX_LISTED}}
     return {**schema, "properties": {**own, **offered}}
+
+
+def without_nulls(schema: Any) -> Any:
+    """Return a schema with fewer tokens, in which optional members are left out, never null."""
+    if isinstance(schema, list):
+        return [without_nulls(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {
+        name: without_nulls(value) for name, value in schema.items() if (name, value) != ("additionalProperties", True)
+    }
+    if "default" not in kept or kept["default"] is not None:
+        return kept
+    del kept["default"]
+    choices = [choice for choice in kept.pop("anyOf", []) if choice != NULL]
+    return {**choices[0], **kept} if len(choices) == 1 else {**kept, **({"anyOf": choices} if choices else {})}
 
 
 def reserved_properties(*, is_anonymous: bool, repeats: bool, cuts: bool) -> Schema:

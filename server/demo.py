@@ -119,7 +119,7 @@ async def run_demo(url: str) -> int:
     try:
         async with (
             httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http,
-            Client(f"{url}/mcp") as connection,
+            Client(f"{url}/mcp?toolsets=all") as connection,  # the SDK warns of each tool that is not listed
         ):
             await trade(http, Peer(http), Caller(connection))
     except (DemoFailed, BadSignatureError, RuntimeError, httpx.HTTPError) as error:
@@ -152,6 +152,8 @@ async def trade(http: httpx.AsyncClient, seller: Peer, buyer: Caller) -> None:
     await buyer.call("review_job", job_id=job["id"], rating=5, comment="Exact and quick.")
     say("buyer", "MCP", "accepted and reviewed", f"{job['id']} is {done['status']}")
     await witness(http, listing["id"], await buyer.call("get_receipt", job_id=job["id"]))
+    await seller.call("archive_listing", listing_id=listing["id"])
+    say("seller", "A2A", "archived the service", "its process ends with the demo")
 
 
 async def offer(seller: Peer) -> JsonObject:

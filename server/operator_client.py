@@ -6,6 +6,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
+from server.secrets import known_operator_secret
 from server.settings import LOOPBACK, BadSettings, Settings
 from tools.catalogue import CATALOGUE
 
@@ -22,7 +23,8 @@ def call_operation(settings: Settings, url: str | None, name: str, **given: Any)
     The JSON is ASCII, so that texts in it cannot send control sequences to a terminal. Raises BadSettings if the
     secret is missing or would be sent unencrypted, and Refused with the market's message.
     """
-    if settings.operator_secret is None:
+    secret = settings.operator_secret or known_operator_secret(settings.data_dir)
+    if secret is None:
         raise BadSettings(
             "EMPORION_OPERATOR_SECRET: unset, so this market has no operator; serve it with the same secret"
         )
@@ -30,7 +32,7 @@ def call_operation(settings: Settings, url: str | None, name: str, **given: Any)
     op, said = CATALOGUE[name], {key: value for key, value in given.items() if value is not None}
     path = op.path.format(**{part: quote(str(said.pop(part)), safe="") for part in op.path_names})
     query, body = (said, None) if op.safe else (None, said)
-    headers = {"X-Admin-Token": settings.operator_secret}
+    headers = {"X-Admin-Token": secret}
     try:
         with httpx.Client(timeout=PATIENCE_SECONDS, trust_env=False) as http:
             answer = http.request(op.method, base + path, headers=headers, params=query, json=body)

@@ -22,6 +22,7 @@ BRAND_BREAKS = (
     "taken, bound wallets stay; proofs of domains end within days until they are published under the new name; gas-free terms that "
     "were answered before have another nonce, so fetch terms again before paying; documents signed before name the old market."
 )
+OPERATOR_FILE = "operator_secret"  # the file of a sandbox; other markets are given theirs
 NEXT = "signing_seed.next"  # this file exists from the start of a rotation until it replaces `signing_seed`
 
 
@@ -139,6 +140,20 @@ def _secret(settings: Settings, name: str) -> bytes:
         settings.make_data_dir()
         make_secret(path)
     return _hex(path)
+
+
+def sandbox_operator_secret(data_dir: Path) -> str:
+    """Return the operator's secret of a sandbox, which is made once and kept in the data folder."""
+    known = known_operator_secret(data_dir)
+    if known is None:
+        make_secret(data_dir / OPERATOR_FILE)
+    return known or sandbox_operator_secret(data_dir)
+
+
+def known_operator_secret(data_dir: Path) -> str | None:
+    """Return the operator's secret that a sandbox has made in this folder, or None."""
+    path = data_dir / OPERATOR_FILE
+    return _hex(path).hex() if path.exists() else None
 
 
 def make_secret(path: Path) -> None:

@@ -13,11 +13,11 @@ from types import FrameType
 import uvicorn
 
 from server import logs
-from server.adapters.clock import SystemDice
 from server.app import Service
 from server.child_processes import end_process
 from server.http_limits import bounded_http
 from server.sandbox.process import Sandbox, SandboxRefused, start_sandbox
+from server.secrets import OPERATOR_FILE, sandbox_operator_secret
 from server.settings import BadSettings, Settings, check_named
 from storage.transaction import Unavailable
 
@@ -25,7 +25,6 @@ IDLE_SECONDS = 75  # of a connection; clients and proxies keep one for 60 s, and
 GRACE_SECONDS = 10
 UNREAD_SECONDS = 20  # then the kernel drops a connection whose peer acknowledges nothing
 COLLECT_AFTER = (50_000, 20, 10)  # collector thresholds of the three generations
-SECRET_BYTES = 24  # of an operator secret that is made for one run
 TCP_USER_TIMEOUT = 18  # linux/tcp.h; RFC 5482
 
 
@@ -72,15 +71,6 @@ class Server(uvicorn.Server):
             self.service.served.market.services.notifier.close()
 
 
-def with_operator_secret(settings: Settings) -> Settings:
-    """Return settings that have an operator's secret, which is new if there was none.
-
-    The desk labels itself with it.
-    """
-    secret = settings.operator_secret or SystemDice().random_bytes(SECRET_BYTES).hex()
-    return settings.model_copy(update={"operator_secret": secret})
-
-
 def start_desk(settings: Settings) -> "subprocess.Popen[bytes]":
     """Start the desk of a sandbox as its own process, which ends with this one.
 
@@ -109,8 +99,6 @@ def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False, chang
             if with_sandbox:
                 chain, settings = start_chain(settings)
                 started.callback(chain.stop)
-            if with_desk:
-                settings = with_operator_secret(settings)
             chain_url, genesis = (chain.url, chain.genesis) if chain else (None, "")
             service = Service(settings, chain_url, genesis, change_brand=change_brand)
             ready = partial(settle_and_say, greeting(service, chain), settings if with_desk else None, started)
@@ -162,6 +150,7 @@ def start_chain(settings: Settings) -> tuple[Sandbox, Settings]:
     settings.make_data_dir()
     chain = start_sandbox(settings.data_dir, settings.sandbox_port)
     given = {
+        "operator_secret": settings.operator_secret or sandbox_operator_secret(settings.data_dir),
         "test_rpc_url": chain.url,
         "test_facilitator_url": chain.facilitator_url,
         "test_faucet_url": chain.url,
@@ -195,12 +184,16 @@ def greeting(service: Service, chain: Sandbox | None) -> str:
     base = service.config.base_url
     lines = [
         f"Emporion {service.config.version} serves {base}",
+        f"  people     {base}/docs",
         f"  MCP        {base}/mcp",
-        f"  A2A        {base}/a2a      card {base}/.well-known/agent-card.json",
+        f"  A2A        {base}/a2a",
         f"  REST       {base}/v1       {base}/openapi.json",
-        f"  for agents {base}/skill.md   {base}/llms.txt",
+        f"  agents     {base}/skill.md   {base}/llms.txt",
         f"  data       {service.settings.database_shown}",
     ]
     if chain is not None:
-        lines += [f"  test chain {chain.url} (id 84532): dev_faucet [address, amount], dev_gas [address]"]
+        lines += [
+            f"  operator   secret in {service.settings.data_dir / OPERATOR_FILE}",
+            f"  test chain {chain.url} (id 84532): dev_faucet [address, amount], dev_gas [address]",
+        ]
     return "\n".join(lines)

@@ -9,7 +9,7 @@ import mcp_types as t
 import orjson
 from mcp.shared.exceptions import MCPError
 
-from protocol.brief import briefly, in_brief, schema_of
+from protocol.brief import FULL, as_text, briefly, in_brief, schema_of
 from protocol.mcp.resources import link_to
 from protocol.mcp.toolsets import CALL, USUAL, View, shown
 from protocol.mcp.wording import Wording
@@ -18,6 +18,7 @@ from protocol.reserved_arguments import (
     IDEMPOTENCY_KEY,
     KEY_ADVICE,
     PROPERTIES,
+    RESERVED_TOLD,
     extract,
     listed_schema,
     reserved_properties,
@@ -113,7 +114,9 @@ class ResultRenderer:
         brief = in_brief(op, body, detail)
         record = wording.record(op, brief.record)
         told = brief.body if record is brief.record else orjson.dumps(record)
-        shown = self.fences.show(told, record, places_in(op, record), caller)
+        read = record if detail == FULL else as_text(op, record)
+        text = told if read == record else orjson.dumps(read)
+        shown = self.fences.show(text, read, places_in(op, record), caller)
         links = tuple(link_to(place, wording) for place in brief.uris)
         beside = self.named(untrusted=shown.untrusted, left_out=brief.left_out)
         return ToolResult((shown.text,), beside or None, record, told, links)
@@ -148,8 +151,11 @@ class Tools:
         return self._shown(view, call_request.is_anonymous)
 
     def _view_of(self, view: View, is_anonymous: bool) -> list[t.Tool]:
-        tools, wording = self.anonymous if is_anonymous else self.keyed, self.wording(view)
-        return [wording.tool(tools[name]) for name in shown(view, self.operations.values())]
+        wording = self.wording(view)
+        tools = {**(self.anonymous if is_anonymous else self.keyed), CALL: call_tool(is_anonymous, wording.hidden)}
+        return [
+            tools[name] if name == CALL else wording.tool(tools[name]) for name in shown(view, self.operations.values())
+        ]
 
     def _wording(self, view: View) -> Wording:
         return Wording(frozenset(self.operations).difference(shown(view, self.operations.values())))
@@ -240,11 +246,10 @@ def tool_of(op: Operation, is_anonymous: bool) -> t.Tool:
 
     Callers share the tool and must not change it.
     """
-    codes = ", ".join(sorted({error.code for error in op.errors}))
     return t.Tool(
         name=op.name,
         title=op.title,
-        description=f"{op.description}\n\nErrors: {codes}." if codes else op.description,
+        description=op.description,
         input_schema=listed_schema(op, is_anonymous),
         output_schema=schema_of(op),
         annotations=t.ToolAnnotations(
@@ -256,8 +261,8 @@ def tool_of(op: Operation, is_anonymous: bool) -> t.Tool:
     )
 
 
-def call_tool(is_anonymous: bool) -> t.Tool:
-    """Return the tool that calls any other, for clients that call only listed tools."""
+def call_tool(is_anonymous: bool, unlisted: Iterable[str] = ()) -> t.Tool:
+    """Return the tool that calls any other; its description names the unlisted ones."""
     properties: Schema = {
         "name": {"type": "string", "maxLength": 64, "description": "a tool's name, from find_tools"},
         "arguments": {"type": "object", "description": "its arguments, as its input_schema says"},
@@ -265,8 +270,8 @@ def call_tool(is_anonymous: bool) -> t.Tool:
     return t.Tool(
         name=CALL,
         title="Call tool",
-        description="Call any tool of this market by its name, also one that tools/list does not show. find_tools says which "
-        "there are and what they take. The answer is that tool's own; so are its errors.",
+        description="Call any tool of this market by its name, also one that tools/list does not show. find_tools says what it "
+        f"takes. The answer is that tool's own; so are its errors. {RESERVED_TOLD}\n\nOther tools: {', '.join(sorted(unlisted))}.",
         input_schema={
             "type": "object",
             "additionalProperties": False,

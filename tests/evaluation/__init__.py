@@ -13,6 +13,8 @@ from typing import Any
 import mcp_types as t
 import orjson
 
+from protocol.reserved_arguments import RESERVED
+
 Schema = Mapping[str, Any]
 BYTES_PER_TOKEN = 4
 VERBS = {
@@ -21,7 +23,7 @@ VERBS = {
     "quote", "recover", "redeliver", "refund", "register", "remove", "report", "request", "review", "revoke",
     "search", "set", "start", "submit", "test", "unlink", "update", "verify", "withdraw",
 }  # fmt: skip
-MAX_NAME_LENGTH, MIN_BYTES, MAX_BYTES = 32, 100, 900  # of a name; of a description without its list of errors
+MAX_NAME_LENGTH, MIN_BYTES, MAX_BYTES = 32, 100, 900  # of a name; of a description without a list of tools
 MAX_PARAMETERS, MAX_REQUIRED, MAX_LEVELS = 25, 6, 3
 MAX_INPUT_TOKENS = 2000  # of name, description and input schema: every client sends them to its model
 ALIKE = 0.9  # descriptions with a higher similarity may be confused
@@ -121,6 +123,8 @@ def _takes(schema: Schema) -> Iterator[str]:
     if len(schema.get("required", ())) > MAX_REQUIRED:
         yield "too many required"
     for name, given in properties.items():
+        if name in RESERVED:  # described once, in the instructions and by call_tool
+            continue
         yield from (f"{finding}: {name}" for finding in _takes_well(given, schema))
 
 
@@ -181,8 +185,8 @@ def _promises(tool: t.Tool) -> Iterator[str]:
 
 
 def _own_words(tool: t.Tool) -> str:
-    """Return the description without the list of errors at its end."""
-    return (tool.description or "").split("\n\nErrors: ")[0]
+    """Return the description without the list of unlisted tools at its end."""
+    return (tool.description or "").split("\n\nOther tools: ")[0]
 
 
 def _stem(name: str) -> str:

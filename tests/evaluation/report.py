@@ -57,7 +57,7 @@ def made(answers: Mapping[str, int]) -> Report:
     offered = [op for op in CATALOGUE.values() if Surface.MCP in op.surfaces]
     listed = shown(View(), offered)
     wording = Wording(frozenset(op.name for op in offered).difference(listed))
-    tools = {CALL: call_tool(is_anonymous=True)} | {
+    tools = {CALL: call_tool(is_anonymous=True, unlisted=wording.hidden)} | {
         op.name: wording.tool(tool_of(op, is_anonymous=True)) for op in offered
     }
     graded = {one.name: one for one in grade(tools.values())}

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tools.discovery.changelog import CHANGELOG
 from tools.discovery.records import Changelog, Health, SanctionsState, Tool, ToolPage
-from tools.discovery.tool_search import Told, found, told
+from tools.discovery.tool_search import ToolSearch, searchable
 from tools.engine.arguments import Arguments, NoArguments, PublicRead
 from tools.engine.config import Network
 from tools.engine.context import ReadContext
@@ -183,7 +183,8 @@ class FindTools(Arguments):
 async def find_tools(_: ReadContext, asked: FindTools) -> ToolPage:
     """Find the tool for what you want to do, with its description and input schema.
 
-    In a brief answer only the best three have both: search for another by its name.
+    Without a query: the name and first sentence of every tool, in `index`. In a brief answer only the best three have
+    description and input schema. To get another tool's, search for its name.
 
     tools/list shows only the common ones. Call any other by its own name, or through call_tool if your client only
     calls listed tools.
@@ -191,8 +192,13 @@ async def find_tools(_: ReadContext, asked: FindTools) -> ToolPage:
     if asked.toolset is not None and asked.toolset not in TOOLSETS:
         hint = f"Toolsets: {', '.join(TOOLSETS)}."
         raise InvalidRequest(f"toolset: there is no {asked.toolset}", param="toolset", hint=hint)
-    names = found(asked.query, _told()) if asked.query else list(_offered())
+    names = _search().find(asked.query) if asked.query else list(_offered())
     kept = [op for op in map(_offered().__getitem__, names) if asked.toolset in (None, op.toolset)]
+    if asked.query is None:
+        index = {op.name: op.summary for op in kept}
+        return ToolPage(
+            data=[], has_more=False, next_cursor=None, index=index, hint="Search for a name to see its arguments."
+        )
     return ToolPage(
         data=[
             record_from(Tool, op, read_only=op.safe, surfaces=sorted(op.surfaces), input_schema=input_schema(op))
@@ -210,5 +216,7 @@ def _offered() -> dict[str, Operation]:
 
 
 @cache
-def _told() -> tuple[Told, ...]:
-    return tuple(told(op.name, op.toolset, op.summary, op.description) for op in _offered().values())
+def _search() -> ToolSearch:
+    return ToolSearch(
+        searchable(op.name, op.summary, op.description, destructive=op.destructive) for op in _offered().values()
+    )

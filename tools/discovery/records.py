@@ -195,6 +195,9 @@ class Tool:
 class ToolPage(PlainPage[Tool]):
     """The tools found, best first."""
 
+    index: Annotated[
+        Ours[dict[str, str] | None], Field(description="without a query: the first sentence of each tool, by name")
+    ] = None
     hint: Annotated[Ours[str | None], Field(description="what to do with an empty or unusual result")] = None
 
 

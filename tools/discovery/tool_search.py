@@ -1,72 +1,215 @@
-"""Search for operations by words: hits in names count more than in texts, rare words more than common ones."""
+"""Search for operations by everyday words: phrases count most, then names, then descriptions.
+
+The phrases of phrases.toml say what a caller wants in the words of a caller that does not know the names. A phrase
+counts by the share of its words in the question, and by the share of the question's words in it; a rare word counts
+more than a common one (inverse document frequency).
+"""
 
 import difflib
-from collections.abc import Collection, Iterable
+import tomllib
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cache
+from math import log
+from pathlib import Path
 
-from tools.kernel.search_terms import index_terms, query_terms
+import snowballstemmer
 
-MIN_PREFIX = 4  # characters; shorter beginnings match too much
-MEANS = {  # synonyms of the words in operation names
-    "create": ("add", "make", "new", "register", "publish", "open", "subscribe"),
-    "delete": ("remove", "drop", "erase"),
-    "get": ("read", "show", "fetch", "see"),
-    "search": ("find", "browse", "discover"),
-    "update": ("edit", "change", "modify"),
-    "job": ("order", "hire", "buy"),
-    "deliver": ("submit", "hand"),
-    "post": ("send", "write"),
-    "put": ("store", "save"),
-}
-OTHERWISE = {word: name for name, words in MEANS.items() for word in words}
+from tools.kernel.search_terms import index_terms
+
+STOP_WORDS = frozenset(
+    [
+        "a",
+        "all",
+        "am",
+        "an",
+        "and",
+        "any",
+        "anything",
+        "are",
+        "at",
+        "be",
+        "been",
+        "before",
+        "by",
+        "can",
+        "could",
+        "did",
+        "do",
+        "does",
+        "done",
+        "for",
+        "from",
+        "get",
+        "give",
+        "go",
+        "had",
+        "has",
+        "have",
+        "here",
+        "how",
+        "i",
+        "if",
+        "in",
+        "is",
+        "it",
+        "its",
+        "just",
+        "let",
+        "like",
+        "make",
+        "may",
+        "me",
+        "might",
+        "more",
+        "my",
+        "need",
+        "not",
+        "now",
+        "of",
+        "on",
+        "one",
+        "or",
+        "our",
+        "out",
+        "please",
+        "shall",
+        "she",
+        "should",
+        "so",
+        "some",
+        "somebody",
+        "someone",
+        "something",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "thing",
+        "this",
+        "to",
+        "too",
+        "up",
+        "us",
+        "want",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "why",
+        "will",
+        "with",
+        "without",
+        "would",
+        "you",
+        "your",
+    ]
+)
+SUMMARY, DESCRIPTION = 0.2, 0.08  # the worth of a question whose words are all there; of a phrase it is 1
+MIN_SCORE = 0.2  # below it a tool has nothing to do with the question
+MIN_SHARE = 0.6  # of the words of a destructive tool's phrase: with fewer in the question it does not come first
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The terms of an operation by place, the most telling first, with the worth of a hit."""
+class Searchable:
+    """The stemmed words of an operation."""
 
     name: str
-    places: tuple[tuple[int, frozenset[str]], ...]
+    destructive: bool
+    phrases: tuple[frozenset[str], ...]  # its name is one
+    texts: tuple[tuple[float, frozenset[str]], ...]  # with what a question is worth whose words are all in the text
 
 
-def told(name: str, toolset: str, summary: str, description: str) -> Told:
-    texts = ((8, name.replace("_", " ")), (4, toolset), (3, summary), (1, description))
-    return Told(name, tuple((worth, frozenset(index_terms(text, "", (), ""))) for worth, text in texts))
+class ToolSearch:
+    """An index of operations in memory."""
+
+    def __init__(self, tools: Iterable[Searchable]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        known = Counter(word for tool in self._tools.values() for word in frozenset().union(*tool.phrases))
+        self._weights = {word: log(1 + len(self._tools) / count) for word, count in known.items()}
+        self._rarest = log(1 + len(self._tools))
+
+    def find(self, question: str) -> list[str]:
+        """Return the names of the operations for a question, the best first; none if nothing fits.
+
+        A destructive operation comes first only if the question is one of its own phrases or its name.
+        """
+        if question.strip() in self._tools:
+            return [question.strip(), *(name for name in self._ranked(words(question)) if name != question.strip())]
+        asked = words(question)
+        ranked = self._ranked(asked)
+        first = next((name for name in ranked if self._may_lead(name, asked)), None)
+        return [] if first is None else [first, *(name for name in ranked if name != first)]
+
+    def _ranked(self, asked: frozenset[str]) -> list[str]:
+        scores = {name: self._phrase(asked, tool) + self._texts(asked, tool) for name, tool in self._tools.items()}
+        return sorted((name for name, score in scores.items() if score >= MIN_SCORE), key=lambda name: -scores[name])
+
+    def _may_lead(self, name: str, asked: frozenset[str]) -> bool:
+        tool = self._tools[name]
+        longer = [phrase for phrase in tool.phrases if len(phrase) > 1]  # "delete" alone asks for nothing certain
+        return not tool.destructive or any(len(asked & phrase) >= MIN_SHARE * len(phrase) for phrase in longer)
+
+    def _phrase(self, asked: frozenset[str], tool: Searchable) -> float:
+        """Return the similarity of the question and the nearest phrase, 0 to 1."""
+        return max(self._similarity(asked, phrase) for phrase in tool.phrases)
+
+    def _similarity(self, asked: frozenset[str], phrase: frozenset[str]) -> float:
+        shared = self._weight(asked & phrase)
+        return (shared / self._weight(asked) + shared / self._weight(phrase)) / 2 if shared else 0.0
+
+    def _texts(self, asked: frozenset[str], tool: Searchable) -> float:
+        return (
+            sum(worth * self._weight(asked & found) / self._weight(asked) for worth, found in tool.texts)
+            if asked
+            else 0.0
+        )
+
+    def _weight(self, some: frozenset[str]) -> float:
+        return sum(self._weights.get(word, self._rarest) for word in some)
+
+
+def searchable(name: str, summary: str, description: str, *, destructive: bool) -> Searchable:
+    """Return an operation as the index takes it."""
+    said = (name.replace("_", " "), *phrases().get(name, ()))
+    texts = ((SUMMARY, words(summary)), (DESCRIPTION, words(description)))
+    return Searchable(name, destructive, tuple(map(words, said)), texts)
+
+
+@cache
+def phrases() -> dict[str, Sequence[str]]:
+    """Return the everyday phrases of each operation."""
+    return tomllib.loads(Path(__file__).with_name("phrases.toml").read_text("utf-8"))
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the stems of a text's words without stop words; with them if there is nothing else."""
+    terms = index_terms(text, "", (), "")
+    telling = [term for term in terms if term not in STOP_WORDS]
+    return frozenset(map(_stemmed, telling or terms))
+
+
+@cache
+def _stemmer() -> snowballstemmer.stemmer:
+    return snowballstemmer.stemmer("english")
+
+
+def _stemmed(word: str) -> str:
+    return str(_stemmer().stemWord(word))
 
 
 def nearest(name: str, names: Collection[str]) -> str | None:
     """Return the name most like an unknown one, or one with all its words, or None."""
     name = name[:64]
-    alike, words = difflib.get_close_matches(name, names, n=1), {*name.split("_")}
-    return alike[0] if alike else next((one for one in names if words <= {*one.split("_")}), None)
-
-
-def found(asked: str, tools: Iterable[Told]) -> list[str]:
-    """Return the names of operations that match any word, the best first.
-
-    Equal ones keep their order.
-    """
-    tools = list(tools)
-    scores = {tool.name: Fraction() for tool in tools}
-    for term in query_terms(asked):
-        meant = {term, OTHERWISE.get(term, term)}
-        worths = {tool.name: worth for tool in tools if (worth := max(_worth(word, tool) for word in meant))}
-        for name, worth in worths.items():
-            scores[name] += Fraction(worth, len(worths))
-    return [name for name in sorted(scores, key=lambda one: -scores[one]) if scores[name]]
-
-
-def _worth(term: str, tool: Told) -> int:
-    """Return the worth of a term: double for a whole word, single if one begins with the other."""
-    worth = 0
-    for weight, words in tool.places:
-        if term in words:
-            worth += 2 * weight
-        elif len(term) >= MIN_PREFIX and _begins(term, words):
-            worth += weight
-    return worth
-
-
-def _begins(term: str, words: frozenset[str]) -> bool:
-    return any(word.startswith(term) or (len(word) >= MIN_PREFIX and term.startswith(word)) for word in words)
+    alike, parts = difflib.get_close_matches(name, names, n=1), {*name.split("_")}
+    return alike[0] if alike else next((one for one in names if parts <= {*one.split("_")}), None)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from server.demo import OFFER, PRICE_MINOR, TEXT
+from server.demo import PRICE_MINOR, TEXT
 from tests.support.commands import run, start
 from tools.kernel.money import display
 
@@ -33,6 +33,7 @@ STEPS = [
     ("buyer", "MCP", "accepted and reviewed"),
     ("witness", "REST", "reads the listing"),
     ("witness", "offline", "verified the receipt"),
+    ("seller", "A2A", "archived the service"),
 ]
 
 
@@ -92,7 +93,8 @@ def test_a_paid_trade_over_all_three_protocols_ends_with_a_receipt_that_verifies
     assert told["MCP", "accepted and reviewed"] == f"{told['MCP', 'ordered'].split()[0]} is completed"
     sent = told["chain", "sent the USDC"]
     assert told["offline", "verified the receipt"] == f"signature holds, paid by {sent}"
-    assert (public["title"], public["stats"]["jobs_completed"]) == (OFFER["title"], 1)
+    assert public["error"]["code"] == "not_found", "it is archived"
+    assert told["REST", "reads the listing"] == "1 job done, rating 5.0"
     assert told["MCP", "read the terms"].startswith(f"{display(PRICE_MINOR)} to 0x")
     assert again == 0, "the same market can be shown again"
 

@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 
 from protocol.brief import schema_of
 from protocol.mcp.request import TASKS
+from tests.support.brief_texts import is_short_for
 from tests.support.mcp_client import HANDSHAKE, connected
 from tests.support.mcp_task_client import ACK, INPUT, Host, accepted, bare, hired, host_of
 from tests.support.trade import PRICE, Trade
@@ -62,7 +63,7 @@ async def test_a_task_is_hired_polled_paid_and_completed_with_the_job_that_get_j
     assert (result["isError"], result["structuredContent"]["object"]) == (False, "hire")
     Draft202012Validator(schema_of(CATALOGUE["hire"])).validate(result["structuredContent"])
     told = result["_meta"]["service/untrusted"]
-    assert unfenced(result["content"][0]["text"], told) == result["structuredContent"]
+    assert is_short_for(unfenced(result["content"][0]["text"], told), result["structuredContent"])
     assert "/job/output" in told
 
 
@@ -198,7 +199,7 @@ async def test_a_job_that_comes_to_nothing_completes_its_task_with_an_error_of_t
     result = task["result"]
     assert (task["status"], result["isError"], "structuredContent" in result) == ("completed", True, False)
     record = unfenced(result["content"][0]["text"], result["_meta"].get("service/untrusted", ()))
-    assert record["job"] == await trade.seen(buyer, {"id": made["taskId"]}) | {"warnings": []}
+    assert is_short_for(record["job"], await trade.seen(buyer, {"id": made["taskId"]}) | {"warnings": []})
     assert record["job"]["status"] == ends
 
 

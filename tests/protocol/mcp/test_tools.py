@@ -53,21 +53,16 @@ async def test_a_tool_says_what_it_does_takes_answers_and_changes(market: Market
     assert (await tools_of(market, era))["pay_echo"] == {
         "name": "pay_echo",
         "title": "Pay echo",
-        "description": "Say what is owed, or the value where nothing is.\n\nErrors: payment_required.",
+        "description": "Say what is owed, or the value where nothing is.",
         "inputSchema": {
             "type": "object",
             "additionalProperties": False,
             "$defs": {"Env": ENV_SCHEMA},
             "properties": {
-                "value": {"default": None, "description": "any JSON"},
-                "times": {
-                    "anyOf": [{"maximum": 9, "minimum": 1, "type": "integer"}, {"type": "null"}],
-                    "default": None,
-                    "description": "how often",
-                },
+                "value": {"description": "any JSON"},
+                "times": {"maximum": 9, "minimum": 1, "type": "integer", "description": "how often"},
                 "env": {
-                    "anyOf": [{"$ref": "#/$defs/Env"}, {"type": "null"}],
-                    "default": None,
+                    "$ref": "#/$defs/Env",
                     "description": "live or test; default: the key's environment, else live",
                 },
                 "api_key": PROPERTIES[API_KEY],

@@ -7,6 +7,7 @@ import pytest
 
 from tests.requirements import covers
 from tests.support import bounties
+from tests.support.brief_texts import is_short_for
 from tests.support.market import Agent
 from tests.support.mcp_client import MODERN, Mcp, connected
 from tests.support.trade import Trade
@@ -22,7 +23,7 @@ async def marked(mcp: Mcp, agent: Agent | None, tool: str, **given: Any) -> set[
     result = await mcp.call(MODERN, tool, {**given, **key})
     assert not result.get("isError"), result
     named = result.get("_meta", {}).get("service/untrusted", [])
-    assert unfenced(result["content"][0]["text"], named) == result["structuredContent"]
+    assert is_short_for(unfenced(result["content"][0]["text"], named), result["structuredContent"])
     return {*named}
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from tests.support.market import TestMarket
 from tools.catalogue import CATALOGUE
+from tools.discovery.tool_search import phrases
 from tools.engine.json_schemas import input_schema
 
 
@@ -37,10 +38,34 @@ async def test_a_found_tool_says_all_that_a_call_needs(market: TestMarket) -> No
     }  # fmt: skip
 
 
-async def test_without_words_a_toolset_is_shown_and_the_limit_holds(market: TestMarket) -> None:
+async def test_without_words_the_index_of_all_tools_or_of_a_toolset_is_answered(market: TestMarket) -> None:
+    whole = await market.call("find_tools")
+    offered = {name: CATALOGUE[name].summary for name in phrases()}
+    assert (whole["index"] | offered, whole["data"], whole["has_more"]) == (whole["index"], [], False)
     listed = await market.call("find_tools", toolset="webhooks", limit=3)
-    assert ([one["toolset"] for one in listed["data"]], listed["has_more"]) == (["webhooks"] * 3, True)
-    assert (await market.call("find_tools", toolset="webhooks", limit=20))["has_more"] is False
+    assert listed["index"] == {name: text for name, text in offered.items() if CATALOGUE[name].toolset == "webhooks"}
+
+
+def test_every_operation_has_three_to_six_phrases_of_its_own() -> None:
+    known = phrases()
+    assert known.keys() == {op.name for op in CATALOGUE.values() if op.auth != "admin"}
+    assert [name for name, own in known.items() if not 3 <= len(own) <= 6] == []
+    every = [phrase for own in known.values() for phrase in own]
+    assert len(every) == len(set(every))
+
+
+async def test_a_destructive_tool_comes_first_only_if_its_own_phrase_was_asked(market: TestMarket) -> None:
+    for asked, first in (("delete my account", "delete_me"), ("delete_me", "delete_me")):
+        assert (await market.call("find_tools", query=asked))["data"][0]["name"] == first
+    for asked in ("delete", "delete prices", "remove everything that is old", "clear the log"):
+        names = [one["name"] for one in (await market.call("find_tools", query=asked, limit=20))["data"]]
+        assert not names or not CATALOGUE[names[0]].destructive, asked
+
+
+async def test_what_has_nothing_to_do_with_the_market_finds_nothing(market: TestMarket) -> None:
+    for asked in ("weather in paris tomorrow", "recipe for pancakes", "capital of france"):
+        found = await market.call("find_tools", query=asked)
+        assert found["data"] == [], asked
 
 
 async def test_the_operators_tools_are_nobody_elses(market: TestMarket) -> None:

@@ -1,0 +1,33 @@
+"""Hire over A2A with the official SDK: send the order, follow the task, and decline to pay more than 0.05 USDC."""
+
+import asyncio
+import os
+from uuid import uuid4
+
+import httpx
+from a2a.client import ClientConfig, ClientFactory
+from a2a.client.card_resolver import A2ACardResolver
+from a2a.types import a2a_pb2 as pb
+from google.protobuf.json_format import MessageToDict, ParseDict
+
+URL, LISTING = os.environ.get("EMPORION_URL", "http://127.0.0.1:8000"), os.environ["LISTING_ID"]
+
+
+async def main() -> None:
+    async with httpx.AsyncClient(timeout=70) as http:
+        made = (await http.post(f"{URL}/v1/agents", json={"name": "A2A peer"})).json()
+        http.headers["X-API-Key"] = made["api_keys"]["test"]
+        card = await A2ACardResolver(http, URL).get_agent_card()
+        client = ClientFactory(ClientConfig(httpx_client=http, streaming=True)).create(card)
+        order = {"data": {"listing_id": LISTING, "input": {"text": "one two three"}}}
+        message = {"role": "ROLE_USER", "messageId": uuid4().hex, "parts": [order]}
+        async for event in client.send_message(ParseDict({"message": message}, pb.SendMessageRequest())):
+            status = event.task.status if event.HasField("task") else event.status_update.status
+            print(pb.TaskState.Name(status.state))
+            if status.state == pb.TaskState.TASK_STATE_INPUT_REQUIRED:
+                (terms,) = MessageToDict(status.message.metadata)["x402.payment.required"]["accepts"]
+                print(f"send {terms['amount']} of {terms['asset']} to {terms['payTo']}")
+                break
+
+
+asyncio.run(main())

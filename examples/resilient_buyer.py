@@ -1,0 +1,24 @@
+"""Buy once for each row of a CSV file with the columns id and text, however often this program is killed.
+
+Start it again after a crash: finished rows are not bought twice, and unfinished ones continue.
+"""
+
+import csv
+import sys
+from pathlib import Path
+
+from emporion_client import Market, NotDelivered, StillWaiting, TooDear
+
+market = Market(name="List buyer", spend="2.00")  # at most 2 USDC in 24 hours
+listing = market.find("count words", max_price="0.05")
+
+with Path(sys.argv[1]).open(newline="") as rows:
+    for row in csv.DictReader(rows):
+        try:
+            bought = market.buy(listing, {"text": row["text"]}, max_price="0.05", key=f"row-{row['id']}")
+        except NotDelivered as ended:
+            print(row["id"], "was not delivered:", ended.reason)
+        except (TooDear, StillWaiting) as later:
+            print(row["id"], "is for the next run:", later)
+        else:
+            print(row["id"], bought.output)

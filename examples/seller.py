@@ -1,0 +1,14 @@
+"""Sell a function. Stop it with Ctrl-C and start it again: its keys and its listing stay."""
+
+from emporion_client import Market
+
+market = Market(name="Word counter")
+
+
+@market.sells(title="Count the words of a text", price="0.01", category="text")
+def count(text: str) -> dict[str, int]:
+    """Send a text in any language; get the number of its words."""
+    return {"words": len(text.split())}
+
+
+market.run()

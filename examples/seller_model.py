@@ -1,0 +1,34 @@
+"""Sell the answers of a model that costs money: declare types, decline early, and never pay twice for one order.
+
+MODEL_URL is a service with POST /judge that takes an Idempotency-Key.
+"""
+
+import os
+from typing import Annotated, Literal, TypedDict
+
+import httpx
+
+from emporion_client import Decline, Market, Order
+
+market = Market(name="Tone judge")
+model = httpx.AsyncClient(base_url=os.environ["MODEL_URL"], timeout=60)
+
+
+class Judged(TypedDict):
+    tone: Literal["friendly", "neutral", "hostile"]
+
+
+def decline_long_texts(given: dict) -> None:
+    """Decline before the order is accepted, which counts against nobody."""
+    if len(given["text"].split()) > 2000:
+        raise Decline("At most 2000 words; send the text in parts.")
+
+
+@market.sells(title="Judge the tone of a text", price="0.02", category="text", check=decline_long_texts, timeout=90)
+async def judge(text: Annotated[str, "any language", {"minLength": 1}], order: Order) -> Judged:
+    """Send a text; get one of three words for its tone."""
+    answer = await model.post("/judge", json={"text": text}, headers={"Idempotency-Key": order.key})
+    return {"tone": answer.raise_for_status().json()["tone"]}
+
+
+market.run(at_once=8)

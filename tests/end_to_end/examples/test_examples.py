@@ -1,0 +1,216 @@
+"""Each program of examples/ runs against a served sandbox, and so does the code of the README."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from emporion_client import EmporionError, Market
+from tests.end_to_end.processes.test_demo import environment, free_ports, served
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples"
+SECONDS = 60
+MAX_LINES = 40
+MCP_SERVER = """
+import sys
+from fastmcp import FastMCP
+server = FastMCP("Shapes")
+@server.tool
+def area(width: int, height: int) -> dict[str, int]:
+    "The area of a rectangle."
+    return {"area": width * height}
+server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), show_banner=False)
+"""
+HANDLER = (
+    f"#!{sys.executable}\nimport json, sys\nprint(json.dumps({{'upper': json.load(sys.stdin)['text'].upper()}}))\n"
+)
+SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+
+
+class Place:
+    """A served market, the environment of a program, and an agent that looks at the market."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url, self.folder = url, folder
+        self.buyer = Market(url, name="Test buyer", home=folder / "test-buyer")
+        (folder / "emporion-client").write_text(f'#!/bin/sh\nexec {sys.executable} -m emporion_client "$@"\n')
+        (folder / "emporion-client").chmod(0o755)
+
+    def environment(self, home: str, **more: str) -> dict[str, str]:
+        own = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
+        own |= {"EMPORION_URL": self.url, "EMPORION_HOME": str(self.folder / home), "PYTHON": sys.executable}
+        own |= {"PYTHONPATH": str(ROOT / "clients/python"), "PATH": f"{self.folder}:{os.environ['PATH']}"}
+        return own | more
+
+    def run(self, name: str, *words: str, home: str, **more: str) -> str:
+        """Run an example to its end; return its output."""
+        command = [*interpreter(name), str(EXAMPLES / name), *words]
+        own = self.environment(home, **more)
+        ended = subprocess.run(command, env=own, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    @contextmanager
+    def running(self, path: Path, *words: str, title: str, **more: str) -> Iterator[str]:
+        """Run a seller until its listing is found; yield the listing's id."""
+        command = [*interpreter(path.name), str(path), *words]
+        with subprocess.Popen(
+            command, env=self.environment(path.stem + "-".join(words)[:9], **more), cwd=ROOT
+        ) as seller:
+            try:
+                yield self.listing(title)
+            finally:
+                seller.terminate()
+
+    def listing(self, title: str) -> str:
+        until = time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            found = self.buyer.search_listings(q=title, env="test")["data"]
+            for one in found:
+                if one["title"] == title:
+                    return str(one["id"])
+            time.sleep(0.1)
+        raise AssertionError(f"no listing {title!r}")
+
+
+def listens(port: int) -> None:
+    """Wait until a program listens on this port."""
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"nothing listens on {port}")
+
+
+def interpreter(name: str) -> list[str]:
+    return ["sh"] if name.endswith(".sh") else [sys.executable]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("market")
+    with free_ports(2) as ports:
+        own = environment(folder, ports)
+    with served(own, "--desk"):
+        place = Place(f"http://127.0.0.1:{ports[0]}", folder)
+        yield place
+        place.buyer.close()
+
+
+@contextmanager
+def judging() -> Iterator[str]:
+    """Serve POST /judge, which finds every text friendly."""
+
+    class Judge(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            assert self.headers["idempotency-key"]
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"tone": "friendly"}')
+
+        def log_message(self, *_: Any) -> None:
+            """Print nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Judge)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_examples_are_short_and_all_of_them_run_here() -> None:
+    shown = {path.name for path in EXAMPLES.iterdir() if path.is_file()}
+    assert [name for name in shown if len((EXAMPLES / name).read_text().splitlines()) >= MAX_LINES] == []
+    here = Path(__file__).read_text()
+    assert [name for name in shown if f'"{name}"' not in here] == []
+
+
+def test_a_function_is_sold_to_each_buyer(place: Place, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("id,text\n1,a b c\n2,d e\n")
+    with place.running(EXAMPLES / "seller.py", title="Count the words of a text") as listing:
+        assert place.run("buyer.py", home="buyer") == "{'words': 3}\n"
+        for _ in range(2):
+            assert place.run("resilient_buyer.py", str(rows), home="rows") == "1 {'words': 3}\n2 {'words': 2}\n"
+        assert place.run("buyer_mcp.py", home="mcp", LISTING_ID=listing) == "{'words': 3}\n"
+        followed = place.run("peer_a2a.py", home="a2a", LISTING_ID=listing).splitlines()
+    assert followed[0] == "TASK_STATE_SUBMITTED"
+    assert followed[-1].startswith("send 10000 of 0x")
+    orders = Market(place.url, home=place.folder / "rows" / f"127.0.0.1-{place.url.rsplit(':', 1)[1]}-test")
+    assert len(orders.list_jobs(role="buyer")["data"]) == 2
+    orders.close()
+
+
+def test_a_model_is_sold_with_types_and_a_check(place: Place) -> None:
+    with (
+        judging() as url,
+        place.running(EXAMPLES / "seller_model.py", title="Judge the tone of a text", MODEL_URL=url) as listing,
+    ):
+        assert place.buyer.buy(listing, {"text": "Thank you."}, max_price="0.02").output == {"tone": "friendly"}
+        with pytest.raises(EmporionError, match="At most 2000 words"):
+            place.buyer.buy(listing, {"text": "word " * 2001}, max_price="0.02")
+
+
+def test_a_webhook_works_each_order(place: Place) -> None:
+    with free_ports(1) as ports:
+        own = {"PORT": str(ports[0]), "PUBLIC_URL": f"http://127.0.0.1:{ports[0]}"}
+    title = "Count the words of a text, by webhook"
+    with place.running(EXAMPLES / "seller_webhook.py", title=title, **own) as listing:
+        assert place.buyer.buy(listing, {"text": "one two"}, max_price="0.02").output == {"words": 2}
+
+
+def test_a_tool_and_a_command_and_a_service_are_sold_by_one_line(place: Place, tmp_path: Path) -> None:
+    handler, schema, tool = tmp_path / "handler", tmp_path / "schema.json", tmp_path / "tool.py"
+    handler.write_text(HANDLER)
+    handler.chmod(0o755)
+    schema.write_text(json.dumps(SCHEMA))
+    tool.write_text(MCP_SERVER)
+    script = EXAMPLES / "sell_mcp.sh"
+    with place.running(script, "run", str(handler), str(schema), title="Upper case") as listing:
+        assert place.buyer.buy(listing, {"text": "abc"}, max_price="0.01").output == {"upper": "ABC"}
+    with judging() as url, place.running(script, "http", f"{url}/judge", title="Forecast") as listing:
+        assert place.buyer.get_listing(listing_id=listing, env="test")["status"] == "active"
+    with free_ports(1) as ports:
+        port = str(ports[0])
+    with subprocess.Popen([sys.executable, str(tool), port]) as server:
+        try:
+            listens(int(port))
+            with place.running(script, "mcp", f"http://127.0.0.1:{port}/mcp", "area", title="Area") as listing:
+                output = place.buyer.buy(listing, {"width": 2, "height": 3}, max_price="0.01").output
+        finally:
+            server.terminate()
+    assert output == {"area": 6}
+
+
+def test_a_whole_trade_needs_only_curl_and_jq(place: Place) -> None:
+    said = place.run("trade.sh", home="curl").splitlines()
+    assert said[-3:] == ['{"paid":"paid","output":{"words":2}}', "the job is completed", "the listing is archived"]
+
+
+def test_the_code_of_the_readme_buys_from_the_desk_and_sells(place: Place, tmp_path: Path) -> None:
+    buying, selling = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    place.listing("Validate JSON documents against a JSON Schema")
+    buyer, seller = tmp_path / "paste.py", tmp_path / "shop.py"
+    buyer.write_text(buying)
+    seller.write_text(selling)
+    own = place.environment("readme")
+    ended = subprocess.run(
+        [sys.executable, str(buyer)], env=own, capture_output=True, text=True, timeout=SECONDS, check=True
+    )
+    assert "'valid': False" in ended.stdout
+    with place.running(seller, title="Count the words of a text") as listing:
+        assert place.buyer.buy(listing, {"text": "one two"}, max_price="0.02").output == {"words": 2}
