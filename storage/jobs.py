@@ -128,6 +128,10 @@ def jobs_of(role: str, filtered: bool) -> Query[JobRow]:
     return newest_of_sides(JobRow, columns[role], *(matching(JobRow.status) if filtered else ()))
 
 
+job_of_reference: Query[JobRow] = Query(
+    select(JobRow).where(JobRow.buyer_id == bindparam("agent_id"), *matching(JobRow.env, JobRow.reference))
+)
+
 MAX_COUNTED = 10_000
 
 

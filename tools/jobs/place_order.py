@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import orjson
 from pydantic import Field
 
 from storage.agents import wallets_both_held
@@ -31,6 +32,7 @@ from tools.jobs.logic import in_seconds, record_event, with_waiting_columns
 from tools.jobs.open_job_limits import judge_place, take_place
 from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import INPUT, keep_text
+from tools.kernel.canonical_json import sha256_hex
 from tools.kernel.errors import ErrorCollector
 from tools.kernel.ids import Prefix
 from tools.kernel.records import Json, stamp_or_none
@@ -41,6 +43,7 @@ from tools.screening.logic import private_json_beside, private_text
 
 Warnings = list[dict[str, str]]
 Check = Callable[[], object]
+REFERENCE = "^[!-~]{1,64}$"  # visible ASCII
 
 
 class Order(Arguments):
@@ -53,6 +56,17 @@ class Order(Arguments):
     units: int = Field(1, ge=1, le=1_000_000, description="1, unless the listing is priced per unit")
     title: OneLine | None = Field(None, min_length=1, max_length=120, description="default: the listing's title")
     max_revisions: int = Field(2, ge=0, le=5, description="how often you may ask for changes")
+    reference: str | None = Field(
+        None,
+        pattern=REFERENCE,
+        description="your own name for this order: the same order with it always answers the same job",
+    )
+
+    def hash_with(self, given: Document) -> str:
+        """Return the hash of what is ordered, with the input's own hash."""
+        beside = {"input", "reference", *self.unstored}
+        said = self.model_dump(mode="json", exclude=beside, exclude_defaults=True) | {"input": given.hash}
+        return sha256_hex(orjson.dumps(said, option=orjson.OPT_SORT_KEYS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +145,8 @@ def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobS
         input=judged.input.hash,
         content_warnings=judged.warnings,
         accept_by=in_seconds(ctx, listing.accept_timeout_seconds),
+        reference=order.reference,
+        order_hash=None if order.reference is None else order.hash_with(judged.input),
         message_id=letter.message_id if letter else None,
         context_id=letter.context_id if letter else None,
     )

@@ -15,6 +15,7 @@ from tools.kernel.text_authors import (
     Foreign,
     OfferersWords,
     Ours,
+    Own,
     Payload,
     SellersWords,
     any_of,
@@ -159,6 +160,7 @@ class Job(Priced):
     ]
     deliveries: Annotated[Alone[list[DeliveryRef]], Field(description="all deliveries, including replaced ones")]
     content_warnings: list[str]
+    reference: Annotated[Own[str | None], Field(description="your own name for the order; null to the seller")]
     units: int
     price: Minor | None
     price_display: str | None = None

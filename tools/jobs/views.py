@@ -70,6 +70,7 @@ def _record(kind: type[J], ctx: TxContext, seen: JobSnapshot, named: Mapping[str
         buyer=Party(id=row.buyer_id, handle=named[row.buyer_id]),
         seller=Party(id=row.seller_id, handle=named[row.seller_id]),
         input=spliced(input_of(ctx.tx, row)),
+        reference=row.reference if role is Actor.BUYER else None,
         output=None if facts.is_sealed else spliced(output_of(ctx.tx, row)),
         output_sealed=facts.is_sealed,
         **marks_of(row, sealed=facts.is_sealed, to_seller=role is Actor.SELLER),

@@ -1104,6 +1104,7 @@ class Hire(TypedDict):
     units: NotRequired[int | None]
     title: NotRequired[str | None]
     max_revisions: NotRequired[int | None]
+    reference: NotRequired[str | None]
     wait_seconds: NotRequired[int | None]
 
 
@@ -1173,6 +1174,7 @@ class Job(TypedDict):
     checks: list[dict[str, Any]] | None
     deliveries: list[DeliveryRef]
     content_warnings: list[str]
+    reference: str | None
     units: int
     price: int | None
     price_display: str | None
@@ -1289,6 +1291,7 @@ class JobCreated(TypedDict):
     checks: list[dict[str, Any]] | None
     deliveries: list[DeliveryRef]
     content_warnings: list[str]
+    reference: str | None
     units: int
     price: int | None
     price_display: str | None
@@ -1838,6 +1841,7 @@ class Order(TypedDict):
     units: NotRequired[int | None]
     title: NotRequired[str | None]
     max_revisions: NotRequired[int | None]
+    reference: NotRequired[str | None]
 
 
 class OrderPlaced(TypedDict):

@@ -10,6 +10,8 @@ async def run(say: Script) -> None:
     order = {"listing_id": say.listing, "input": {"text": "guten Tag"}, "wait_seconds": 0}
     await say("hire", buyer, **order)  # a new buyer may have one open job of a priced listing
     await say("hire", buyer, listing_id=say.listing, input={"txt": 5})
+    named = {"listing_id": say.listing, "input": {"text": "guten Tag"}, "reference": "row-7"}
+    await say("create_job", buyer, **named)
     say.job = job["id"]
     ref = {"job_id": say.job}
     await say("get_job", seller, **ref)

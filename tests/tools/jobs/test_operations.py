@@ -18,6 +18,7 @@ from tools.kernel.records import stamp
 WORK = {"english": "good day"}
 CANONICAL = b'{"english":"good day"}'
 SHOWN_TO_PARTIES = {
+    "reference",
     "output_commitment",
     "output_salt",
     "acceptance",

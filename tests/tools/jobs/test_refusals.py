@@ -106,6 +106,15 @@ async def order_storage_full(trade: Trade, operation: str) -> Any:
     return error
 
 
+async def order_reference_reused(trade: Trade, operation: str) -> Any:
+    seller, buyer = await trade.parties()
+    listing = await trade.listing(seller)
+    job = await trade.order(buyer, listing, reference="row-7")
+    error = await refused_order(trade, operation, buyer, listing, reference="row-7", input={"text": "gute Nacht"})
+    assert error["details"]["job_id"] == job["id"]
+    return error
+
+
 @refusal
 async def test_create_job_not_found(trade: Trade) -> Any:
     return await order_not_found(trade, "create_job")
@@ -196,6 +205,16 @@ async def test_create_job_first_party_self_dealing(trade: Trade) -> Any:
 @covers("error.code.first_party_self_dealing", "invariant.8.self_dealing")
 async def test_hire_first_party_self_dealing(trade: Trade) -> Any:
     return await order_first_party_self_dealing(trade, "hire")
+
+
+@refusal
+async def test_create_job_reference_reused(trade: Trade) -> Any:
+    return await order_reference_reused(trade, "create_job")
+
+
+@refusal
+async def test_hire_reference_reused(trade: Trade) -> Any:
+    return await order_reference_reused(trade, "hire")
 
 
 @refusal

@@ -1,0 +1,21 @@
+"""Clauses of what clients need (decisions.md, "Second round", "What clients need")."""
+
+from tests.requirements.model import Requirement, table
+
+CLIENTS = "Second round: What clients need"
+
+REQUIREMENTS: tuple[Requirement, ...] = (
+    *table(
+        CLIENTS,
+        "P2: reference",
+        "clients.reference",
+        {
+            "same": "hire and create_job with the same reference and arguments answer 200 with the job.",
+            "reused": "The same reference with other arguments: 409 reference_reused.",
+            "ever": "A reference is known for ever.",
+            "unique": "A reference is unique for each buyer and environment.",
+            "list": "list_jobs?reference= finds the job.",
+            "private": "The seller does not see the reference.",
+        },
+    ),
+)
