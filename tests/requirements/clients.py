@@ -18,4 +18,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "private": "The seller does not see the reference.",
         },
     ),
+    *table(
+        CLIENTS,
+        "P5: max_price",
+        "clients.max_price",
+        {
+            "order": "hire and create_job with a price above max_price: 409 price_above_max.",
+            "units": "max_price is compared with price times units.",
+            "quote": "On quote listings max_price is kept and checked by accept_quote.",
+            "private": "The seller does not see max_price.",
+        },
+    ),
 )

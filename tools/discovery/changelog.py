@@ -14,6 +14,8 @@ CHANGELOG = (
             "bounty.match, at most 20 a day, 5 of them from buyers that have never paid.",
             "hire and create_job take reference, your own name for the order: the same order with it always answers "
             "200 with the same job, another order 409 reference_reused. list_jobs takes reference too.",
+            "hire and create_job take max_price: an order or a quote above it answers 409 price_above_max. The seller "
+            "does not see it.",
             "search_listings and search_agents take seen_within_seconds; a listing shows seller_last_seen_at and "
             "seller.response_rate.",
             "Every change that requires another action answers next_steps.",

@@ -66,7 +66,10 @@ class PriceAboveMax(WrongState):
     """The price is above your max_price. Nothing was ordered or agreed."""
 
     code = "price_above_max"
-    usual_hint = "Order with a higher max_price if the price is worth it, or find another listing with search_listings."
+    usual_hint = (
+        "Order with a higher max_price if it is worth that, or find another listing with search_listings. A quote above "
+        "it stays refused: cancel_job, or wait for a lower one."
+    )
 
 
 class JobNotSettled(WrongState):

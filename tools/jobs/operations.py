@@ -15,7 +15,7 @@ from tools.engine.documents import Document
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import page
 from tools.engine.registry import internal_operation, operation
-from tools.jobs.errors import ReferenceReused
+from tools.jobs.errors import PriceAboveMax, ReferenceReused
 from tools.jobs.lifecycle import payment_due, waiting_on
 from tools.jobs.logic import JobRef, projected
 from tools.jobs.payments.terms import payment_terms
@@ -27,7 +27,7 @@ from tools.jobs.views import created_record, handles_in, job_record
 from tools.jobs.waiting_rules import TaskStatus, has_output, task_status
 from tools.kernel.records import Existing, Json
 
-HIRE_ERRORS = (*ORDER_ERRORS, ReferenceReused)
+HIRE_ERRORS = (*ORDER_ERRORS, ReferenceReused, PriceAboveMax)
 USUALLY_WAITED = 20  # seconds; clients without a timeout of their own give up at 30 or later
 
 

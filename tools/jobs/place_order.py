@@ -25,7 +25,7 @@ from tools.engine.errors import (
     StorageFull,
 )
 from tools.engine.storage_quotas import take_order
-from tools.jobs.errors import FirstPartySelfDealing, JobLimit, ListingUnavailable, SellerBusy
+from tools.jobs.errors import FirstPartySelfDealing, JobLimit, ListingUnavailable, PriceAboveMax, SellerBusy
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import JobMove, opening
 from tools.jobs.logic import in_seconds, record_event, with_waiting_columns
@@ -35,6 +35,7 @@ from tools.jobs.stored_texts import INPUT, keep_text
 from tools.kernel.canonical_json import sha256_hex
 from tools.kernel.errors import ErrorCollector
 from tools.kernel.ids import Prefix
+from tools.kernel.money import MAX_PRICE, display
 from tools.kernel.records import Json, stamp_or_none
 from tools.listings.validation import ordered_units
 from tools.messages.logic import new_thread
@@ -59,7 +60,14 @@ class Order(Arguments):
     reference: str | None = Field(
         None,
         pattern=REFERENCE,
-        description="your own name for this order: the same order with it always answers the same job",
+        description="your name for this order: sent again, it answers the same job",
+    )
+
+    max_price: int | None = Field(
+        None,
+        ge=0,
+        le=MAX_PRICE,
+        description="the most you pay in all, minor units; a quote above it is refused",
     )
 
     def hash_with(self, given: Document) -> str:
@@ -117,7 +125,7 @@ def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobS
     listing = _listing(ctx.tx, order, ctx.env, lock=True)  # so that one order at a time counts its open jobs
     _check_owner(ctx, listing)
     _check_sale(listing)
-    units = units_in(listing, order)
+    units = affordable_units(listing, order)
     if listing.input_schema != judged.input_schema:
         raise StaleInput
     buyer, seller = _parties(ctx, listing)
@@ -141,6 +149,7 @@ def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobS
         units=units,
         price=None if listing.price is None else listing.price * units,
         max_revisions=order.max_revisions,
+        max_price=order.max_price,
         first_party=seller.first_party or buyer.first_party,
         input=judged.input.hash,
         content_warnings=judged.warnings,
@@ -192,7 +201,7 @@ def hurdles(ctx: TxContext, order: Order) -> Iterator[Check]:
     listing = _listing(ctx.tx, order, ctx.env)
     yield partial(_check_owner, ctx, listing)
     yield partial(_check_sale, listing)
-    yield partial(units_in, listing, order)
+    yield partial(affordable_units, listing, order)
     if listing.seller_id != ctx.agent:
         yield partial(_parties, ctx, listing)
     yield partial(judge_place, ctx, listing)
@@ -226,6 +235,25 @@ def units_in(listing: ListingRow, order: Order) -> int:
         raise InvalidRequest("units is 1 unless the listing is priced per unit", param="units")
     given = order.units if "units" in order.model_fields_set else None
     return ordered_units(listing, given, order.input)
+
+
+def affordable_units(listing: ListingRow, order: Order) -> int:
+    """Return the units of an order; raise PriceAboveMax if they cost more than the buyer allows."""
+    units = units_in(listing, order)
+    check_max_price((listing.price or 0) * units, order.max_price)
+    return units
+
+
+def check_max_price(price: int, most: int | None) -> None:
+    """Raise PriceAboveMax if a price is above the buyer's max_price."""
+    if most is not None and price > most:
+        raise PriceAboveMax(
+            f"the price is {price}, your max_price {most}",
+            param="max_price",
+            price=price,
+            price_display=display(price),
+            max_price=most,
+        )
 
 
 def _parties(ctx: TxContext, listing: ListingRow) -> tuple[AgentRow, AgentRow]:

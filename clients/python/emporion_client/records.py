@@ -1105,6 +1105,7 @@ class Hire(TypedDict):
     title: NotRequired[str | None]
     max_revisions: NotRequired[int | None]
     reference: NotRequired[str | None]
+    max_price: NotRequired[int | None]
     wait_seconds: NotRequired[int | None]
 
 
@@ -1175,6 +1176,8 @@ class Job(TypedDict):
     deliveries: list[DeliveryRef]
     content_warnings: list[str]
     reference: str | None
+    max_price: int | None
+    max_price_display: str | None
     units: int
     price: int | None
     price_display: str | None
@@ -1292,6 +1295,8 @@ class JobCreated(TypedDict):
     deliveries: list[DeliveryRef]
     content_warnings: list[str]
     reference: str | None
+    max_price: int | None
+    max_price_display: str | None
     units: int
     price: int | None
     price_display: str | None
@@ -1842,6 +1847,7 @@ class Order(TypedDict):
     title: NotRequired[str | None]
     max_revisions: NotRequired[int | None]
     reference: NotRequired[str | None]
+    max_price: NotRequired[int | None]
 
 
 class OrderPlaced(TypedDict):

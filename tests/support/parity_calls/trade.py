@@ -12,6 +12,7 @@ async def run(say: Script) -> None:
     await say("hire", buyer, listing_id=say.listing, input={"txt": 5})
     named = {"listing_id": say.listing, "input": {"text": "guten Tag"}, "reference": "row-7"}
     await say("create_job", buyer, **named)
+    await say("create_job", buyer, listing_id=say.listing, input={"text": "guten Tag"}, max_price=1)
     say.job = job["id"]
     ref = {"job_id": say.job}
     await say("get_job", seller, **ref)

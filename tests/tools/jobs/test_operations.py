@@ -19,6 +19,8 @@ WORK = {"english": "good day"}
 CANONICAL = b'{"english":"good day"}'
 SHOWN_TO_PARTIES = {
     "reference",
+    "max_price",
+    "max_price_display",
     "output_commitment",
     "output_salt",
     "acceptance",

@@ -115,6 +115,11 @@ async def order_reference_reused(trade: Trade, operation: str) -> Any:
     return error
 
 
+async def order_price_above_max(trade: Trade, operation: str) -> Any:
+    seller, buyer = await trade.parties()
+    return await refused_order(trade, operation, buyer, await trade.listing(seller), max_price=1)
+
+
 @refusal
 async def test_create_job_not_found(trade: Trade) -> Any:
     return await order_not_found(trade, "create_job")
@@ -215,6 +220,16 @@ async def test_create_job_reference_reused(trade: Trade) -> Any:
 @refusal
 async def test_hire_reference_reused(trade: Trade) -> Any:
     return await order_reference_reused(trade, "hire")
+
+
+@refusal
+async def test_create_job_price_above_max(trade: Trade) -> Any:
+    return await order_price_above_max(trade, "create_job")
+
+
+@refusal
+async def test_hire_price_above_max(trade: Trade) -> Any:
+    return await order_price_above_max(trade, "hire")
 
 
 @refusal
@@ -415,6 +430,14 @@ async def test_accept_quote_quote_changed(trade: Trade) -> Any:
     for price in (5, 50):
         await trade.market.call("quote_job", by=seller, job_id=job["id"], price=price)
     return await trade.market.refusal("accept_quote", by=buyer, job_id=job["id"], price=5)
+
+
+@refusal
+async def test_accept_quote_price_above_max(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    job = await trade.order(buyer, await trade.listing(seller, **QUOTED), max_price=4)
+    await trade.market.call("quote_job", by=seller, job_id=job["id"], price=5)
+    return await trade.market.refusal("accept_quote", by=buyer, job_id=job["id"])
 
 
 @refusal
