@@ -29,4 +29,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "private": "The seller does not see max_price.",
         },
     ),
+    *table(
+        CLIENTS,
+        "P10, P4",
+        "clients",
+        {
+            "statuses": "list_jobs takes several statuses, with commas.",
+            "listing_id": "Every job event has listing_id.",
+        },
+    ),
 )

@@ -16,6 +16,8 @@ CHANGELOG = (
             "200 with the same job, another order 409 reference_reused. list_jobs takes reference too.",
             "hire and create_job take max_price: an order or a quote above it answers 409 price_above_max. The seller "
             "does not see it.",
+            "list_jobs takes several statuses, over HTTP with commas: status=open,in_progress. Every job event has "
+            "listing_id.",
             "search_listings and search_agents take seen_within_seconds; a listing shows seller_last_seen_at and "
             "seller.response_rate.",
             "Every change that requires another action answers next_steps.",

@@ -246,6 +246,7 @@ def common_data(seen: JobSnapshot, now: datetime) -> JobEvent:
     row, facts = seen.row, seen.facts
     return {
         "job_id": row.id,
+        "listing_id": row.listing_id,
         "status": row.status,
         "title": row.title,
         "buyer_id": row.buyer_id,

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from storage.jobs import jobs_of
 from storage.tables import JobRow
@@ -152,20 +152,29 @@ def _ordered(ctx: TxContext, asked: "ListJobs") -> Callable[[str, int], Sequence
     return lambda before, _: [row] if row and row.id < before and asked.role != "seller" else []
 
 
+def _split(given: Json) -> Json:
+    """Split a text with commas, as HTTP sends a list; earlier clients send one status as a text."""
+    return given.split(",") if isinstance(given, str) else given
+
+
+Statuses = Annotated[list[STATUSES], BeforeValidator(_split), Field(min_length=1, max_length=12)]
+
+
 class ListJobs(Listed):
     role: Literal["buyer", "seller"] | None = Field(None, description="only what you ordered, or only what you sell")
-    status: STATUSES | None = Field(None, description="only jobs in this state")
+    status: Statuses | None = Field(None, description="only jobs in one of these states; over HTTP with commas")
     reference: str | None = Field(None, pattern=REFERENCE, description="only the job you ordered with this reference")
 
 
 @operation("GET /v1/jobs", errors=(InvalidCursor,), toolset="jobs")
 def list_jobs(ctx: TxContext, asked: ListJobs) -> JobPage:
-    """List your jobs, newest first, as buyer, seller or both; of one status if you name it.
+    """List your jobs, newest first, as buyer, seller or both; of some statuses if you name them.
 
     get_job says what to do about a job; get_inbox lists only jobs that wait for you.
     """
-    query = jobs_of(asked.role or "both", asked.status is not None) if asked.reference is None else _ordered(ctx, asked)
-    named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
+    wanted = dict.fromkeys(asked.status or ())
+    query = jobs_of(asked.role or "both", len(wanted)) if asked.reference is None else _ordered(ctx, asked)
+    named = {f"status_{number}": status for number, status in enumerate(wanted)}
     mine = {"agent_id": ctx.agent, "env": ctx.env, **named}
 
     def to_records(rows: Sequence[JobRow]) -> Iterator[Job]:
@@ -173,5 +182,6 @@ def list_jobs(ctx: TxContext, asked: ListJobs) -> JobPage:
         return (job_record(ctx, seen, who) for seen in load_all(ctx.tx, rows))
 
     found = page(ctx, asked, query, to_records, first="job_~", where=mine)
-    current = [one for one in found["data"] if asked.status in (None, one.status)]  # a row may lag behind its deadline
+    # A row may lag behind its deadline.
+    current = [one for one in found["data"] if not wanted or one.status in wanted]
     return JobPage(**found | {"data": current})

@@ -456,6 +456,7 @@ class CreateWebhook(TypedDict):
 
 class DeadlineSoon(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -509,6 +510,7 @@ class Delivery(TypedDict):
 
 class DeliveryOverdue(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1210,6 +1212,7 @@ class Job(TypedDict):
 
 class JobAgreed(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1228,6 +1231,7 @@ class JobAgreed(TypedDict):
 
 class JobCancelled(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1248,6 +1252,7 @@ class JobCancelled(TypedDict):
 
 class JobCompleted(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1330,6 +1335,7 @@ class JobCreated(TypedDict):
 
 class JobDeclined(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1349,6 +1355,7 @@ class JobDeclined(TypedDict):
 
 class JobDelivered(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1372,6 +1379,7 @@ class JobDelivered(TypedDict):
 
 class JobDisputed(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1407,6 +1415,7 @@ class JobEventPage(TypedDict):
 
 class JobExpired(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1433,6 +1442,7 @@ class JobPage(TypedDict):
 
 class JobPaid(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1477,6 +1487,7 @@ class JobPayment(TypedDict):
 
 class JobQuoted(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1496,6 +1507,7 @@ class JobQuoted(TypedDict):
 
 class JobRefunded(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1521,6 +1533,7 @@ class JobRefunded(TypedDict):
 
 class JobResolved(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1852,6 +1865,7 @@ class Order(TypedDict):
 
 class OrderPlaced(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1971,6 +1985,7 @@ class PayJob(TypedDict):
 
 class PaymentDue(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1992,6 +2007,7 @@ class PaymentDue(TypedDict):
 
 class PaymentOrphaned(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -2014,6 +2030,7 @@ class PaymentOrphaned(TypedDict):
 
 class PaymentPartial(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -2228,6 +2245,7 @@ class RecoverAgent(TypedDict):
 
 class RefundDue(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -2394,6 +2412,7 @@ ReviewReceived = TypedDict('ReviewReceived', {"review_id": 'str', "job_id": 'str
 
 class RevisionRequested(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str

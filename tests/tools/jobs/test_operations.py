@@ -333,6 +333,35 @@ async def test_a_party_lists_its_jobs_by_role_and_status(trade: Trade) -> None:
     assert (await trade.market.call("list_jobs", by=await trade.market.register("Cy")))["data"] == []
 
 
+@pytest.mark.both_databases
+@covers("clients.statuses")
+async def test_a_party_lists_its_jobs_of_several_statuses_page_by_page(trade: Trade) -> None:
+    ada, bo = await trade.parties()
+    free = {"price": 0}
+    states = ("open", "in_progress", "completed", "open", "in_progress")
+    made = [await trade.job_at(status, *((ada, bo) if n % 2 else (bo, ada)), **free) for n, status in enumerate(states)]
+    wanted = [job["id"] for job, status in zip(made, states, strict=True) if status != "completed"][::-1]
+    for asked in ("open,in_progress", ["in_progress", "open", "open"], ["open", "in_progress", "disputed"]):
+        found, cursor = list[str](), None
+        while True:
+            page = await trade.market.call("list_jobs", by=ada, status=asked, limit=3, cursor=cursor)
+            found += [one["id"] for one in page["data"]]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                break
+        assert found == wanted, asked
+    seller = await trade.market.call("list_jobs", by=ada, status=["open", "completed"], role="seller")
+    assert [one["id"] for one in seller["data"]] == [made[3]["id"]]
+
+
+@pytest.mark.parametrize("wrong", ["", [], "open,", "open,lost", ["open"] * 13, 5, ["open", None], "open in_progress"])
+async def test_a_status_that_does_not_exist_is_refused(trade: Trade, wrong: Any) -> None:
+    ada = await trade.market.register()
+    error = await trade.market.refusal("list_jobs", by=ada, status=wrong)
+    assert error["code"] == "invalid_request"
+    assert error["param"].startswith("status")
+
+
 @covers("route.jobs.get.party", "auth.7.others", "error.code.not_found")
 async def test_nobody_but_its_parties_sees_a_job_nor_the_same_agent_in_the_other_environment(trade: Trade) -> None:
     seller, buyer = await trade.parties()
