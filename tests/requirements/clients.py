@@ -38,4 +38,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "listing_id": "Every job event has listing_id.",
         },
     ),
+    *table(
+        CLIENTS,
+        "P6: deliver_job on an open order",
+        "clients.deliver",
+        {
+            "one": "deliver_job on an open on_delivery order accepts and delivers: events job.accepted and job.delivered.",
+            "time": "The turnaround then counts from created_at.",
+            "late": "Lateness then counts from created_at.",
+            "actions": "The seller's available_actions on open: accept, deliver (on_delivery), decline, message.",
+        },
+    ),
 )

@@ -18,6 +18,8 @@ CHANGELOG = (
             "does not see it.",
             "list_jobs takes several statuses, over HTTP with commas: status=open,in_progress. Every job event has "
             "listing_id.",
+            "deliver_job on an open on_delivery order accepts and delivers it in one call; accepted_at and deliver_by "
+            "then count from the order, and available_actions of its seller contain deliver.",
             "search_listings and search_agents take seen_within_seconds; a listing shows seller_last_seen_at and "
             "seller.response_rate.",
             "Every change that requires another action answers next_steps.",

@@ -35,6 +35,8 @@ async def run(say: Script) -> None:
     await say("review_job", buyer, **ref, rating=5, comment="Quick.")
     await say("review_job", buyer, **ref, rating=4)
     await say("hire", buyer, **order)
+    again = await say("create_job", buyer, listing_id=say.listing, input={"text": "guten Tag"})
+    await say("deliver_job", seller, job_id=again["id"], output={"english": "good day"})
     signed = await say("get_receipt", buyer, **ref)
     await say("get_receipt", buyer, job_id="job_1")
     await say.send("verify_receipt", signed)

@@ -533,6 +533,14 @@ async def test_accept_job_storage_full(trade: Trade) -> Any:
 
 
 @refusal
+async def test_deliver_job_storage_full(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("open", seller, buyer)
+    await fill(trade, seller, left=2**20 - 1)
+    return await trade.market.refusal("deliver_job", by=seller, job_id=job["id"], output={"english": "good day"})
+
+
+@refusal
 async def test_quote_job_storage_full(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer, pricing_model="quote", price=None)
