@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from tests.requirements import (
     access,
+    clients,
     endpoints,
     errors,
     market,
@@ -34,6 +35,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *errors.REQUIREMENTS,
     *second_round.REQUIREMENTS,
     *newcomers.REQUIREMENTS,
+    *clients.REQUIREMENTS,
 )
 
 

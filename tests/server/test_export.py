@@ -31,7 +31,7 @@ from tools.kernel.canonical_json import canonical
 LOOKS_SECRET = re.compile(r"secret|seed|hash|token|header|auth|signature|nonce|private|password|pepper|cipher|body")
 HARMLESS = {  # they look like secrets and are not
     ("agents", "auth_epoch"), ("dispute_draws", "eligible_hash"), ("dispute_draws", "related_hash"), ("documents", "hash"), ("identities", "token"),
-    ("messages", "body"),    ("settlements", "tx_hash"), ("settlements", "block_hash"),
+    ("jobs", "order_hash"), ("messages", "body"), ("settlements", "tx_hash"), ("settlements", "block_hash"),
     ("purchases", "nonce"), ("purchases", "tx_hash"), ("faucet_claims", "tx_hash"),
 }  # fmt: skip
 

@@ -232,7 +232,8 @@ async def test_a_delivery_that_nobody_waits_for_is_refused_before_it_is_judged(
 
     seller, buyer = await trade.parties()
     offer = {"output_schema": COSTLY, "example_output": None}
-    job, early = [await trade.job_at(status, seller, buyer, **offer) for status in ("in_progress", "open")]
+    job = await trade.job_at("in_progress", seller, buyer, **offer)
+    early = await trade.job_at("open", seller, buyer, **offer | {"payment": "upfront"})
     done = await trade.job_at("in_progress", seller, buyer, **offer | {"price": 0})
     await trade.deliver(seller, done, {"a": [1]})
     monkeypatch.setattr(CHECKS, "violations", judged)
