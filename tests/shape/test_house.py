@@ -22,7 +22,7 @@ MODULES = [
 ]
 TOP_LEVEL = {
     *PACKAGES, "tests", "benchmarks", "docs", "pyproject.toml", "skill.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md",
-    "Makefile", "requirements.lock", "requirements-test.lock", "clients",
+    "Makefile", "requirements.lock", "requirements-test.lock", "clients", "examples", "compose.yaml",
 }  # fmt: skip
 
 

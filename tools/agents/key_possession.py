@@ -40,7 +40,10 @@ def check_possession(ctx: TxContext, public_key: str, proof: str | None, signed_
 
 
 def check_signature(public_key: str, text: str, proof: str | None, message: str, key: str) -> None:
-    """Raise InvalidRequest with this message and the text unless the key signed it; `key` is its name in the hint."""
+    """Raise InvalidRequest with this message unless the key signed the text.
+
+    `key` is its name in the hint.
+    """
     if proof is None or not verify_ed25519(bytes.fromhex(public_key), text.encode(), proof):
         hint = f"Sign details.text with {key}; send the signature as 128 hex characters."
         raise InvalidRequest(message, param="proof", hint=hint, text=text)

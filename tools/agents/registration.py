@@ -14,7 +14,7 @@ from tools.kernel.records import Step
 
 
 def keypair(ctx: TxContext, public_key: str | None = None) -> KeyPair:
-    """Return the identity of a key; without one, make an Ed25519 identity, whose secret is shown once."""
+    """Return the identity of a key, or a new one whose secret is shown once."""
     if public_key:
         return KeyPair(public_key=public_key, did=did_of_hex(public_key))
     seed = ctx.world.dice.random_bytes(32)

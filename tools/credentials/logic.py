@@ -87,7 +87,10 @@ def need_live_key(deed: str) -> Forbidden:
 
 
 def keep_live(tx: Tx, caller: Caller, deed: str) -> None:
-    """Raise Forbidden if a test key is used and the agent ever made a call on live, or claimed an account there."""
+    """Raise Forbidden if a test key is used and the agent was ever on live.
+
+    It was if it made a call or claimed an account there.
+    """
     if holds_test_key(caller) and tx.need(AgentRow, caller.agent).live_since is not None:
         raise need_live_key(f"{deed} of an agent that is on live")
 

@@ -2771,6 +2771,7 @@ class ToolPage(TypedDict):
     data: list[Tool]
     has_more: bool
     next_cursor: str | None
+    index: dict[str, Any] | None
     hint: str | None
 
 
