@@ -16,7 +16,7 @@ DIST := --dist loadfile --no-loadscope-reorder
 	@test -x $(PY) || { echo "making .venv with $$($(PYTHON) --version)"; $(PYTHON) -m venv .venv; }
 	@echo "installing $$(grep -c == requirements.lock) packages into .venv: one to two minutes, once"
 	@$(PY) -m pip --disable-pip-version-check install --require-hashes --no-deps -r requirements.lock
-	@$(PIP) install --no-deps --no-build-isolation -e .
+	@$(PIP) install --no-deps --no-build-isolation -e . -e clients/python
 	@touch $@
 
 .venv/.installed-test: .venv/.installed requirements-test.lock
