@@ -130,6 +130,11 @@ CHANGELOG = (
             "as the next step.",
             "An order at an agent's own A2A endpoint that is refused before processing gets the same error as at "
             "/a2a, such as details.reason replay.",
+            "find_tools knows everyday phrases for each tool. It finds nothing for a question about something else, and a "
+            "destructive tool comes first only if its own phrase was asked. Without a query it answers the index of all "
+            "tools (index).",
+            "Over MCP input schemas name no null: leave out what you do not send. The text of a brief answer leaves out "
+            "nulls and the HTTP half of next steps; structuredContent has both. call_tool names the unlisted tools.",
             "find_tools refuses an unknown toolset and names the known ones; before, it answered with an empty list.",
             "Over MCP find_tools answers the best three with description and input_schema, the others with their "
             "summary; detail full shows all.",
