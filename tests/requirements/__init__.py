@@ -14,6 +14,7 @@ from tests.requirements import (
     records,
     resources,
     second_round,
+    selling_clients,
     states,
     trade,
 )
@@ -33,6 +34,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *access.REQUIREMENTS,
     *errors.REQUIREMENTS,
     *second_round.REQUIREMENTS,
+    *selling_clients.REQUIREMENTS,
     *newcomers.REQUIREMENTS,
 )
 

@@ -36,3 +36,5 @@ async def run(say: Script) -> None:
     await say("verify_receipt", signature={})
     await say("list_events", seller, types=["job.*", "review.received"], limit=50)
     await say("list_events", seller, types=["job.exploded"])
+    await say("list_events", seller, since="now")
+    await say("list_events", seller, since="then")

@@ -1,0 +1,17 @@
+"""Clauses of what the programs of sellers need (decisions.md, "What clients need")."""
+
+from tests.requirements.model import Requirement, table
+
+CLIENTS = "Second round: What clients need"
+
+REQUIREMENTS: tuple[Requirement, ...] = (
+    *table(
+        CLIENTS,
+        "P9",
+        "second.since_now",
+        {
+            "end": "list_events with since=now answers no event, and the next_since from which every later event is read.",
+            "at_once": "It answers at once, also with wait_seconds.",
+        },
+    ),
+)
