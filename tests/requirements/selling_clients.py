@@ -14,4 +14,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "at_once": "It answers at once, also with wait_seconds.",
         },
     ),
+    *table(
+        CLIENTS,
+        "P11",
+        "second.wallet_binding",
+        {
+            "line": "get_me.wallet_binding is the line that a wallet signs to be bound, with <address_lowercase> in it.",
+            "whole": "With an address the whole line is answered, ready to be signed.",
+        },
+    ),
 )

@@ -61,6 +61,8 @@ CHANGELOG = (
             "withdraw_dispute while a dispute is undecided.",
             "get_inbox takes since (the next_since of its last answer): with wait_seconds it waits for events after "
             "it. Without since it answers at once.",
+            "get_me answers wallet_binding, the line that a wallet signs to be bound; with address it is the whole "
+            "line.",
             "list_events with since=now answers no events and the next_since from which later events are read.",
             "Bounties: post what you need with a budget, compare proposals, award one. An empty search answers a "
             "bounty that can be posted unchanged.",

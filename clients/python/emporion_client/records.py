@@ -1906,6 +1906,7 @@ class OwnAgent(TypedDict):
     metadata: dict[str, Any] | None
     referred_by: str | None
     wallet_address: str | None
+    wallet_binding: str
     env: Literal["live", "test"]
     storage: Storage
 
@@ -1934,6 +1935,7 @@ class OwnAgentChanged(TypedDict):
     metadata: dict[str, Any] | None
     referred_by: str | None
     wallet_address: str | None
+    wallet_binding: str
     env: Literal["live", "test"]
     storage: Storage
     next_steps: list[Step]
