@@ -77,7 +77,10 @@ def successes(op: Operation, parts: Components, served: Sequence[Operation]) -> 
     links = _links(op, shapes[0], parts.schemas, served)
     done = _response(what, _any_of(shapes), *QUOTA, *kept, *notice) | ({"links": links} if links else {})
     unchanged = {"304": {"description": "What If-None-Match names still holds.", "headers": headers_named("ETag")}}
-    return {str(op.status): done, **(unchanged if reads else {})}
+    found = (
+        {"200": done | {"description": "An earlier call has made it: this is how it stands."}} if op.may_exist else {}
+    )
+    return {str(op.status): done, **found, **(unchanged if reads else {})}
 
 
 def refusals(op: Operation, parts: Components) -> Responses:

@@ -16,6 +16,8 @@ from storage.statements import (
     in_json_list,
     is_one_of,
     matching,
+    newest_ids,
+    newest_of,
     newest_of_sides,
     newest_rows_chosen,
     rows_among,
@@ -119,14 +121,20 @@ seen_lapsed = Query(_LAPSED_PLACES)
 
 
 @cache
-def jobs_of(role: str, filtered: bool) -> Query[JobRow]:
+def jobs_of(role: str, statuses: int) -> Query[JobRow]:
     """Build the query of a page of an agent's jobs, newest first.
 
-    `role` is buyer, seller or both.
+    `role` is buyer, seller or both. `statuses` is the number of parameters status_0, status_1, …; 0: any status. Each
+    status is a page of its own, because only one status at a time is in the order of the index.
     """
     columns = {"buyer": [JobRow.buyer_id], "seller": [JobRow.seller_id], "both": [JobRow.buyer_id, JobRow.seller_id]}
-    return newest_of_sides(JobRow, columns[role], *(matching(JobRow.status) if filtered else ()))
+    named = [[JobRow.status == bindparam(f"status_{number}")] for number in range(statuses)] or [[]]
+    return newest_of(JobRow, [newest_ids(JobRow, side, *one) for side in columns[role] for one in named])
 
+
+job_of_reference: Query[JobRow] = Query(
+    select(JobRow).where(JobRow.buyer_id == bindparam("agent_id"), *matching(JobRow.env, JobRow.reference))
+)
 
 MAX_COUNTED = 10_000
 

@@ -17,6 +17,7 @@ JOB_INDEXES = [
     Index(None, "notice_at", "id"),
     Index(None, "buyer_id", "env", "updated_at", "id"),
     partial_index("ix_jobs_forget_at", "forget_at", where="forget_at IS NOT NULL"),
+    partial_index("ix_jobs_reference", "buyer_id", "env", "reference", where="reference IS NOT NULL", unique=True),
 ]
 
 
@@ -77,6 +78,9 @@ class JobRow(EntityOfEnv, name="jobs", parts=JOB_INDEXES):
     delivered_at: Mapped[datetime | None] = mapped_column(default=None)
     completed_at: Mapped[datetime | None] = mapped_column(default=None)
     updated_at: Mapped[datetime]
+    reference: Mapped[str | None] = mapped_column(default=None)  # the buyer's own name of the order
+    order_hash: Mapped[str | None] = mapped_column(default=None)  # of what the order with a reference said
+    max_price: Mapped[int | None] = mapped_column(default=None)  # the most that the buyer agrees to pay
     message_id: Mapped[str | None] = mapped_column(default=None)  # of the A2A message that ordered the job
     context_id: Mapped[str | None] = mapped_column(default=None)  # of A2A, as in the buyer's message
     counted: Mapped[bool] = mapped_column(default=True)  # its texts use its parties' space: no payment covers them

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from tests.requirements import (
     access,
+    clients,
     endpoints,
     errors,
     market,
@@ -36,6 +37,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *second_round.REQUIREMENTS,
     *selling_clients.REQUIREMENTS,
     *newcomers.REQUIREMENTS,
+    *clients.REQUIREMENTS,
 )
 
 

@@ -149,6 +149,15 @@ def test_success_has_its_status_and_what_conditions_and_replays_need(op: Operati
     assert "X-Request-Id" in done["headers"]
 
 
+def test_an_operation_that_may_find_what_it_made_answers_200_too() -> None:
+    both = [op.name for op in SERVED if {"200", "201"} <= set(entry(op)["responses"])]
+    assert both == [op.name for op in SERVED if op.may_exist]
+    assert {"create_job", "hire"} <= set(both)
+    for name in both:
+        found = entry(CATALOGUE[name])["responses"]
+        assert found["200"]["content"] == found["201"]["content"]
+
+
 def test_ids_of_what_was_made_lead_to_reading_it() -> None:
     links = {op.name: entry(op)["responses"][str(op.status)].get("links", {}) for op in WRITES}
     papers = (

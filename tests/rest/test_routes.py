@@ -154,3 +154,27 @@ async def test_an_identity_is_unlinked_and_a_domain_listed_and_removed(trade: Tr
         assert removed == {"object": "domain.deleted", "domain": "a.example.com"}
         assert (await http.ask("GET", "/v1/agents/me/domains", key=key))["data"] == []
         await http.ask("DELETE", "/v1/agents/me/domains/a.example.com", key=key, status=404)
+
+
+@covers("clients.reference.same")
+async def test_an_order_with_a_known_reference_is_answered_200_and_listed_by_it(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    listing, key = await trade.listing(seller), buyer.keys["test"]
+    order = {"listing_id": listing["id"], "input": {"text": "guten Tag"}, "reference": "row-7"}
+    async with web(trade.market) as http:
+        made = await http.ask("POST", "/v1/jobs", order, key=key, status=201)
+        again = await http.ask("POST", "/v1/jobs", order, key=key)
+        hired = await http.ask("POST", "/v1/hire", order | {"wait_seconds": 0}, key=key)
+        assert made["id"] == again["id"] == hired["job"]["id"]
+        other = order | {"title": "Another"}
+        error = (await http.ask("POST", "/v1/hire", other, key=key, status=409))["error"]
+        assert (error["code"], error["details"]["job_id"]) == ("reference_reused", made["id"])
+        for query, found in (
+            ("reference=row-7", [made["id"]]),
+            ("reference=row-8", []),
+            ("status=open,delivered", [made["id"]]),
+            ("status=delivered,%20completed", []),
+        ):
+            listed = await http.http.get(f"/v1/jobs?{query}", headers={"X-API-Key": key})
+            assert [one["id"] for one in listed.json()["data"]] == found, query
+        await http.ask("GET", "/v1/jobs", reference="row-7", status=401)

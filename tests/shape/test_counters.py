@@ -47,6 +47,7 @@ NO_AGGREGATES = {
     "job_events.id": NUMBERED,
     "jobs.first_party": AGREED,
     "jobs.head_at_order": SEEN,
+    "jobs.max_price": AGREED,
     "jobs.max_revisions": AGREED,
     "jobs.price": AGREED,
     "jobs.quoted_price": AGREED,

@@ -50,7 +50,7 @@ MAKERS = [
     *(storage.messages.messages_of(newest_first) for newest_first in (True, False)),
     *(storage.messages.threads_of(kind) for kind in (None, *ThreadKind)),
     *(storage.events.schedules_of(filtered) for filtered in (True, False)),
-    *(storage.jobs.jobs_of(role, filtered) for role in ("buyer", "seller", "both") for filtered in (True, False)),
+    *(storage.jobs.jobs_of(role, statuses) for role in ("buyer", "seller", "both") for statuses in (0, 1, 12)),
     *(make(*kinds) for make in TASKS for kinds in product((True, False), repeat=3)),
     *(
         storage.jobs.due_jobs(status, deadline)

@@ -87,7 +87,7 @@ def _shown(ctx: TxContext, found: list[ProposalRow]) -> list[Proposal]:
 def _reviews_written(ctx: TxContext, _: str, before: Json) -> Page:
     """Return the reviews of a page of jobs, which may be none."""
     here = {"agent_id": ctx.agent, "env": ctx.env, "before": before or AFTER_ALL}
-    jobs = ctx.tx.all(jobs_of("both", filtered=False), **here, limit=PAGE)
+    jobs = ctx.tx.all(jobs_of("both", statuses=0), **here, limit=PAGE)
     found = ctx.tx.all(reviews_written, agent_id=ctx.agent, job_ids=[job.id for job in jobs])
     own = handles(ctx.tx, {ctx.agent})[ctx.agent]
     written = [encode(review_record(row, own)) for row in found]

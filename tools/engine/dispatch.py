@@ -39,7 +39,7 @@ from tools.engine.request_signatures import consume, consume_alone, record_use, 
 from tools.engine.services import HasServices, Services
 from tools.engine.storage_quotas import refuse_on_low_disk, refuse_overfull
 from tools.kernel.errors import Json, MarketError
-from tools.kernel.records import encode
+from tools.kernel.records import Existing, encode
 from tools.kernel.strict_json import BadJson, is_trivially_valid, validate_tree
 
 GATHERINGS = 3  # attempts, if gathered data changes before the unit of work uses it
@@ -177,7 +177,7 @@ class Market(HasServices):
         with suppress(MarketError, StorageError):  # the write is committed, even if the wait fails
             assert op.poll is not None
             later = await self._wait(call, partial(op.poll, answered=orjson.loads(response.body)))
-            return replace(later, replayed=response.replayed)
+            return replace(later, status=response.status, replayed=response.replayed)
         return response
 
     async def _replay_or_run(self, call: Call, key: str | None) -> Response:
@@ -224,9 +224,10 @@ class Market(HasServices):
         """Return the response with a record; if it is an error, what was written is still committed."""
         if isinstance(record, MarketError):
             return self.refuse(record, call.caller.request)
+        record, status = (record.record, 200) if isinstance(record, Existing) else (record, call.op.status)
         record = without_secrets(record) if call.dry_run else record
         if not isinstance(record, AsksPayment):
-            return Response(call.op.status, encode(record))
+            return Response(status, encode(record))
         terms = record.asks(record.why)
         error = terms.record(call.caller.request.request_id, self.config.docs_url)
         return Response(terms.status, encode(record), error)

@@ -18,6 +18,9 @@ def input_schema(op: Operation) -> Schema:
     """
     schema = op.input.model_json_schema(schema_generator=Untitled)
     schema.pop("description", None)  # the operation's own description is published instead
+    for argument in schema.get("properties", {}).values():
+        if argument.get("default", ...) is None:  # null means absent, which models need not read for each argument
+            del argument["default"]
     return {"type": "object", "properties": {}, **schema}
 
 

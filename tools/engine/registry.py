@@ -123,6 +123,7 @@ class Operation(Options):
     run: Run
     outside_transaction: bool  # runs as a coroutine without a unit of work: reads caches or scans
     safe: bool  # writes nothing
+    may_exist: bool  # answers 200 with the record if an earlier call has made it
     idempotent: bool
     rate: Rate
     scopes: tuple[str, ...]  # a key needs one of them, or *
@@ -174,6 +175,7 @@ class Declaration(Options):
             run=self._followed(run),
             outside_transaction=inspect.iscoroutinefunction(run) or inspect.isasyncgenfunction(run),
             safe=safe,
+            may_exist=any(get_origin(one) is base.Existing for one in get_args(hints["return"])),
             idempotent=safe or method in ("PUT", "DELETE") if self.idempotent is None else self.idempotent,
             rate=self.rate or (Rate.READS if safe else Rate.WRITES),
             scopes=(scope,) if isinstance(scope, str) else scope,
@@ -190,6 +192,8 @@ class Declaration(Options):
         @wraps(run)
         def both(ctx: TxContext, *given: Any) -> Any:
             record = run(ctx, *given)
+            if isinstance(record, base.Existing):
+                return base.Existing(base.and_steps(record.record, following(ctx, record.record)))
             return record if isinstance(record, MarketError) else base.and_steps(record, following(ctx, record))
 
         return both
@@ -241,7 +245,8 @@ def _records(hint: Any) -> tuple[type, ...]:
     if get_origin(hint) is not None and hasattr(get_origin(hint), "__anext__"):
         hint = get_args(hint)[0]
     members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    return tuple(one for one in members if one is not base.Ready and not issubclass(one, MarketError))
+    kinds = [one for one in members if one is not base.Ready and get_origin(one) is not base.Existing]
+    return tuple(one for one in kinds if not issubclass(one, MarketError))
 
 
 def _check(made: Operation) -> None:

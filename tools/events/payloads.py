@@ -30,6 +30,7 @@ class JobEvent(TypedDict):
     """The data of every job.* event."""
 
     job_id: str
+    listing_id: Annotated[str | None, Field(description="null if a bounty was awarded")]
     status: str
     title: Theirs[str]
     buyer_id: str

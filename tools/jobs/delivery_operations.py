@@ -8,7 +8,7 @@ from pydantic import Field
 
 from storage.tables import JobDeliveryRow, ReviewRow
 from storage.transaction import Tx
-from storage.vocabulary import FINISHED, Actor
+from storage.vocabulary import FINISHED, Actor, JobStatus
 from tools.agents.logic import handles
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import (
@@ -40,6 +40,7 @@ from tools.jobs.logic import (
     move_or_repeat,
     own_job_locked,
     payment_falls_due,
+    require_move,
 )
 from tools.jobs.records import Job
 from tools.jobs.sealing_rules import SALT_BYTES, commitment, rounded_size
@@ -129,7 +130,7 @@ async def judge_delivery(read_ctx: ReadContext, work: DeliverJob) -> JudgedDeliv
 
 DELIVER_ERRORS = (
     NotFound, InvalidTransition, AcceptanceFailed, OutputSchemaMismatch, SchemaTooExpensive, PayloadTooLarge,
-    ContentRejected, WalletAddressRequired,
+    ContentRejected, WalletAddressRequired, StorageFull,
 )  # fmt: skip
 
 
@@ -145,6 +146,8 @@ DELIVER_ERRORS = (
 def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Document | None) -> Job:
     """Deliver the finished work; it cannot be replaced by another delivery.
 
+    An open on_delivery order is accepted by it; accepted_at and deliver_by then count from the order.
+
     On a priced on_delivery job the output stays sealed until the buyer has paid: the buyer sees a salted commitment, a
     rounded size and your preview. Next: wait for job.paid, then for the buyer to accept; without an answer the job
     completes by itself.
@@ -157,6 +160,8 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
         return job_record(ctx, seen)
     if not isinstance(judged, JudgedDelivery):
         raise StaleInput
+    if move.source is JobStatus.OPEN:
+        seen = _accepted_first(ctx, seen)
     keep_text(ctx.tx, seen.row.id, output_part(seen.row.revision_count), judged.output)
     if seen.row.counted:
         ctx.tx.count_bytes(seen.row.buyer_id, ctx.env, rounded_size(judged.output.size))
@@ -179,6 +184,12 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
     told: dict[str, Json] = {name: marks[name] for name in ("output_hash", "output_commitment", "output_salt")}
     told |= {"sealed": sealed, "payment_due": sealed, "content_warnings": judged.warnings}
     return job_record(ctx, apply_move(ctx, seen, move, ctx.agent, data=told, note=work.message, **made, **changes))
+
+
+def _accepted_first(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
+    """Accept the order that a delivery answers; its time counts from the order."""
+    need_room_to_accept(ctx)
+    return agreed(ctx, seen, require_move(ctx, seen, "accept"), since=seen.row.created_at)
 
 
 def _committed(ctx: TxContext, output: Document) -> dict[str, Any]:

@@ -52,6 +52,26 @@ class QuoteChanged(WrongState):
     usual_hint = "Read quoted_price and quote_message with get_job again; accept_quote agrees, cancel_job says no."
 
 
+class ReferenceReused(TakenAlready):
+    """You have ordered something else with this reference. Nothing was ordered."""
+
+    code = "reference_reused"
+    usual_hint = (
+        "Read the job of details.job_id with get_job. For another order use a new reference; to repeat the order, "
+        "send exactly the same arguments."
+    )
+
+
+class PriceAboveMax(WrongState):
+    """The price is above your max_price. Nothing was ordered or agreed."""
+
+    code = "price_above_max"
+    usual_hint = (
+        "Order with a higher max_price if it is worth that, or find another listing with search_listings. A quote above "
+        "it stays refused: cancel_job, or wait for a lower one."
+    )
+
+
 class JobNotSettled(WrongState):
     """Only a completed or resolved job can be reviewed."""
 

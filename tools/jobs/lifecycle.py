@@ -92,6 +92,7 @@ OPENINGS: tuple[JobMove, ...] = (
 MOVES: tuple[JobMove, ...] = (
     Move("accept", S.OPEN, SELLER, S.IN_PROGRESS, "job.accepted", when=starts_at_once, repeat=was_accepted),
     Move("accept", S.OPEN, SELLER, S.AWAITING_PAYMENT, "job.accepted", when=pays_first, repeat=was_accepted),
+    Move("deliver", S.OPEN, SELLER, S.DELIVERED, "job.delivered", when=starts_at_once, compares=True),  # and accepts
     Move("decline", S.OPEN, SELLER, S.DECLINED, "job.declined", closes=_DECLINED),
     Move("cancel", S.OPEN, SELLER, S.DECLINED, "job.declined", closes=_DECLINED, listed=False),
     Move("cancel", S.OPEN, BUYER, S.CANCELLED, "job.cancelled", closes=_WITHDREW),

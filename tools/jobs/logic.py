@@ -246,6 +246,7 @@ def common_data(seen: JobSnapshot, now: datetime) -> JobEvent:
     row, facts = seen.row, seen.facts
     return {
         "job_id": row.id,
+        "listing_id": row.listing_id,
         "status": row.status,
         "title": row.title,
         "buyer_id": row.buyer_id,
@@ -326,13 +327,19 @@ def in_seconds(ctx: TxContext, seconds: int) -> datetime:
     return ctx.now + timedelta(seconds=seconds)
 
 
-def agreed(ctx: TxContext, seen: JobSnapshot, move: JobMove, **changes: Unpack[JobChanges]) -> JobSnapshot:
-    """Make the move and set the deadline for the delivery, or for the payment if it comes first."""
+def agreed(
+    ctx: TxContext, seen: JobSnapshot, move: JobMove, since: datetime | None = None, **changes: Unpack[JobChanges]
+) -> JobSnapshot:
+    """Make the move and set the deadline for the delivery, or for the payment if it comes first.
+
+    The work counts from `since`, or from now.
+    """
+    begun = since or ctx.now
     if move.target is JobStatus.AWAITING_PAYMENT:
         changes.update(payment_falls_due(ctx, seen, ctx.windows.payment_seconds))
     else:
-        changes["deliver_by"] = in_seconds(ctx, seen.row.turnaround_seconds)
-    changes["accepted_at"] = ctx.now
+        changes["deliver_by"] = begun + timedelta(seconds=seen.row.turnaround_seconds)
+    changes["accepted_at"] = begun
     told = {"payment_due": move.target is JobStatus.AWAITING_PAYMENT}
     return apply_move(ctx, seen, move, ctx.agent, data=told, **changes)
 

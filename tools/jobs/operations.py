@@ -1,29 +1,33 @@
 """Operations that order a listing, also with a wait for the buyer's turn, and read and list jobs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from storage.jobs import jobs_of
 from storage.tables import JobRow
 from storage.vocabulary import Actor
 from tools.engine.arguments import MAX_WAITED, Listed, LongPoll
 from tools.engine.context import TxContext
+from tools.engine.documents import Document
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import page
 from tools.engine.registry import internal_operation, operation
+from tools.jobs.errors import PriceAboveMax, ReferenceReused
 from tools.jobs.lifecycle import payment_due, waiting_on
 from tools.jobs.logic import JobRef, projected
 from tools.jobs.payments.terms import payment_terms
-from tools.jobs.place_order import ORDER_ERRORS, JudgedOrder, Order, Warnings, hurdles, judge_order, place_order
+from tools.jobs.place_order import ORDER_ERRORS, REFERENCE, JudgedOrder, Order, Warnings, hurdles
 from tools.jobs.records import STATUSES, Hired, HireTask, Job, JobCreated, JobPage
+from tools.jobs.references import job_ordered_as, judge_once, order_once
 from tools.jobs.snapshot import JobSnapshot, find_mine, load_all
 from tools.jobs.views import created_record, handles_in, job_record
 from tools.jobs.waiting_rules import TaskStatus, has_output, task_status
-from tools.kernel.records import Json
+from tools.kernel.records import Existing, Json
 
+HIRE_ERRORS = (*ORDER_ERRORS, ReferenceReused, PriceAboveMax)
 USUALLY_WAITED = 20  # seconds; clients without a timeout of their own give up at 30 or later
 
 
@@ -46,23 +50,25 @@ def look_again(ctx: TxContext, _order: Hire, *, answered: Json) -> Hired:
 @operation(
     "POST /v1/hire",
     scope="buy",
-    gather=judge_order,
+    gather=judge_once,
     preconditions=hurdles,
     is_ready=is_buyers_turn,
     poll=look_again,
-    errors=ORDER_ERRORS,
+    errors=HIRE_ERRORS,
     status=201,
     toolset="buying",
 )
-def hire(ctx: TxContext, order: Hire, judged: JudgedOrder) -> Hired:
+def hire(ctx: TxContext, order: Hire, judged: JudgedOrder | Document) -> Hired | Existing[Hired]:
     """Order a listing and wait for your turn: the job and the payment terms in one call.
 
     Nothing is charged now. Needs a listing_id of search_listings and an input that fits its input_schema; get_listing
     shows an example. It answers when payment is due (`terms` is then what to send, and pay_job proves it), when you can
     read the work, when the job has ended, or after wait_seconds: then wait with get_job. An order not accepted in time
-    expires; nothing is owed. Repeated with its Idempotency-Key, the call returns the same job in its present state.
+    expires; nothing is owed. Repeated with its reference or its Idempotency-Key, the call returns the same job in its
+    present state.
     """
-    return _hired(ctx, *place_order(ctx, order, judged))
+    seen, warned, new = order_once(ctx, order, judged)
+    return _hired(ctx, seen, warned) if new else Existing(_hired(ctx, seen, warned))
 
 
 @internal_operation("GET /v1/jobs/{job_id}", errors=(NotFound,), toolset="buying")
@@ -95,19 +101,21 @@ def _hired(ctx: TxContext, seen: JobSnapshot, warned: Warnings) -> Hired:
 @operation(
     "POST /v1/jobs",
     scope="buy",
-    gather=judge_order,
+    gather=judge_once,
     preconditions=hurdles,
-    errors=ORDER_ERRORS,
+    errors=HIRE_ERRORS,
     status=201,
     toolset="buying",
 )
-def create_job(ctx: TxContext, order: Order, judged: JudgedOrder) -> JobCreated:
+def create_job(ctx: TxContext, order: Order, judged: JudgedOrder | Document) -> JobCreated | Existing[JobCreated]:
     """Order a listing. Nothing is charged now.
 
     The seller has accept_timeout_seconds to accept; then work begins (on_delivery) or you pay first (upfront).
     If it does not answer in time, the job expires and nothing is owed. Follow it with get_job or list_events.
     """
-    return created_record(ctx, *place_order(ctx, order, judged))
+    seen, warned, new = order_once(ctx, order, judged)
+    job = created_record(ctx, seen, warned)
+    return job if new else Existing(job)
 
 
 class GetJob(JobRef, LongPoll):
@@ -138,19 +146,35 @@ def get_job(ctx: TxContext, ref: GetJob) -> Job:
     return job_record(ctx, find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env))
 
 
+def _ordered(ctx: TxContext, asked: "ListJobs") -> Callable[[str, int], Sequence[JobRow]]:
+    """Make the function that reads the page of a reference: its buyer's one job."""
+    row = job_ordered_as(ctx.tx, asked.reference, ctx.agent, ctx.env)
+    return lambda before, _: [row] if row and row.id < before and asked.role != "seller" else []
+
+
+def _split(given: Json) -> Json:
+    """Split a text with commas, as HTTP sends a list; earlier clients send one status as a text."""
+    return given.split(",") if isinstance(given, str) else given
+
+
+Statuses = Annotated[list[STATUSES], BeforeValidator(_split), Field(min_length=1, max_length=12)]
+
+
 class ListJobs(Listed):
     role: Literal["buyer", "seller"] | None = Field(None, description="only what you ordered, or only what you sell")
-    status: STATUSES | None = Field(None, description="only jobs in this state")
+    status: Statuses | None = Field(None, description="only jobs in one of these states; over HTTP with commas")
+    reference: str | None = Field(None, pattern=REFERENCE, description="only the job you ordered with this reference")
 
 
 @operation("GET /v1/jobs", errors=(InvalidCursor,), toolset="jobs")
 def list_jobs(ctx: TxContext, asked: ListJobs) -> JobPage:
-    """List your jobs, newest first, as buyer, seller or both; of one status if you name it.
+    """List your jobs, newest first, as buyer, seller or both; of some statuses if you name them.
 
     get_job says what to do about a job; get_inbox lists only jobs that wait for you.
     """
-    query = jobs_of(asked.role or "both", asked.status is not None)
-    named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
+    wanted = dict.fromkeys(asked.status or ())
+    query = jobs_of(asked.role or "both", len(wanted)) if asked.reference is None else _ordered(ctx, asked)
+    named = {f"status_{number}": status for number, status in enumerate(wanted)}
     mine = {"agent_id": ctx.agent, "env": ctx.env, **named}
 
     def to_records(rows: Sequence[JobRow]) -> Iterator[Job]:
@@ -158,5 +182,6 @@ def list_jobs(ctx: TxContext, asked: ListJobs) -> JobPage:
         return (job_record(ctx, seen, who) for seen in load_all(ctx.tx, rows))
 
     found = page(ctx, asked, query, to_records, first="job_~", where=mine)
-    current = [one for one in found["data"] if asked.status in (None, one.status)]  # a row may lag behind its deadline
+    # A row may lag behind its deadline.
+    current = [one for one in found["data"] if not wanted or one.status in wanted]
     return JobPage(**found | {"data": current})

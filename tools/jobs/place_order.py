@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import orjson
 from pydantic import Field
 
 from storage.agents import wallets_both_held
@@ -24,15 +25,17 @@ from tools.engine.errors import (
     StorageFull,
 )
 from tools.engine.storage_quotas import take_order
-from tools.jobs.errors import FirstPartySelfDealing, JobLimit, ListingUnavailable, SellerBusy
+from tools.jobs.errors import FirstPartySelfDealing, JobLimit, ListingUnavailable, PriceAboveMax, SellerBusy
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import JobMove, opening
 from tools.jobs.logic import in_seconds, record_event, with_waiting_columns
 from tools.jobs.open_job_limits import judge_place, take_place
 from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import INPUT, keep_text
+from tools.kernel.canonical_json import sha256_hex
 from tools.kernel.errors import ErrorCollector
 from tools.kernel.ids import Prefix
+from tools.kernel.money import MAX_PRICE, display
 from tools.kernel.records import Json, stamp_or_none
 from tools.listings.validation import ordered_units
 from tools.messages.logic import new_thread
@@ -41,6 +44,7 @@ from tools.screening.logic import private_json_beside, private_text
 
 Warnings = list[dict[str, str]]
 Check = Callable[[], object]
+REFERENCE = "^[!-~]{1,64}$"  # visible ASCII
 
 
 class Order(Arguments):
@@ -53,6 +57,24 @@ class Order(Arguments):
     units: int = Field(1, ge=1, le=1_000_000, description="1, unless the listing is priced per unit")
     title: OneLine | None = Field(None, min_length=1, max_length=120, description="default: the listing's title")
     max_revisions: int = Field(2, ge=0, le=5, description="how often you may ask for changes")
+    reference: str | None = Field(
+        None,
+        pattern=REFERENCE,
+        description="your name for this order: sent again, it answers the same job",
+    )
+
+    max_price: int | None = Field(
+        None,
+        ge=0,
+        le=MAX_PRICE,
+        description="the most you pay in all, minor units; a quote above it is refused",
+    )
+
+    def hash_with(self, given: Document) -> str:
+        """Return the hash of what is ordered, with the input's own hash."""
+        beside = {"input", "reference", *self.unstored}
+        said = self.model_dump(mode="json", exclude=beside, exclude_defaults=True) | {"input": given.hash}
+        return sha256_hex(orjson.dumps(said, option=orjson.OPT_SORT_KEYS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +125,7 @@ def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobS
     listing = _listing(ctx.tx, order, ctx.env, lock=True)  # so that one order at a time counts its open jobs
     _check_owner(ctx, listing)
     _check_sale(listing)
-    units = units_in(listing, order)
+    units = affordable_units(listing, order)
     if listing.input_schema != judged.input_schema:
         raise StaleInput
     buyer, seller = _parties(ctx, listing)
@@ -127,10 +149,13 @@ def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobS
         units=units,
         price=None if listing.price is None else listing.price * units,
         max_revisions=order.max_revisions,
+        max_price=order.max_price,
         first_party=seller.first_party or buyer.first_party,
         input=judged.input.hash,
         content_warnings=judged.warnings,
         accept_by=in_seconds(ctx, listing.accept_timeout_seconds),
+        reference=order.reference,
+        order_hash=None if order.reference is None else order.hash_with(judged.input),
         message_id=letter.message_id if letter else None,
         context_id=letter.context_id if letter else None,
     )
@@ -176,7 +201,7 @@ def hurdles(ctx: TxContext, order: Order) -> Iterator[Check]:
     listing = _listing(ctx.tx, order, ctx.env)
     yield partial(_check_owner, ctx, listing)
     yield partial(_check_sale, listing)
-    yield partial(units_in, listing, order)
+    yield partial(affordable_units, listing, order)
     if listing.seller_id != ctx.agent:
         yield partial(_parties, ctx, listing)
     yield partial(judge_place, ctx, listing)
@@ -210,6 +235,25 @@ def units_in(listing: ListingRow, order: Order) -> int:
         raise InvalidRequest("units is 1 unless the listing is priced per unit", param="units")
     given = order.units if "units" in order.model_fields_set else None
     return ordered_units(listing, given, order.input)
+
+
+def affordable_units(listing: ListingRow, order: Order) -> int:
+    """Return the units of an order; raise PriceAboveMax if they cost more than the buyer allows."""
+    units = units_in(listing, order)
+    check_max_price((listing.price or 0) * units, order.max_price)
+    return units
+
+
+def check_max_price(price: int, most: int | None) -> None:
+    """Raise PriceAboveMax if a price is above the buyer's max_price."""
+    if most is not None and price > most:
+        raise PriceAboveMax(
+            f"the price is {price}, your max_price {most}",
+            param="max_price",
+            price=price,
+            price_display=display(price),
+            max_price=most,
+        )
 
 
 def _parties(ctx: TxContext, listing: ListingRow) -> tuple[AgentRow, AgentRow]:

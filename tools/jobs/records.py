@@ -15,6 +15,7 @@ from tools.kernel.text_authors import (
     Foreign,
     OfferersWords,
     Ours,
+    Own,
     Payload,
     SellersWords,
     any_of,
@@ -159,6 +160,9 @@ class Job(Priced):
     ]
     deliveries: Annotated[Alone[list[DeliveryRef]], Field(description="all deliveries, including replaced ones")]
     content_warnings: list[str]
+    reference: Annotated[Own[str | None], Field(description="your own name for the order; null to the seller")]
+    max_price: Annotated[Minor | None, Field(description="the most you said you pay; null to the seller")]
+    max_price_display: str | None = None
     units: int
     price: Minor | None
     price_display: str | None = None

@@ -12,7 +12,7 @@ from tools.engine.errors import NotFound, SchemaTooExpensive, StorageFull, TooBu
 from tools.engine.next_steps import step
 from tools.engine.storage_quotas import count_bytes
 from tools.jobs.disputes.panel_actions import open_case
-from tools.jobs.errors import InvalidTransition, QuoteChanged, SellerHasNoWalletAddress
+from tools.jobs.errors import InvalidTransition, PriceAboveMax, QuoteChanged, SellerHasNoWalletAddress
 from tools.jobs.logic import (
     JobChanges,
     JobRef,
@@ -25,6 +25,7 @@ from tools.jobs.logic import (
     refusal_state,
     require_move,
 )
+from tools.jobs.place_order import check_max_price
 from tools.jobs.records import Job
 from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import output_of
@@ -99,18 +100,24 @@ class AcceptQuote(JobRef):
 
 
 @job_action(
-    "accept_quote", scope="buy", errors=(*MOVE_ERRORS, QuoteChanged, SellerHasNoWalletAddress), toolset="buying"
+    "accept_quote",
+    scope="buy",
+    errors=(*MOVE_ERRORS, QuoteChanged, PriceAboveMax, SellerHasNoWalletAddress),
+    toolset="buying",
 )
 def accept_quote(ctx: TxContext, arguments: AcceptQuote) -> Job:
     """Agree to the quoted price: work begins (on_delivery or free), or you pay first (upfront).
 
     Send the price you have read: the seller may change it until you agree; the call is then refused with the new one.
-    Next: wait for the delivery, or pay_job.
+    A price above the max_price of your order is refused too. Next: wait for the delivery, or pay_job.
     """
     seen = own_job_locked(ctx, arguments.job_id)
     move = move_or_repeat(ctx, seen, "accept_quote")
     _hold_to_price(ctx, seen, arguments.price)
-    return job_record(ctx, agreed(ctx, seen, move, price=seen.row.quoted_price) if move else seen)
+    if move is None:
+        return job_record(ctx, seen)
+    check_max_price(seen.row.quoted_price or 0, seen.row.max_price)
+    return job_record(ctx, agreed(ctx, seen, move, price=seen.row.quoted_price))
 
 
 def _hold_to_price(ctx: TxContext, seen: JobSnapshot, read: int | None) -> None:

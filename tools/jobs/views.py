@@ -35,6 +35,7 @@ from tools.messages.logic import message_records
 from tools.messages.records import Message
 
 J = TypeVar("J", bound=Job)
+_BUYERS_OWN = ("reference", "max_price")  # a seller that knew max_price would quote it
 
 
 def job_record(ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str] | None = None) -> Job:
@@ -70,6 +71,7 @@ def _record(kind: type[J], ctx: TxContext, seen: JobSnapshot, named: Mapping[str
         buyer=Party(id=row.buyer_id, handle=named[row.buyer_id]),
         seller=Party(id=row.seller_id, handle=named[row.seller_id]),
         input=spliced(input_of(ctx.tx, row)),
+        **dict.fromkeys(_BUYERS_OWN) if role is Actor.SELLER else shown_columns(row, *_BUYERS_OWN),
         output=None if facts.is_sealed else spliced(output_of(ctx.tx, row)),
         output_sealed=facts.is_sealed,
         **marks_of(row, sealed=facts.is_sealed, to_seller=role is Actor.SELLER),
@@ -159,7 +161,7 @@ def _next_steps(ctx: TxContext, seen: JobSnapshot, facts: JobFacts, role: Actor,
         if action == "refund"
         else step(by_action[action], _why(facts, action), deadline=until, **_asked(action, seen.row))
         for action in actions
-        if action not in _left_out(facts)
+        if action not in _left_out(seen, facts)
     ]
     if facts.status is JobStatus.DISPUTED and seen.panel is not None:
         found.insert(0, tuple(party_steps(seen.panel, role.value, seen.row.thread_id)))
@@ -170,8 +172,11 @@ def _next_steps(ctx: TxContext, seen: JobSnapshot, facts: JobFacts, role: Actor,
     return steps(*found)
 
 
-def _left_out(facts: JobFacts) -> tuple[str, ...]:
+def _left_out(seen: JobSnapshot, facts: JobFacts) -> tuple[str, ...]:
     """Return the actions without a step: party_steps has those of a dispute, others rarely help."""
+    quoted, most = seen.row.quoted_price, seen.row.max_price
+    if facts.status is JobStatus.QUOTED and quoted is not None and most is not None and quoted > most:
+        return ("accept_quote",)
     if facts.status is JobStatus.DISPUTED:
         return ("message", "withdraw_dispute")
     return ("message",) if facts.status in FINAL else ()

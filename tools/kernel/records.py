@@ -65,6 +65,13 @@ class Priced:
 
 
 @dataclass(frozen=True, slots=True)
+class Existing(Generic[T]):
+    """A record that an earlier call has made: this call answers 200, not 201."""
+
+    record: T
+
+
+@dataclass(frozen=True, slots=True)
 class Ready:
     """A record as its JSON text, from a cache."""
 

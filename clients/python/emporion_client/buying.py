@@ -10,11 +10,10 @@ from emporion_client.answers import JsonObject, part, record_at, rows, text, who
 from emporion_client.errors import EmporionError, MarketError, NotDelivered, StillWaiting, TooDear
 from emporion_client.money import Price, shown, to_minor
 from emporion_client.paying import pay
-from emporion_client.purchase import Purchase, begun, known_jobs, taken, unreported
+from emporion_client.purchase import Purchase, begun, taken, unreported
 from emporion_client.transport import Flow, Pause
 
 HIRE_SECONDS = 20  # always the same, because a repeated call must be the same call
-KEY_SECONDS = 23 * 3600  # the market remembers an Idempotency-Key for 24 hours
 LONGEST_WAIT = 50
 LONGEST_BUSY_PAUSE = 15.0
 ENDED = ("declined", "cancelled", "expired", "resolved")
@@ -149,12 +148,8 @@ def _quote_accepted(account: Account, purchase: Purchase, job: JsonObject, most:
 def _ordered(account: Account, purchase: Purchase, order: Order) -> Flow[tuple[JsonObject, JsonObject | None]]:
     """Order; return the job, and the terms if payment is due already.
 
-    An interrupted order is found again by its key, or later among the agent's jobs.
+    The same call finds an interrupted order again: the market knows it by its reference.
     """
-    if time.time() - purchase.began > KEY_SECONDS:
-        job = yield from _found_again(account, purchase, order)
-        if job is not None:
-            return job, None
     purchase.reserve((yield from _affordable(account, order)))
     hired = yield from _hired(account, purchase, order)
     job, terms = record_at(hired, "job"), hired.get("terms")
@@ -169,11 +164,13 @@ def _ordered(account: Account, purchase: Purchase, order: Order) -> Flow[tuple[J
 
 def _hired(account: Account, purchase: Purchase, order: Order) -> Flow[JsonObject]:
     """Place the order; wait while the seller is busy."""
-    asked = {"listing_id": order.listing, "input": order.input, "wait_seconds": HIRE_SECONDS, **order.more}
+    key = purchase.order_key
+    asked = {"listing_id": order.listing, "input": order.input, "wait_seconds": HIRE_SECONDS, "reference": key}
+    asked |= order.more
     pause = 0.5
     while True:
         try:
-            return (yield from account.call("hire", BUSY, idempotency_key=purchase.order_key, **asked))
+            return (yield from account.call("hire", BUSY, idempotency_key=key, **asked))
         except MarketError as refused:
             if refused.code not in BUSY or time.time() > order.until:
                 purchase.end()
@@ -200,22 +197,6 @@ def _affordable(account: Account, order: Order) -> Flow[int]:
     if cost > order.most:
         raise TooDear(f"{order.listing} costs {shown(cost)}; max_price is {shown(order.most)}")
     return cost
-
-
-def _found_again(account: Account, purchase: Purchase, order: Order) -> Flow[JsonObject | None]:
-    """Find the job of an order whose answer was lost more than a day ago, by its content."""
-    known, cursor = known_jobs(account), None
-    while True:
-        page = yield from account.call("list_jobs", role="buyer", limit=100, cursor=cursor)
-        for job in rows(page):
-            same = job.get("listing_id") == order.listing and job.get("input") == order.input
-            if same and job.get("id") not in known:
-                purchase.job_id = text(job, "id")
-                purchase.note("ordered")
-                return job
-        cursor = page.get("next_cursor")
-        if not page.get("has_more") or not isinstance(cursor, str):
-            return None
 
 
 def found(account: Account, words: str, max_price: Price | None) -> Flow[str]:

@@ -27,7 +27,6 @@ class Purchase:
         self.job_id: str | None = row[1]
         self.paying: JsonObject | None = json.loads(row[2]) if row[2] else None
         self.stage: Stage = row[5]
-        self.began: float = row[6]
 
     @property
     def amount(self) -> int:
@@ -36,7 +35,7 @@ class Purchase:
 
     @property
     def order_key(self) -> str:
-        """The Idempotency-Key of the order."""
+        """The reference and the Idempotency-Key of the order."""
         return f"order-{hashlib.sha256(self.key.encode()).hexdigest()[:40]}"
 
     def note(self, stage: Stage) -> None:
@@ -118,11 +117,6 @@ def unreported(account: Account) -> list[str]:
     """Return the keys of the purchases whose payment was signed and not proven to the market."""
     found = account.home.journal.rows("select key from purchases where stage in ('signed','sent') order by began")
     return [str(row[0]) for row in found]
-
-
-def known_jobs(account: Account) -> set[str]:
-    """Return the ids of the jobs that purchases of this home ordered."""
-    return {str(row[0]) for row in account.home.journal.rows("select job_id from purchases where job_id is not null")}
 
 
 def _keyed(account: Account, digest: str, key: str) -> Purchase | None:

@@ -456,6 +456,7 @@ class CreateWebhook(TypedDict):
 
 class DeadlineSoon(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -509,6 +510,7 @@ class Delivery(TypedDict):
 
 class DeliveryOverdue(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1104,6 +1106,8 @@ class Hire(TypedDict):
     units: NotRequired[int | None]
     title: NotRequired[str | None]
     max_revisions: NotRequired[int | None]
+    reference: NotRequired[str | None]
+    max_price: NotRequired[int | None]
     wait_seconds: NotRequired[int | None]
 
 
@@ -1173,6 +1177,9 @@ class Job(TypedDict):
     checks: list[dict[str, Any]] | None
     deliveries: list[DeliveryRef]
     content_warnings: list[str]
+    reference: str | None
+    max_price: int | None
+    max_price_display: str | None
     units: int
     price: int | None
     price_display: str | None
@@ -1205,6 +1212,7 @@ class Job(TypedDict):
 
 class JobAgreed(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1223,6 +1231,7 @@ class JobAgreed(TypedDict):
 
 class JobCancelled(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1243,6 +1252,7 @@ class JobCancelled(TypedDict):
 
 class JobCompleted(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1289,6 +1299,9 @@ class JobCreated(TypedDict):
     checks: list[dict[str, Any]] | None
     deliveries: list[DeliveryRef]
     content_warnings: list[str]
+    reference: str | None
+    max_price: int | None
+    max_price_display: str | None
     units: int
     price: int | None
     price_display: str | None
@@ -1322,6 +1335,7 @@ class JobCreated(TypedDict):
 
 class JobDeclined(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1341,6 +1355,7 @@ class JobDeclined(TypedDict):
 
 class JobDelivered(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1364,6 +1379,7 @@ class JobDelivered(TypedDict):
 
 class JobDisputed(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1399,6 +1415,7 @@ class JobEventPage(TypedDict):
 
 class JobExpired(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1425,6 +1442,7 @@ class JobPage(TypedDict):
 
 class JobPaid(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1469,6 +1487,7 @@ class JobPayment(TypedDict):
 
 class JobQuoted(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1488,6 +1507,7 @@ class JobQuoted(TypedDict):
 
 class JobRefunded(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1513,6 +1533,7 @@ class JobRefunded(TypedDict):
 
 class JobResolved(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1838,10 +1859,13 @@ class Order(TypedDict):
     units: NotRequired[int | None]
     title: NotRequired[str | None]
     max_revisions: NotRequired[int | None]
+    reference: NotRequired[str | None]
+    max_price: NotRequired[int | None]
 
 
 class OrderPlaced(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1963,6 +1987,7 @@ class PayJob(TypedDict):
 
 class PaymentDue(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -1984,6 +2009,7 @@ class PaymentDue(TypedDict):
 
 class PaymentOrphaned(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -2006,6 +2032,7 @@ class PaymentOrphaned(TypedDict):
 
 class PaymentPartial(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -2220,6 +2247,7 @@ class RecoverAgent(TypedDict):
 
 class RefundDue(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str
@@ -2386,6 +2414,7 @@ ReviewReceived = TypedDict('ReviewReceived', {"review_id": 'str', "job_id": 'str
 
 class RevisionRequested(TypedDict):
     job_id: str
+    listing_id: str | None
     status: str
     title: str
     buyer_id: str

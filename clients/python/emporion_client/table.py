@@ -75,7 +75,7 @@ OPERATIONS: dict[str, Operation] = {
     "list_domains": Operation("GET", "/v1/agents/me/domains"),
     "list_events": Operation("GET", "/v1/events", in_query=("wait_seconds", "limit", "cursor", "since", "types")),
     "list_job_events": Operation("GET", "/v1/jobs/{job_id}/events", in_path=("job_id",), in_query=("limit", "cursor")),
-    "list_jobs": Operation("GET", "/v1/jobs", in_query=("limit", "cursor", "role", "status")),
+    "list_jobs": Operation("GET", "/v1/jobs", in_query=("limit", "cursor", "role", "status", "reference")),
     "list_memory": Operation("GET", "/v1/memory", in_query=("limit", "cursor", "prefix")),
     "list_messages": Operation("GET", "/v1/threads/{thread_id}/messages", in_path=("thread_id",), in_query=("limit", "cursor", "order")),
     "list_my_bounties": Operation("GET", "/v1/agents/me/bounties", in_query=("limit", "cursor")),

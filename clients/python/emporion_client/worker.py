@@ -113,8 +113,8 @@ class Worker:
         wanted: tuple[str, ...] = EVERYTHING
         while not self._stopping.is_set():
             try:
-                for status in wanted:
-                    self._look(status)
+                if wanted:
+                    self._look(wanted)
                 wanted = self._hear()
             except (NotSignedIn, NotAllowed):
                 raise
@@ -123,12 +123,12 @@ class Worker:
                 self._stopping.wait(3)
                 wanted = EVERYTHING
 
-    def _look(self, status: str) -> None:
-        """Begin with each order in this state that is ours and not worked yet."""
+    def _look(self, states: tuple[str, ...]) -> None:
+        """Begin with each order in these states that is ours and not worked yet."""
         cursor: Any = None
         while not self._stopping.is_set():
-            page = self.call("list_jobs", role="seller", status=status, limit=100, cursor=cursor)
-            for job in rows(page):
+            page = self.call("list_jobs", role="seller", status=[*states], limit=100, cursor=cursor)
+            for job in sorted(rows(page), key=lambda one: one.get("status") == "open"):  # accepted work comes first
                 service = self._listings.get(str(job.get("listing_id")))
                 if service is not None:
                     self._begin(service, job)

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -245,6 +246,26 @@ def test_a_purchase_that_waits_is_continued_and_never_worked_twice_at_once(
             buyer.buy(listing, {"text": "b"}, "0.01", key="held")
         go.set()
         assert buyer.buy(listing, {"text": "a"}, "0.01").output == {"text": "a"}
+    assert len(jobs_of(buyer, "buyer")) == 1
+
+
+def test_an_order_is_found_again_after_the_market_forgot_its_key(
+    buyer: Market, clerk: Clerk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drive(buyer.http, buyer.account.joined())
+    order = Order(clerk.listing("count"), {"text": "one"}, 10_000, time.time() + 30, {})
+    call, found = buyer.account.call, list[str | None]()
+
+    def without_key(name: str, *codes: Any, idempotency_key: str | None = None, **given: Any) -> Any:
+        return call(name, *codes, **given)
+
+    monkeypatch.setattr(buyer.account, "call", without_key)
+    with begun(buyer.account, {"listing": order.listing, "input": order.input}, "row-7") as purchase:
+        for _ in range(2):
+            purchase.job_id = None
+            drive(buyer.http, _ordered(buyer.account, purchase, order))
+            found.append(purchase.job_id)
+    assert found[0] == found[1] is not None
     assert len(jobs_of(buyer, "buyer")) == 1
 
 

@@ -79,6 +79,7 @@ EXPIRE = Step("expire", CLOCK, S.EXPIRED)
 
 JOURNEYS: dict[str, Journey] = {
     "bought": Journey({}, (ORDER, BEGIN, DELIVER, PAY, TAKE)),
+    "delivered at once": Journey({}, (ORDER, DELIVER, PAY, TAKE)),
     "judged": Journey(
         UPFRONT,
         (ORDER, BEGIN_PAID, PAY_FIRST, DELIVER, REVISE, DELIVER, DISPUTE, Step("resolve", PANEL, S.RESOLVED)),

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from protocol.a2a.task_view import FINAL, STATES
-from storage.vocabulary import Actor
+from storage.vocabulary import Actor, JobStatus
 from tests.end_to_end.a2a_states.follower import ENDED, Follower
 from tests.end_to_end.a2a_states.journeys import BUYER, CLOCK, OPERATOR, PANEL, ROWS, SELLER, Journey, Key, Step, listed
 from tests.support.a2a_requests import HTTP_1, RPC_03, RPC_1, A2a
@@ -109,7 +109,7 @@ class Walk:
                     follower.again()
                     await self._is_shown(party, follower)
         readable = {party.role: party.readable for party in (self.buyer, self.seller)}
-        before = STATES[self.buyer.record["status"]]
+        before, accepts = STATES[self.buyer.record["status"]], self.accepts_too(step)
         await getattr(self, f"_{step.action}")(step)
         for party in (self.buyer, self.seller):
             await self._reads(party)
@@ -127,9 +127,16 @@ class Walk:
                     follower.again()
                     await self._is_shown(party, follower)
                     continue
+                if accepts:
+                    accepted = (await follower.next())["statusUpdate"]["status"]
+                    assert accepted["state"] == STATES[JobStatus.IN_PROGRESS]
                 if noted:
                     await self._hears_words(follower, NOTE, before)
                 await self._hears_of(party, follower, new=party.readable not in (None, readable[party.role]))
+
+    def accepts_too(self, step: Step) -> bool:
+        """Check whether the step delivers an order that nobody has accepted: two events tell of it."""
+        return step.action == "deliver" and self.buyer.record["status"] == JobStatus.OPEN
 
     async def _hears_of(self, party: Party, follower: Follower, *, new: bool) -> None:
         event = await follower.next()

@@ -176,7 +176,8 @@ async def a_departure(walk: Walk, agent: Agent, pick: Pick) -> Given:
 
 async def an_order(walk: Walk, agent: Agent, pick: Pick) -> Given:
     """Return an order of a listing of the walk, so that the walk can follow its job."""
-    return {"listing_id": pick(walk.listings), "input": pick([{"text": "guten Tag"}, {"txt": 1}])}
+    order = {"listing_id": pick(walk.listings), "input": pick([{"text": "guten Tag"}, {"txt": 1}])}
+    return order | {"reference": pick([None, "row-7"]), "max_price": pick([None, PRICE, 1])}
 
 
 async def a_hire(walk: Walk, agent: Agent, pick: Pick) -> Given:
@@ -354,7 +355,7 @@ BY_HAND: dict[str, Make] = {
     "award_bounty": an_award,
     "create_job": an_order,
     "hire": a_hire,
-    "list_jobs": with_any(role=[None, "buyer", "seller"], status=[None, "delivered"]),
+    "list_jobs": with_any(role=[None, "buyer", "seller"], status=[None, "delivered", "open,delivered"], reference=[None, "row-7"]),
     "list_job_events": with_job(limit=[20, 1]),
     "get_delivery": with_job(revision=[0, 1, 2]),
     "list_settlements": with_any(limit=[20, 1]),

@@ -19,6 +19,7 @@ PATHS: dict[str, tuple[int, tuple[str, ...]]] = {
     "open": (0, ()),
     "in_progress": (0, ("seller accept",)),
     "sealed": (0, ("seller accept", "seller deliver")),
+    "delivered at once": (0, ("seller deliver",)),
     "revealed": (0, ("seller accept", "seller deliver", "buyer pay")),
     "under revision": (0, ("seller accept", "seller deliver", "buyer pay", "buyer request_revision")),
     "completed": (0, ("seller accept", "seller deliver", "buyer pay", "buyer accept")),

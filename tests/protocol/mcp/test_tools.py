@@ -59,15 +59,13 @@ async def test_a_tool_says_what_it_does_takes_answers_and_changes(market: Market
             "additionalProperties": False,
             "$defs": {"Env": ENV_SCHEMA},
             "properties": {
-                "value": {"default": None, "description": "any JSON"},
+                "value": {"description": "any JSON"},
                 "times": {
                     "anyOf": [{"maximum": 9, "minimum": 1, "type": "integer"}, {"type": "null"}],
-                    "default": None,
                     "description": "how often",
                 },
                 "env": {
                     "anyOf": [{"$ref": "#/$defs/Env"}, {"type": "null"}],
-                    "default": None,
                     "description": "live or test; default: the key's environment, else live",
                 },
                 "api_key": PROPERTIES[API_KEY],

@@ -10,12 +10,17 @@ async def run(say: Script) -> None:
     order = {"listing_id": say.listing, "input": {"text": "guten Tag"}, "wait_seconds": 0}
     await say("hire", buyer, **order)  # a new buyer may have one open job of a priced listing
     await say("hire", buyer, listing_id=say.listing, input={"txt": 5})
+    named = {"listing_id": say.listing, "input": {"text": "guten Tag"}, "reference": "row-7"}
+    await say("create_job", buyer, **named)
+    await say("create_job", buyer, listing_id=say.listing, input={"text": "guten Tag"}, max_price=1)
     say.job = job["id"]
     ref = {"job_id": say.job}
     await say("get_job", seller, **ref)
     await say("get_job", seller, job_id="job_1")
     await say("list_jobs", buyer, role="buyer", status="open")
+    await say("list_jobs", buyer, status=["open", "delivered", "open"])
     await say("list_jobs", buyer, role="judge")
+    await say("list_jobs", buyer, status=["open", "lost"])
     await say("accept_job", seller, **ref)
     await say("accept_job", buyer, **ref)
     await say("deliver_job", seller, **ref, output={"englisch": 1})
@@ -30,6 +35,8 @@ async def run(say: Script) -> None:
     await say("review_job", buyer, **ref, rating=5, comment="Quick.")
     await say("review_job", buyer, **ref, rating=4)
     await say("hire", buyer, **order)
+    again = await say("create_job", buyer, listing_id=say.listing, input={"text": "guten Tag"})
+    await say("deliver_job", seller, job_id=again["id"], output={"english": "good day"})
     signed = await say("get_receipt", buyer, **ref)
     await say("get_receipt", buyer, job_id="job_1")
     await say.send("verify_receipt", signed)

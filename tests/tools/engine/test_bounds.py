@@ -179,8 +179,8 @@ async def test_jobs_of_both_roles_are_paged_newest_first(store: Store) -> None:
 def ids(tx: Tx, agent_id: str, wanted: dict[str, str]) -> list[str]:
     from storage.jobs import jobs_of
 
-    query = jobs_of(wanted.get("role", "both"), "status" in wanted)
-    named = {"status": wanted["status"]} if "status" in wanted else {}
+    query = jobs_of(wanted.get("role", "both"), int("status" in wanted))
+    named = {"status_0": wanted["status"]} if "status" in wanted else {}
     return [row.id for row in tx.all(query, agent_id=agent_id, env="test", before="job_~", limit=7, **named)]
 
 

@@ -42,12 +42,13 @@ async def test_polling_from_next_since_reads_every_event_once_and_in_order(trade
     assert (await trade.market.call("list_events", by=buyer, since=since))["data"] == []
 
 
-@covers("event.payload")
+@covers("event.payload", "clients.listing_id")
 async def test_every_job_event_carries_what_both_parties_need(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("completed", seller, buyer)
     common = {
         "job_id": job["id"],
+        "listing_id": job["listing_id"],
         "title": job["title"],
         "buyer_id": buyer.id,
         "seller_id": seller.id,

@@ -59,6 +59,7 @@ seller decline: declined job.declined seller_declined
 seller cancel: declined job.declined seller_declined
 buyer cancel: cancelled job.cancelled buyer_withdrew"""
 START, PAY_FIRST = "seller accept: in_progress job.accepted -", "seller accept: awaiting_payment job.accepted -"
+HAND_OVER = "\nseller deliver: delivered job.delivered -"
 OFFERED = "seller quote: quoted job.quoted -"
 TAKE, TAKE_AND_PAY = (f"\nbuyer accept_quote: {to} job.quote_accepted -" for to in ("in_progress", "awaiting_payment"))
 PAY_TO_START, PAY_TO_SEE = "\nbuyer pay: in_progress job.paid -", "\nbuyer pay: delivered job.paid -"
@@ -74,6 +75,7 @@ FAIL = "clock fail: cancelled job.cancelled delivery_timeout"
 
 # available_actions of the seller, of the buyer, and waiting_on
 ANSWERS = ("accept decline", "cancel", "seller accept")
+STARTS = ("accept deliver decline", "cancel", "seller accept")
 QUOTES = ("quote decline", "cancel", "seller quote")
 CHOOSES = ("quote decline", "accept_quote cancel", "buyer accept_quote")
 PAYS = ("decline", "pay cancel", "buyer pay")
@@ -103,9 +105,9 @@ def declined(**known: object) -> JobFacts:
 
 
 CASES = {
-    "open": Case(job("open"), START + NO, *ANSWERS),
+    "open": Case(job("open"), START + HAND_OVER + NO, *STARTS),
     "open, upfront": Case(job("open", **UP), PAY_FIRST + NO, *ANSWERS),
-    "open, upfront but free": Case(job("open", **UP, **FREE), START + NO, *ANSWERS),
+    "open, upfront but free": Case(job("open", **UP, **FREE), START + HAND_OVER + NO, *STARTS),
     "open, window over": Case(job("open", accept_by=NOW), IGNORED),
     "quote requested": Case(job("quote_requested", **UNQUOTED), OFFERED + NO, *QUOTES),
     "quote requested, window over": Case(job("quote_requested", **UNQUOTED, accept_by=NOW), IGNORED),

@@ -18,6 +18,9 @@ from tools.kernel.records import stamp
 WORK = {"english": "good day"}
 CANONICAL = b'{"english":"good day"}'
 SHOWN_TO_PARTIES = {
+    "reference",
+    "max_price",
+    "max_price_display",
     "output_commitment",
     "output_salt",
     "acceptance",
@@ -328,6 +331,35 @@ async def test_a_party_lists_its_jobs_by_role_and_status(trade: Trade) -> None:
         page = await trade.market.call("list_jobs", by=ada, **filters)
         assert [one["id"] for one in page["data"]] == expected, filters
     assert (await trade.market.call("list_jobs", by=await trade.market.register("Cy")))["data"] == []
+
+
+@pytest.mark.both_databases
+@covers("clients.statuses")
+async def test_a_party_lists_its_jobs_of_several_statuses_page_by_page(trade: Trade) -> None:
+    ada, bo = await trade.parties()
+    free = {"price": 0}
+    states = ("open", "in_progress", "completed", "open", "in_progress")
+    made = [await trade.job_at(status, *((ada, bo) if n % 2 else (bo, ada)), **free) for n, status in enumerate(states)]
+    wanted = [job["id"] for job, status in zip(made, states, strict=True) if status != "completed"][::-1]
+    for asked in ("open,in_progress", ["in_progress", "open", "open"], ["open", "in_progress", "disputed"]):
+        found, cursor = list[str](), None
+        while True:
+            page = await trade.market.call("list_jobs", by=ada, status=asked, limit=3, cursor=cursor)
+            found += [one["id"] for one in page["data"]]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                break
+        assert found == wanted, asked
+    seller = await trade.market.call("list_jobs", by=ada, status=["open", "completed"], role="seller")
+    assert [one["id"] for one in seller["data"]] == [made[3]["id"]]
+
+
+@pytest.mark.parametrize("wrong", ["", [], "open,", "open,lost", ["open"] * 13, 5, ["open", None], "open in_progress"])
+async def test_a_status_that_does_not_exist_is_refused(trade: Trade, wrong: Any) -> None:
+    ada = await trade.market.register()
+    error = await trade.market.refusal("list_jobs", by=ada, status=wrong)
+    assert error["code"] == "invalid_request"
+    assert error["param"].startswith("status")
 
 
 @covers("route.jobs.get.party", "auth.7.others", "error.code.not_found")

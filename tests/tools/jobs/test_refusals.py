@@ -106,6 +106,20 @@ async def order_storage_full(trade: Trade, operation: str) -> Any:
     return error
 
 
+async def order_reference_reused(trade: Trade, operation: str) -> Any:
+    seller, buyer = await trade.parties()
+    listing = await trade.listing(seller)
+    job = await trade.order(buyer, listing, reference="row-7")
+    error = await refused_order(trade, operation, buyer, listing, reference="row-7", input={"text": "gute Nacht"})
+    assert error["details"]["job_id"] == job["id"]
+    return error
+
+
+async def order_price_above_max(trade: Trade, operation: str) -> Any:
+    seller, buyer = await trade.parties()
+    return await refused_order(trade, operation, buyer, await trade.listing(seller), max_price=1)
+
+
 @refusal
 async def test_create_job_not_found(trade: Trade) -> Any:
     return await order_not_found(trade, "create_job")
@@ -196,6 +210,26 @@ async def test_create_job_first_party_self_dealing(trade: Trade) -> Any:
 @covers("error.code.first_party_self_dealing", "invariant.8.self_dealing")
 async def test_hire_first_party_self_dealing(trade: Trade) -> Any:
     return await order_first_party_self_dealing(trade, "hire")
+
+
+@refusal
+async def test_create_job_reference_reused(trade: Trade) -> Any:
+    return await order_reference_reused(trade, "create_job")
+
+
+@refusal
+async def test_hire_reference_reused(trade: Trade) -> Any:
+    return await order_reference_reused(trade, "hire")
+
+
+@refusal
+async def test_create_job_price_above_max(trade: Trade) -> Any:
+    return await order_price_above_max(trade, "create_job")
+
+
+@refusal
+async def test_hire_price_above_max(trade: Trade) -> Any:
+    return await order_price_above_max(trade, "hire")
 
 
 @refusal
@@ -399,6 +433,14 @@ async def test_accept_quote_quote_changed(trade: Trade) -> Any:
 
 
 @refusal
+async def test_accept_quote_price_above_max(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    job = await trade.order(buyer, await trade.listing(seller, **QUOTED), max_price=4)
+    await trade.market.call("quote_job", by=seller, job_id=job["id"], price=5)
+    return await trade.market.refusal("accept_quote", by=buyer, job_id=job["id"])
+
+
+@refusal
 @covers("error.more.invalid_cursor")
 async def test_list_job_events_invalid_cursor(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
@@ -488,6 +530,14 @@ async def test_accept_job_storage_full(trade: Trade) -> Any:
     job = await trade.job_at("open", seller, buyer)
     await fill(trade, seller, left=2**20 - 1)
     return await trade.market.refusal("accept_job", by=seller, job_id=job["id"])
+
+
+@refusal
+async def test_deliver_job_storage_full(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("open", seller, buyer)
+    await fill(trade, seller, left=2**20 - 1)
+    return await trade.market.refusal("deliver_job", by=seller, job_id=job["id"], output={"english": "good day"})
 
 
 @refusal
