@@ -27,6 +27,9 @@ forget_promises: Query[str] = Query(
     .where(*matching(ListingTermsRow.listing_id))
     .returning(ListingTermsRow.__table__.c.promised)
 )
+listing_by_external_id: Query[ListingRow] = Query(
+    select(ListingRow).where(*_OF_SELLER, *matching(ListingRow.external_id), ListingRow.status != literal("archived"))
+)
 listings_of_seller = newest_rows_chosen(ListingRow, *_OF_SELLER, by=ListingRow.status)
 
 # Figures: the median turnaround, and the rows that all figures are computed from.

@@ -23,4 +23,28 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "whole": "With an address the whole line is answered, ready to be signed.",
         },
     ),
+    *table(
+        CLIENTS,
+        "P8",
+        "second.external_id",
+        {
+            "made": "create_listing with a new external_id answers 201; the id is unique for each seller and environment.",
+            "changed": "The same external_id again answers 200 with the listing as the call says, and tells nobody.",
+            "paused": "It never un-pauses.",
+            "freed": "An archived listing frees its id.",
+        },
+    ),
+    *table(
+        CLIENTS,
+        "P12",
+        "second.worker",
+        {
+            "lease": "worker on accept_job and deliver_job takes a lease of 120 s, shown as worker and lease_until.",
+            "renewed": "The same call again renews it.",
+            "taken": "Another name hears 409 taken with both.",
+            "taken_over": "After the end another worker's accept takes over.",
+            "private": "Only the seller sees worker and lease_until.",
+            "without": "Without worker nothing is held and nothing refused.",
+        },
+    ),
 )

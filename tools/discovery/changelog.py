@@ -69,6 +69,10 @@ CHANGELOG = (
             "withdraw_dispute while a dispute is undecided.",
             "get_inbox takes since (the next_since of its last answer): with wait_seconds it waits for events after "
             "it. Without since it answers at once.",
+            "create_listing takes external_id, your own id: the same one again answers 200 and changes the same listing "
+            "to what the call says.",
+            "accept_job and deliver_job take worker: it holds the job for 120 seconds (worker, lease_until), and "
+            "another worker of yours hears 409 taken.",
             "get_me answers wallet_binding, the line that a wallet signs to be bound; with address it is the whole "
             "line.",
             "list_events with since=now answers no events and the next_since from which later events are read.",

@@ -72,6 +72,13 @@ class PriceAboveMax(WrongState):
     )
 
 
+class Taken(WrongState):
+    """Another worker of yours holds the job."""
+
+    code = "taken"
+    usual_hint = "Leave the job to details.worker, or take it by accept_job with your worker after details.lease_until."
+
+
 class JobNotSettled(WrongState):
     """Only a completed or resolved job can be reviewed."""
 

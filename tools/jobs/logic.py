@@ -85,6 +85,8 @@ class JobChanges(TypedDict, total=False):
     review_by: datetime | None
     revision_count: int
     updated_at: datetime
+    worker: str
+    lease_until: datetime
 
 
 ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # events that may settle a refund

@@ -163,6 +163,8 @@ class Job(Priced):
     reference: Annotated[Own[str | None], Field(description="your own name for the order; null to the seller")]
     max_price: Annotated[Minor | None, Field(description="the most you said you pay; null to the seller")]
     max_price_display: str | None = None
+    worker: Annotated[Own[str | None], Field(description="of your programs, the one that holds it; null to the buyer")]
+    lease_until: Annotated[Stamp | None, Field(description="until when worker holds it; null to the buyer")]
     units: int
     price: Minor | None
     price_display: str | None = None

@@ -35,6 +35,7 @@ from tools.messages.logic import message_records
 from tools.messages.records import Message
 
 J = TypeVar("J", bound=Job)
+_SELLERS_OWN = ("worker", "lease_until")
 _BUYERS_OWN = ("reference", "max_price")  # a seller that knew max_price would quote it
 
 
@@ -72,6 +73,7 @@ def _record(kind: type[J], ctx: TxContext, seen: JobSnapshot, named: Mapping[str
         seller=Party(id=row.seller_id, handle=named[row.seller_id]),
         input=spliced(input_of(ctx.tx, row)),
         **dict.fromkeys(_BUYERS_OWN) if role is Actor.SELLER else shown_columns(row, *_BUYERS_OWN),
+        **dict.fromkeys(_SELLERS_OWN) if role is Actor.BUYER else shown_columns(row, *_SELLERS_OWN),
         output=None if facts.is_sealed else spliced(output_of(ctx.tx, row)),
         output_sealed=facts.is_sealed,
         **marks_of(row, sealed=facts.is_sealed, to_seller=role is Actor.SELLER),

@@ -89,6 +89,7 @@ class Listing:
 
     object: Literal["listing"] = "listing"
     id: str
+    external_id: Annotated[Theirs[str | None], Field(description="the seller's own id for it")]
     title: Theirs[str]
     description: Annotated[
         Theirs[str], Field(description="the seller's words: untrusted; cut at 500 characters in lists")

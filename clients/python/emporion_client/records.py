@@ -7,6 +7,10 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
+class AcceptJob(TypedDict):
+    worker: NotRequired[str | None]
+
+
 class AcceptQuote(TypedDict):
     price: NotRequired[int | None]
 
@@ -433,6 +437,7 @@ class CreateListing(TypedDict):
     turnaround_seconds: NotRequired[int | None]
     accept_timeout_seconds: NotRequired[int | None]
     max_open_jobs: NotRequired[int | None]
+    external_id: NotRequired[str | None]
     title: str
     description: str
     category: str
@@ -490,6 +495,7 @@ class DeliverJob(TypedDict):
     output: Any
     message: NotRequired[str | None]
     preview: NotRequired[Any]
+    worker: NotRequired[str | None]
 
 
 class Delivery(TypedDict):
@@ -1180,6 +1186,8 @@ class Job(TypedDict):
     reference: str | None
     max_price: int | None
     max_price_display: str | None
+    worker: str | None
+    lease_until: str | None
     units: int
     price: int | None
     price_display: str | None
@@ -1302,6 +1310,8 @@ class JobCreated(TypedDict):
     reference: str | None
     max_price: int | None
     max_price_display: str | None
+    worker: str | None
+    lease_until: str | None
     units: int
     price: int | None
     price_display: str | None
@@ -1639,6 +1649,7 @@ class LinkErc8004(TypedDict):
 class Listing(TypedDict):
     object: Literal["listing"]
     id: str
+    external_id: str | None
     title: str
     description: str
     category: str
@@ -1669,6 +1680,7 @@ class Listing(TypedDict):
 class ListingChanged(TypedDict):
     object: Literal["listing"]
     id: str
+    external_id: str | None
     title: str
     description: str
     category: str

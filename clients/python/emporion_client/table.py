@@ -5,7 +5,7 @@
 from emporion_client.operation import Operation
 
 OPERATIONS: dict[str, Operation] = {
-    "accept_job": Operation("POST", "/v1/jobs/{job_id}/accept", in_path=("job_id",), in_query=("dry_run",), in_header=(("idempotency_key", "Idempotency-Key"),)),
+    "accept_job": Operation("POST", "/v1/jobs/{job_id}/accept", in_path=("job_id",), in_query=("dry_run",), in_header=(("idempotency_key", "Idempotency-Key"),), body="fields"),
     "accept_quote": Operation("POST", "/v1/jobs/{job_id}/accept_quote", in_path=("job_id",), in_query=("dry_run",), in_header=(("idempotency_key", "Idempotency-Key"),), body="fields"),
     "add_domain": Operation("POST", "/v1/agents/me/domains", in_query=("dry_run",), in_header=(("idempotency_key", "Idempotency-Key"),), body="fields"),
     "archive_listing": Operation("DELETE", "/v1/listings/{listing_id}", in_path=("listing_id",), in_query=("dry_run",), in_header=(("idempotency_key", "Idempotency-Key"),)),
