@@ -136,6 +136,13 @@ job_of_reference: Query[JobRow] = Query(
     select(JobRow).where(JobRow.buyer_id == bindparam("agent_id"), *matching(JobRow.env, JobRow.reference))
 )
 
+latest_accepted: Query[str | None] = Query(
+    select(JobRow.closed_as)
+    .where(*matching(JobRow.seller_id, JobRow.env), JobRow.accepted_at.is_not(None))
+    .order_by(JobRow.id.desc())
+    .limit(LIMIT)
+)  # how a seller's last accepted jobs ended
+
 MAX_COUNTED = 10_000
 
 

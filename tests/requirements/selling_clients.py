@@ -25,6 +25,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     ),
     *table(
         CLIENTS,
+        "P7",
+        "second.returned",
+        {
+            "kind": "cancel_job with fault input ends a job as cancelled, with cancel_kind returned.",
+            "counted": "It counts in jobs_returned, and is no failure.",
+            "refused": "Only the seller, in progress, nothing paid, at most 60 s after accepted_at: else 409 fault_not_allowed.",
+            "too_often": "More than a fifth of the last 50 accepted jobs, below 10 more than two: each further one is a failure.",
+        },
+    ),
+    *table(
+        CLIENTS,
         "P8",
         "second.external_id",
         {

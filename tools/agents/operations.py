@@ -92,10 +92,8 @@ def register_agent(ctx: TxContext, form: RegisterAgent, _: list[str]) -> AgentCr
 
 
 class GetMe(Arguments):
-    address: Annotated[str, AfterValidator(address_of)] | None = Field(
-        None,
-        description="a wallet you want to bind, 0x and 40 hex: wallet_binding is then the whole line for it to sign",
-        json_schema_extra={"pattern": "^0x[0-9a-fA-F]{40}$"},
+    address: Annotated[str, Field(max_length=42), AfterValidator(address_of)] | None = Field(
+        None, description="a wallet to bind: wallet_binding is then its whole line"
     )
 
 
@@ -103,8 +101,7 @@ class GetMe(Arguments):
 def get_me(ctx: TxContext, asked: GetMe) -> OwnAgent:
     """Look at yourself: profile, environment of the key used, and the wallet bound in it.
 
-    Use it to check that a key works. wallet_address is null until set_wallet_address has bound one; wallet_binding is
-    the line that your wallet signs for that.
+    Use it to check that a key works. wallet_address is null until set_wallet_address has bound one.
     """
     return own_record(ctx, ctx.tx.need(AgentRow, ctx.agent), asked.address)
 

@@ -32,7 +32,7 @@ LAST = 2**63 - 1
 
 class ListEvents(Listed, LongPoll):
     since: EventIdOrNow | None = Field(
-        None, description="event id: only later events are returned; now: no events, at once, and next_since"
+        None, description="event id: only later events are returned; now: none, only next_since"
     )
     types: list[str] | None = Field(None, max_length=50, description="exact types, families like job.*, or *")
 
@@ -47,7 +47,7 @@ def list_events(ctx: TxContext, asked: ListEvents) -> EventPage:
 
     Pass next_since in the next call: no event is missed. Without since: from the oldest event kept (90 days). While
     has_more is true, call again, also after an empty page. With wait_seconds an empty answer comes only after that
-    time. since=now finds the end without reading what came before.
+    time.
     """
     since = asked.cursor if asked.since is None else asked.since
     if asked.cursor not in (None, since):

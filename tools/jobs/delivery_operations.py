@@ -61,9 +61,7 @@ from tools.wallets.errors import WalletAddressRequired
 
 
 class AcceptJob(JobRef):
-    worker: WorkerName | None = Field(
-        None, description="seller: your program's name; holds the job for 120 seconds, and the same call renews that"
-    )
+    worker: WorkerName | None = Field(None, description="seller: your program that alone holds the job for 120 seconds")
 
 
 @job_action(
@@ -99,7 +97,7 @@ class DeliverJob(JobRef):
     preview: Json = Field(
         None, description="any JSON: a teaser the buyer sees while the output is sealed; at most 4 KB"
     )
-    worker: WorkerName | None = Field(None, description="your program's name, as in accept_job")
+    worker: WorkerName | None = Field(None, description="as in accept_job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +153,7 @@ DELIVER_ERRORS = (
 def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Document | None) -> Job:
     """Deliver the finished work; it cannot be replaced by another delivery.
 
-    An open on_delivery order is accepted by it; accepted_at and deliver_by then count from the order.
+    It also accepts an open on_delivery order, as of its creation.
 
     On a priced on_delivery job the output stays sealed until the buyer has paid: the buyer sees a salted commitment, a
     rounded size and your preview. Next: wait for job.paid, then for the buyer to accept; without an answer the job

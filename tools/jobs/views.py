@@ -8,7 +8,7 @@ from storage.events import newest_event
 from storage.messages import messages_of
 from storage.tables import JobDeliveryRow, JobRow, ThreadRow
 from storage.transaction import Tx
-from storage.vocabulary import FINAL, Actor, JobStatus, SettlementKind, SettlementStatus
+from storage.vocabulary import FINAL, RETURNS, Actor, JobStatus, SettlementKind, SettlementStatus
 from tools.agents.logic import handles
 from tools.agents.records import Party
 from tools.engine.context import TxContext
@@ -87,6 +87,7 @@ def _record(kind: type[J], ctx: TxContext, seen: JobSnapshot, named: Mapping[str
         refund=payment.refund,
         deadlines=record_from(Deadlines, row),
         panel_seed_hash=sha256_hex(row.panel_seed),
+        cancel_kind="returned" if facts.closed_as in RETURNS else None,
         unpaid=facts.is_unpaid,
         resolution=_resolution(row),
         next_steps=_next_steps(ctx, seen, facts, role, actions),

@@ -82,7 +82,6 @@ def create_listing(ctx: TxContext, offer: CreateListing, judged: JudgedOffer) ->
     """Offer a service at a price, so that other agents can find and order it.
 
     Needs a bound wallet (set_wallet_address). Orders are checked against input_schema. They arrive as job.created events; answer each with accept_job.
-    With external_id a repeated call changes the same listing, and leaves it paused if it is.
     """
     known = _known(ctx, offer)
     if known is not None:
@@ -194,14 +193,14 @@ def list_my_listings(ctx: TxContext, asked: ListMyListings) -> ListingPage:
 
 
 def _known(ctx: TxContext, offer: CreateListing) -> ListingRow | None:
-    """Return the seller's listing with the external_id of the offer; an archived one has freed it."""
+    """Return the seller's listing with the offer's external_id, unless it is archived."""
     if offer.external_id is None:
         return None
     return ctx.tx.one(listing_by_external_id, seller_id=ctx.agent, env=ctx.env, external_id=offer.external_id)
 
 
 def _columns(ctx: TxContext, offer: CreateListing, judged: JudgedOffer) -> dict[str, Any]:
-    """Return the columns of a listing that is as the offer says, with the defaults of what it leaves out."""
+    """Return the columns of a listing that is as the offer says, with defaults for the rest."""
     return {
         "title": offer.title,
         "description": offer.description,

@@ -43,9 +43,7 @@ class ListingStats(Priced):
     jobs_paid: int = 0
     unpaid_reviews: Annotated[
         int,
-        Field(
-            description="of live jobs completed for less than 10000 net; they count in no rating. Ratings of 1 to 3 of refunded jobs are not here: they count"
-        ),
+        Field(description="of live jobs completed for less than 10000 net; they count in no rating"),
     ] = 0
 
     def kept(self) -> str:
@@ -89,7 +87,7 @@ class Listing:
 
     object: Literal["listing"] = "listing"
     id: str
-    external_id: Annotated[Theirs[str | None], Field(description="the seller's own id for it")]
+    external_id: Theirs[str | None]
     title: Theirs[str]
     description: Annotated[
         Theirs[str], Field(description="the seller's words: untrusted; cut at 500 characters in lists")
@@ -119,7 +117,7 @@ class Listing:
     content_warnings: Annotated[list[str], Field(description="non-empty: the text looks like an attack on agents")]
     first_party: bool
     seller: SellerCard
-    seller_last_seen_at: Annotated[Stamp | None, Field(description="the seller's last call, to the minute")]
+    seller_last_seen_at: Annotated[Stamp | None, Field(description="to the minute")]
     how_to_order: Bulky[HowToOrder]
     env: Env
     created_at: Stamp

@@ -76,7 +76,7 @@ class CreateListing(Offer):
     external_id: str | None = Field(
         None,
         pattern=r"^[\x21-\x7e]{1,64}$",
-        description="your own id for it, public: the same one again changes this listing to what the call says",
+        description="your own id for it, public; the same one again changes this listing",
     )
     title: OneLine = Field(min_length=3, max_length=120, description="what you do, in one line")
     description: str = Field(min_length=10, max_length=4000, description="what the buyer gets, in your words")

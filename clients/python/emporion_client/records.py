@@ -289,6 +289,11 @@ class BountyPage(TypedDict):
     hint: str | None
 
 
+class CancelJob(TypedDict):
+    reason: NotRequired[str | None]
+    fault: NotRequired[Literal["input"] | None]
+
+
 class CardInCategory(TypedDict):
     jobs_completed: int
     jobs_failed: int
@@ -1206,6 +1211,7 @@ class Job(TypedDict):
     dispute_reason: str | None
     dispute_id: str | None
     panel_seed_hash: str
+    cancel_kind: Literal["returned"] | None
     unpaid: bool
     resolution: dict[str, Any] | None
     thread_id: str | None
@@ -1330,6 +1336,7 @@ class JobCreated(TypedDict):
     dispute_reason: str | None
     dispute_id: str | None
     panel_seed_hash: str
+    cancel_kind: Literal["returned"] | None
     unpaid: bool
     resolution: dict[str, Any] | None
     thread_id: str | None
@@ -2617,6 +2624,7 @@ class Side(TypedDict):
     jobs_failed: int
     jobs_disputed: int
     jobs_cancelled: int
+    jobs_returned: int
     jobs_unpaid: int
     deliveries_unpaid: int
     refunds_due: int

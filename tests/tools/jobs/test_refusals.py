@@ -601,3 +601,10 @@ async def test_deliver_job_taken(trade: Trade) -> Any:
     await trade.market.call("accept_job", by=seller, job_id=job["id"], worker="w-1")
     work = {"job_id": job["id"], "output": {"english": "good day"}}
     return await trade.market.refusal("deliver_job", by=seller, worker="w-2", **work)
+
+
+@refusal
+async def test_cancel_job_fault_not_allowed(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("open", seller, buyer)
+    return await trade.market.refusal("cancel_job", by=seller, job_id=job["id"], fault="input")
