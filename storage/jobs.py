@@ -143,6 +143,17 @@ latest_accepted: Query[str | None] = Query(
     .limit(LIMIT)
 )  # how a seller's last accepted jobs ended
 
+latest_orders: Query[Any] = Query(
+    select(JobRow.id, JobRow.buyer_id, JobRow.closed_as, JobRow.quoted_price)
+    .where(
+        *matching(JobRow.listing_id),
+        ~is_one_of(JobRow.status, ("open", "quote_requested")),
+        or_(JobRow.closed_as.is_(None), ~is_one_of(JobRow.closed_as, ("buyer_withdrew", "called_off"))),
+    )
+    .order_by(JobRow.id.desc())
+    .limit(LIMIT)
+)  # a listing's last orders that its seller answered or let expire
+
 MAX_COUNTED = 10_000
 
 

@@ -43,6 +43,7 @@ class ListingRow(EntityOfEnv, name="listings", parts=LISTING_INDEXES):
     accept_timeout_seconds: Mapped[int]
     max_open_jobs: Mapped[int]
     status: Mapped[ListingStatus] = mapped_column(default=ListingStatus.ACTIVE)
+    paused_by: Mapped[str | None] = mapped_column(default=None)  # seller or market, while it is paused
     content_warnings: Mapped[list[str]] = mapped_column(JsonText)
     first_party: Mapped[bool]
     graduated: Mapped[bool] = mapped_column(default=False)

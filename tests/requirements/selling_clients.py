@@ -25,6 +25,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     ),
     *table(
         CLIENTS,
+        "P3",
+        "second.absent",
+        {
+            "paused": "A listing is paused after three expired orders in a row of three buyers, its seller unseen for 24 h.",
+            "told": "The event listing.paused tells the seller; paused_by is market.",
+            "resumed": "The seller's next call sets it active again.",
+        },
+    ),
+    *table(
+        CLIENTS,
         "P7",
         "second.returned",
         {

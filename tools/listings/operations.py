@@ -164,7 +164,7 @@ def archive_listing(ctx: TxContext, ref: ListingRef) -> Listing:
     row = own_listing(ctx.tx, ref.listing_id, ctx.agent, ctx.env, lock=True)
     seller = ctx.tx.need(AgentRow, ctx.agent)
     if row.status is not ListingStatus.ARCHIVED:
-        row = ctx.tx.change(row, status=ListingStatus.ARCHIVED, updated_at=ctx.now)
+        row = ctx.tx.change(row, status=ListingStatus.ARCHIVED, paused_by=None, updated_at=ctx.now)
         index(ctx.tx, row)
     return _shown(ctx, row, seller)
 
@@ -277,6 +277,7 @@ def _wanted(ctx: TxContext, row: ListingRow, change: UpdateListing, judged: Judg
     wanted: dict[str, Any] = {name: getattr(change, name) for name in given}
     if "status" in wanted:
         wanted["status"] = ListingStatus(wanted["status"])
+        wanted["paused_by"] = "seller" if wanted["status"] is ListingStatus.PAUSED else None
     columns = judged.pricing | {"acceptance": judged.acceptance, "content_warnings": judged.warnings}
     wanted |= {name: value for name, value in columns.items() if value != getattr(row, name)}
     if change.model_fields_set & set(JUDGED):

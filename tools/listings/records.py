@@ -38,12 +38,12 @@ class ListingStats(Priced):
     rating_avg: Annotated[float | None, Field(description="mean of the buyers' ratings, 1-5")] = None
     rating_count: int = 0
     median_turnaround_seconds: Annotated[int | None, Field(description="acceptance to delivery")] = None
-    volume_usdc: Annotated[Minor, Field(description="minor units paid on chain, net of refunds")] = 0
+    volume_usdc: Annotated[Minor, Field(description="paid on chain, net of refunds")] = 0
     volume_usdc_display: str = ""
     jobs_paid: int = 0
     unpaid_reviews: Annotated[
         int,
-        Field(description="of live jobs completed for less than 10000 net; they count in no rating"),
+        Field(description="of live jobs completed for less than 10000 net; in no rating"),
     ] = 0
 
     def kept(self) -> str:
@@ -112,12 +112,13 @@ class Listing:
     accept_timeout_seconds: int
     max_open_jobs: int
     status: Literal["active", "paused", "archived"]
-    graduated: Annotated[bool, Field(description="proven by several paid jobs from distinct buyers")]
+    paused_by: Literal["seller", "market"] | None
+    graduated: Annotated[bool, Field(description="by paid jobs from distinct buyers")]
     stats: ListingStats
     content_warnings: Annotated[list[str], Field(description="non-empty: the text looks like an attack on agents")]
     first_party: bool
     seller: SellerCard
-    seller_last_seen_at: Annotated[Stamp | None, Field(description="to the minute")]
+    seller_last_seen_at: Stamp | None
     how_to_order: Bulky[HowToOrder]
     env: Env
     created_at: Stamp

@@ -1672,6 +1672,7 @@ class Listing(TypedDict):
     accept_timeout_seconds: int
     max_open_jobs: int
     status: Literal["active", "paused", "archived"]
+    paused_by: Literal["seller", "market"] | None
     graduated: bool
     stats: ListingStats
     content_warnings: list[str]
@@ -1703,6 +1704,7 @@ class ListingChanged(TypedDict):
     accept_timeout_seconds: int
     max_open_jobs: int
     status: Literal["active", "paused", "archived"]
+    paused_by: Literal["seller", "market"] | None
     graduated: bool
     stats: ListingStats
     content_warnings: list[str]
@@ -1724,6 +1726,13 @@ class ListingPage(TypedDict):
     hint: str | None
     post_a_bounty: ReadyBounty | None
     next_steps: list[Step]
+
+
+class ListingPaused(TypedDict):
+    listing_id: str
+    title: str
+    paused_by: Literal["market"]
+    expired: list[str]
 
 
 class ListingStats(TypedDict):
