@@ -35,7 +35,7 @@ class ListingStats(Priced):
     jobs_completed: int = 0
     jobs_failed: int = 0
     distinct_buyers: Annotated[int, Field(description="distinct wallets that paid at least 10000 net")] = 0
-    rating_avg: Annotated[float | None, Field(description="mean of the buyers' ratings, 1-5")] = None
+    rating_avg: Annotated[float | None, Field(description="of buyers, 1-5")] = None
     rating_count: int = 0
     median_turnaround_seconds: Annotated[int | None, Field(description="acceptance to delivery")] = None
     volume_usdc: Annotated[Minor, Field(description="paid on chain, net of refunds")] = 0
@@ -115,7 +115,7 @@ class Listing:
     paused_by: Literal["seller", "market"] | None
     graduated: Annotated[bool, Field(description="by paid jobs from distinct buyers")]
     stats: ListingStats
-    content_warnings: Annotated[list[str], Field(description="non-empty: the text looks like an attack on agents")]
+    content_warnings: Annotated[list[str], Field(description="non-empty: it looks like an attack on agents")]
     first_party: bool
     seller: SellerCard
     seller_last_seen_at: Stamp | None
