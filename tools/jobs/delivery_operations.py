@@ -61,7 +61,7 @@ from tools.wallets.errors import WalletAddressRequired
 
 
 class AcceptJob(JobRef):
-    worker: WorkerName | None = Field(None, description="seller: your program that alone holds the job for 120 seconds")
+    worker: WorkerName | None = Field(None, description="seller: your program that alone holds the job for two minutes")
 
 
 @job_action(

@@ -166,7 +166,7 @@ def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
 class CancelJob(Reasoned):
     fault: Literal["input"] | None = Field(
         None,
-        description="seller: it is unworkable; within 60 seconds of accepting, unpaid",
+        description="seller: it is unworkable; within a minute of accepting, unpaid",
     )
 
 
