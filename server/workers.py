@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -43,6 +43,7 @@ from tools.jobs.disputes.panel_actions import judge_due_cases, load_and_resolve
 from tools.jobs.lifecycle import CLOCK_MOVES, JobMove
 from tools.kernel.records import EPOCH
 from tools.kernel.ssrf_guard import NotAttempted
+from tools.listings.absence import resume_listings
 from tools.listings.logic import index_stale
 from tools.operator.retention import forget_old
 from tools.purchases.workflow import follow_up
@@ -205,7 +206,7 @@ class Workers(MarketLoop):
     async def write_touches(self) -> None:
         taken = self.market.services.last_seen.drain()
         if taken:
-            await self.market.store.write(lambda tx: write_touches(tx, taken), "touches")
+            await self._write("touches", partial(_note_calls, taken))
 
     async def write_searches(self) -> None:
         noted = self.market.services.searches.drain()
@@ -299,6 +300,11 @@ class DailyRechecks(MarketLoop):
     async def _at_identity(self, due: IdentityRow) -> None:
         seen = await identities.look_again(self.market.world, self.market.config, due)
         await self._write("looks", lambda ctx: identities.finish_look(ctx, due, seen))
+
+
+def _note_calls(taken: dict[tuple[str, str], datetime], ctx: TxContext) -> None:
+    resume_listings(ctx, [agent_id for _, agent_id in taken])  # before their agents are locked
+    write_touches(ctx.tx, taken)
 
 
 def _expire(move: JobMove, ctx: TxContext, after: str) -> tuple[int, str | None]:

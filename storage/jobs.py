@@ -136,6 +136,24 @@ job_of_reference: Query[JobRow] = Query(
     select(JobRow).where(JobRow.buyer_id == bindparam("agent_id"), *matching(JobRow.env, JobRow.reference))
 )
 
+latest_accepted: Query[str | None] = Query(
+    select(JobRow.closed_as)
+    .where(*matching(JobRow.seller_id, JobRow.env), JobRow.accepted_at.is_not(None))
+    .order_by(JobRow.id.desc())
+    .limit(LIMIT)
+)  # how a seller's last accepted jobs ended
+
+latest_orders: Query[Any] = Query(
+    select(JobRow.id, JobRow.buyer_id, JobRow.closed_as, JobRow.quoted_price)
+    .where(
+        *matching(JobRow.listing_id),
+        ~is_one_of(JobRow.status, ("open", "quote_requested")),
+        or_(JobRow.closed_as.is_(None), ~is_one_of(JobRow.closed_as, ("buyer_withdrew", "called_off"))),
+    )
+    .order_by(JobRow.id.desc())
+    .limit(LIMIT)
+)  # a listing's last orders that its seller answered or let expire
+
 MAX_COUNTED = 10_000
 
 

@@ -27,6 +27,17 @@ forget_promises: Query[str] = Query(
     .where(*matching(ListingTermsRow.listing_id))
     .returning(ListingTermsRow.__table__.c.promised)
 )
+listing_by_external_id: Query[ListingRow] = Query(
+    select(ListingRow).where(*_OF_SELLER, *matching(ListingRow.external_id), ListingRow.status != literal("archived"))
+)
+paused_by_market: Query[str] = Query(
+    select(ListingRow.id).where(
+        *matching(ListingRow.seller_id),
+        is_one_of(ListingRow.env, ("live", "test")),
+        ListingRow.status == literal("paused"),
+        ListingRow.paused_by == literal("market"),
+    )
+)
 listings_of_seller = newest_rows_chosen(ListingRow, *_OF_SELLER, by=ListingRow.status)
 
 # Figures: the median turnaround, and the rows that all figures are computed from.

@@ -75,6 +75,8 @@ class ClosedAs(StrEnum):
     BUYER_ACCEPTED = "buyer_accepted"
     DISPUTE_WITHDRAWN = "dispute_withdrawn"
     VERDICT = "verdict"
+    RETURNED = "returned"  # by the seller, soon after the acceptance: an input that it cannot work with
+    RETURNED_TOO_OFTEN = "returned_too_often"  # the same, by a seller that does so too often: its failure
     CALLED_OFF = "called_off"  # by the market, for a purchase that failed: counts against neither side
 
 
@@ -186,7 +188,15 @@ class DomainStatus(StrEnum):
     REVOKED = "revoked"
 
 
-SELLER_FAILURES = frozenset({ClosedAs.SELLER_FAILED, ClosedAs.DELIVERY_TIMEOUT, ClosedAs.BUYER_LEFT_AFTER_DEADLINE})
+SELLER_FAILURES = frozenset(
+    {
+        ClosedAs.SELLER_FAILED,
+        ClosedAs.DELIVERY_TIMEOUT,
+        ClosedAs.BUYER_LEFT_AFTER_DEADLINE,
+        ClosedAs.RETURNED_TOO_OFTEN,
+    }
+)
+RETURNS = frozenset({ClosedAs.RETURNED, ClosedAs.RETURNED_TOO_OFTEN})
 
 
 FINAL = frozenset({JobStatus.COMPLETED, JobStatus.DECLINED, JobStatus.CANCELLED, JobStatus.EXPIRED, JobStatus.RESOLVED})

@@ -34,6 +34,8 @@ MEANS = {
 TOOLS = {  # the tools for moves that are no action of a job; only registered ones are shown
     ("order", Actor.BUYER): ("hire", "create_job"),
     ("award", Actor.BUYER): ("award_bounty",),
+    ("return", Actor.SELLER): ("cancel_job",),
+    ("return_too_often", Actor.SELLER): ("cancel_job",),
     ("resolve", Actor.PANEL): ("submit_verdict",),
 }
 COUNTS = {  # the effect on a party's reputation

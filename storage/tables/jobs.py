@@ -85,6 +85,8 @@ class JobRow(EntityOfEnv, name="jobs", parts=JOB_INDEXES):
     context_id: Mapped[str | None] = mapped_column(default=None)  # of A2A, as in the buyer's message
     counted: Mapped[bool] = mapped_column(default=True)  # its texts use its parties' space: no payment covers them
     forget_at: Mapped[datetime | None] = mapped_column(default=None)  # when its unpaid texts are deleted
+    worker: Mapped[str | None] = mapped_column(default=None)  # of the seller's programs, the one that holds the job
+    lease_until: Mapped[datetime | None] = mapped_column(default=None)
     forgotten_at: Mapped[datetime | None] = mapped_column(default=None)  # when they were deleted
 
 

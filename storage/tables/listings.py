@@ -5,18 +5,25 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import EntityOfEnv, JsonText, Row
+from storage.rows import EntityOfEnv, JsonText, Row, partial_index
 from storage.vocabulary import ListingStatus
 
 LISTING_INDEXES = [
     Index(None, "seller_id", "env", "status", "id"),
     Index(None, "seller_id", "env", "id"),
     Index(None, "env", "status", "id"),
+    partial_index(
+        "ix_listings_external_id",
+        *("seller_id", "env", "external_id"),
+        where="external_id IS NOT NULL AND status <> 'archived'",
+        unique=True,
+    ),
 ]
 
 
 class ListingRow(EntityOfEnv, name="listings", parts=LISTING_INDEXES):
     seller_id: Mapped[str]
+    external_id: Mapped[str | None] = mapped_column(default=None)  # the seller's own id for it
     title: Mapped[str]
     description: Mapped[str]
     category: Mapped[str]
@@ -36,6 +43,7 @@ class ListingRow(EntityOfEnv, name="listings", parts=LISTING_INDEXES):
     accept_timeout_seconds: Mapped[int]
     max_open_jobs: Mapped[int]
     status: Mapped[ListingStatus] = mapped_column(default=ListingStatus.ACTIVE)
+    paused_by: Mapped[str | None] = mapped_column(default=None)  # seller or market, while it is paused
     content_warnings: Mapped[list[str]] = mapped_column(JsonText)
     first_party: Mapped[bool]
     graduated: Mapped[bool] = mapped_column(default=False)

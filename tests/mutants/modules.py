@@ -20,6 +20,8 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tools.jobs.panel_rules": ("jobs/test_panel_rules.py", "jobs/disputes/test_evidence_rules.py"),
     "tools.jobs.disputes.draw_rules": ("jobs/disputes/test_draw_rules.py", "agents/test_relation_rules.py"),
     "tools.agents.relation_rules": ("agents/test_relation_rules.py",),
+    "tools.jobs.return_rules": ("jobs/test_return_rules.py",),
+    "tools.listings.absence_rules": ("listings/test_absence_rules.py",),
     "tools.jobs.sealing_rules": ("jobs/test_sealing_rules.py",),
     "tools.listings.pricing": ("listings/test_pricing.py",),
     "tools.kernel.money": ("kernel/test_money.py",),

@@ -15,6 +15,7 @@ from tests.requirements import (
     records,
     resources,
     second_round,
+    selling_clients,
     states,
     trade,
 )
@@ -34,6 +35,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *access.REQUIREMENTS,
     *errors.REQUIREMENTS,
     *second_round.REQUIREMENTS,
+    *selling_clients.REQUIREMENTS,
     *newcomers.REQUIREMENTS,
     *clients.REQUIREMENTS,
 )

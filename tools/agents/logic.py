@@ -12,7 +12,7 @@ from tools.agents.trust_tiers import trust_tier
 from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.kernel.ids import is_id
-from tools.kernel.keys import did_of_hex
+from tools.kernel.keys import binding_message, did_of_hex
 from tools.kernel.records import record_from
 from tools.kernel.search_terms import index_terms
 
@@ -81,8 +81,11 @@ def agent_record(row: AgentRow, kind: type[A] = Agent, **others: object) -> A:  
     return record_from(kind, row, did=did_of_hex(row.public_key), **others)
 
 
-def own_record(ctx: TxContext, row: AgentRow) -> OwnAgent:
-    """Return the agent's own view of itself in the environment of the call."""
+def own_record(ctx: TxContext, row: AgentRow, address: str | None = None) -> OwnAgent:
+    """Return the agent's own view of itself in the environment of the call.
+
+    `address` is the wallet of wallet_binding.
+    """
     wallet, room = ctx.tx.get(WalletRow, row.id, ctx.env), ctx.tx.get(RoomRow, row.id, ctx.env)
     limit = None if row.first_party else ctx.config.limits.storage_bytes
     return agent_record(
@@ -90,6 +93,7 @@ def own_record(ctx: TxContext, row: AgentRow) -> OwnAgent:
         OwnAgent,
         metadata=row.metadata_json,
         wallet_address=wallet.address if wallet else None,
+        wallet_binding=binding_message(ctx.config.brand, row.id, address or "<address_lowercase>"),
         env=ctx.env.value,
         storage=Storage(used=0 if room is None else room.used, limit=limit),
     )

@@ -1,8 +1,8 @@
 """Agents: register, look at oneself, look at others, change one's profile, leave."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from storage.tables import AgentRow
 from storage.vocabulary import Env
@@ -14,8 +14,9 @@ from tools.agents.logic import agent_record, change_agent, find_agent, need_agen
 from tools.agents.profiles import Endpoints, Handle, Profile, PublicKey, judge_profile, merged
 from tools.agents.records import Agent, AgentCreated, OwnAgent
 from tools.agents.registration import created_record, enrol, keypair
+from tools.chain.wallet_proof import address_of
 from tools.credentials.logic import acting_agent, keep_live
-from tools.engine.arguments import NoArguments, OneLine, PublicRead
+from tools.engine.arguments import Arguments, OneLine, PublicRead
 from tools.engine.authentication import need_scope
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest, NotFound
@@ -88,13 +89,19 @@ def register_agent(ctx: TxContext, form: RegisterAgent, _: list[str]) -> AgentCr
     )
 
 
+class GetMe(Arguments):
+    address: Annotated[str, Field(max_length=42), AfterValidator(address_of)] | None = Field(
+        None, description="a wallet to bind: wallet_binding is then its whole line"
+    )
+
+
 @operation("GET /v1/agents/me", toolset="agents")
-def get_me(ctx: TxContext, _: NoArguments) -> OwnAgent:
+def get_me(ctx: TxContext, asked: GetMe) -> OwnAgent:
     """Look at yourself: profile, environment of the key used, and the wallet bound in it.
 
     Use it to check that a key works. wallet_address is null until set_wallet_address has bound one.
     """
-    return own_record(ctx, ctx.tx.need(AgentRow, ctx.agent))
+    return own_record(ctx, ctx.tx.need(AgentRow, ctx.agent), asked.address)
 
 
 class AgentRef(PublicRead):

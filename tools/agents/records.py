@@ -72,6 +72,10 @@ class OwnAgent(Agent):
     metadata: Own[dict[str, Json] | None]
     referred_by: str | None
     wallet_address: Annotated[str | None, Field(description="EIP-55, of this key's environment; null until bound")]
+    wallet_binding: Annotated[
+        Ours[str],
+        Field(description="the line that a wallet signs (personal_sign) to be bound"),
+    ]
     env: Annotated[Literal["live", "test"], Field(description="the environment of the key used")]
     storage: Annotated[Storage, Field(description="beyond limit calls that store more answer storage_full")]
 

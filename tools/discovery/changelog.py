@@ -69,6 +69,17 @@ CHANGELOG = (
             "withdraw_dispute while a dispute is undecided.",
             "get_inbox takes since (the next_since of its last answer): with wait_seconds it waits for events after "
             "it. Without since it answers at once.",
+            "create_listing takes external_id, your own id: the same one again answers 200 and changes the same listing "
+            "to what the call says.",
+            "A listing is paused (paused_by market, the event listing.paused) after three expired orders in a row of "
+            "three buyers if its seller has made no call for 24 hours; the seller's next call sets it active again.",
+            "cancel_job takes fault input: within 60 seconds of accepting, with nothing paid, the seller returns an input "
+            "it cannot work with (cancel_kind returned, jobs_returned); otherwise 409 fault_not_allowed.",
+            "accept_job and deliver_job take worker: it holds the job for 120 seconds (worker, lease_until), and "
+            "another worker of yours hears 409 taken.",
+            "get_me answers wallet_binding, the line that a wallet signs to be bound; with address it is the whole "
+            "line.",
+            "list_events with since=now answers no events and the next_since from which later events are read.",
             "Bounties: post what you need with a budget, compare proposals, award one. An empty search answers a "
             "bounty that can be posted unchanged.",
             "Reputation of buyers and sellers, live and test separately: score, weighted ratings, third-party "

@@ -9,6 +9,8 @@ from tools.kernel.ids import BadId, event_number
 
 EVENT_ID: dict[str, JsonValue] = {"pattern": "^evt_0{13}[0-7][0-9A-HJKMNP-TV-Z]{12}$"}  # a number below 2^63
 EventId = Annotated[str, Field(max_length=64, json_schema_extra=EVENT_ID)]
+NOW = "now"
+EventIdOrNow = Annotated[str, Field(max_length=64, json_schema_extra={"pattern": f"{EVENT_ID['pattern']}|^{NOW}$"})]
 
 
 def number_of(since: str | None) -> int:

@@ -17,7 +17,7 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest
 from tools.engine.notifier import Subscription
 from tools.engine.registry import operation
-from tools.events.event_ids import EventId, number_of
+from tools.events.event_ids import NOW, EventId, EventIdOrNow, number_of
 from tools.events.records import EventPage, Frame, Told, written
 from tools.events.types import KINDS, BadKind, expand
 from tools.kernel.ids import event_id
@@ -31,7 +31,9 @@ LAST = 2**63 - 1
 
 
 class ListEvents(Listed, LongPoll):
-    since: EventId | None = Field(None, description="event id; only later events are returned")
+    since: EventIdOrNow | None = Field(
+        None, description="event id: only later events are returned; now: none, only next_since"
+    )
     types: list[str] | None = Field(None, max_length=50, description="exact types, families like job.*, or *")
 
 
@@ -50,6 +52,8 @@ def list_events(ctx: TxContext, asked: ListEvents) -> EventPage:
     since = asked.cursor if asked.since is None else asked.since
     if asked.cursor not in (None, since):
         raise InvalidRequest("cursor means the same as since: send one", param="cursor")
+    if since == NOW:
+        return _end(ctx, asked.types)
     after = number_of(since)
     rows, until = _page(ctx.tx, ctx.agent, ctx.env, after, asked.types, asked.limit + 1)
     page, more = rows[: asked.limit], len(rows) > asked.limit or until is not None
@@ -65,6 +69,13 @@ def list_events(ctx: TxContext, asked: ListEvents) -> EventPage:
         next_since=last,
         truncated=_truncated(ctx.tx, after),
     )
+
+
+def _end(ctx: TxContext, types: list[str] | None) -> EventPage:
+    """Return the page after the newest event, which is empty."""
+    _kinds(types)  # wrong types are refused here too
+    newest = ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env) or 0
+    return EventPage(data=[], has_more=False, next_cursor=None, next_since=event_id(newest))
 
 
 class StreamEvents(Arguments):

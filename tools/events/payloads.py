@@ -18,6 +18,7 @@ from tools.events.identity_payloads import (
     WebhookDisabledData,
     WebhookTestData,
 )
+from tools.events.listing_payloads import ListingPaused
 from tools.kernel.records import MONEY, Json
 from tools.kernel.text_authors import CALLER, Foreign, Ours, Own, Theirs, any_of, written_by
 
@@ -380,6 +381,7 @@ PAYLOADS: Mapping[str, type] = {
     "dispute.decided": DisputeDecided,
     "schedule.fired": ScheduleFired,
     "schedule.paused": SchedulePaused,
+    "listing.paused": ListingPaused,
     "agent.referred": AgentReferred,
     "agent.keys_recovered": KeysRecovered,
     "agent.key_rotated": KeyRotated,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from storage.vocabulary import FINAL, ClosedAs, JobStatus, Outcome
+from storage.vocabulary import FINAL, RETURNS, ClosedAs, JobStatus, Outcome
 from tools.jobs.facts import JobFacts, kept_minor, refund_held_against
 from tools.kernel.money import DUST_MINOR
 from tools.reputation.rules import JobContribution
@@ -38,6 +38,7 @@ def mark_of(facts: JobFacts, beside: ContributionInputs) -> JobContribution:
         failed=failed,
         disputed=facts.outcome is not None,
         seller_cancelled=closed_as is ClosedAs.SELLER_FAILED,
+        returned=closed_as in RETURNS,
         buyer_cancelled=closed_as is ClosedAs.BUYER_WITHDREW,
         unpaid=facts.is_unpaid,
         delivery_unpaid=facts.delivered and (facts.is_unpaid or closed_as is ClosedAs.BUYER_WALKED_AWAY),

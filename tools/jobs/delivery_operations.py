@@ -1,7 +1,7 @@
 """Operations that accept an order or a delivery, deliver work, and review the other party."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -27,7 +27,8 @@ from tools.engine.registry import operation
 from tools.engine.storage_quotas import need_room_to_accept
 from tools.jobs.contributions import count_job
 from tools.jobs.disputes.panel_actions import own_and_resolve
-from tools.jobs.errors import AlreadyReviewed, InvalidTransition, JobNotSettled
+from tools.jobs.errors import AlreadyReviewed, InvalidTransition, JobNotSettled, Taken
+from tools.jobs.leases import WorkerName, leased
 from tools.jobs.lifecycle import allowed
 from tools.jobs.logic import (
     JobChanges,
@@ -59,13 +60,17 @@ from tools.screening.logic import private_json_beside, private_text
 from tools.wallets.errors import WalletAddressRequired
 
 
+class AcceptJob(JobRef):
+    worker: WorkerName | None = Field(None, description="seller: your program that alone holds the job for two minutes")
+
+
 @job_action(
     "accept",
     scope=("buy", "sell"),
-    errors=(NotFound, InvalidTransition, WalletAddressRequired, StorageFull),
+    errors=(NotFound, InvalidTransition, WalletAddressRequired, StorageFull, Taken),
     toolset="jobs",
 )
-def accept_job(ctx: TxContext, ref: JobRef) -> Job:
+def accept_job(ctx: TxContext, ref: AcceptJob) -> Job:
     """Accept a new order as seller, or a delivery you can read as buyer.
 
     Seller: the work begins at once (on_delivery) or when the buyer has paid (upfront); deliver with deliver_job before
@@ -73,12 +78,13 @@ def accept_job(ctx: TxContext, ref: JobRef) -> Job:
     """
     seen = own_job_locked(ctx, ref.job_id)
     move = move_or_repeat(ctx, seen, "accept")
+    lease = leased(ctx, seen, ref.worker)
     if move is None:
-        return job_record(ctx, seen)
+        return job_record(ctx, replace(seen, row=ctx.tx.change(seen.row, **lease)) if lease else seen)
     if move.actor is Actor.BUYER:
         return job_record(ctx, apply_move(ctx, seen, move, ctx.agent, data={"by": "buyer"}, completed_at=ctx.now))
     need_room_to_accept(ctx)
-    return job_record(ctx, agreed(ctx, seen, move))
+    return job_record(ctx, agreed(ctx, seen, move, **lease))
 
 
 class DeliverJob(JobRef):
@@ -91,6 +97,7 @@ class DeliverJob(JobRef):
     preview: Json = Field(
         None, description="any JSON: a teaser the buyer sees while the output is sealed; at most 4 KB"
     )
+    worker: WorkerName | None = Field(None, description="as in accept_job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +137,7 @@ async def judge_delivery(read_ctx: ReadContext, work: DeliverJob) -> JudgedDeliv
 
 DELIVER_ERRORS = (
     NotFound, InvalidTransition, AcceptanceFailed, OutputSchemaMismatch, SchemaTooExpensive, PayloadTooLarge,
-    ContentRejected, WalletAddressRequired, StorageFull,
+    ContentRejected, WalletAddressRequired, StorageFull, Taken,
 )  # fmt: skip
 
 
@@ -146,7 +153,7 @@ DELIVER_ERRORS = (
 def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Document | None) -> Job:
     """Deliver the finished work; it cannot be replaced by another delivery.
 
-    An open on_delivery order is accepted by it; accepted_at and deliver_by then count from the order.
+    It also accepts an open on_delivery order, as of its creation.
 
     On a priced on_delivery job the output stays sealed until the buyer has paid: the buyer sees a salted commitment, a
     rounded size and your preview. Next: wait for job.paid, then for the buyer to accept; without an answer the job
@@ -160,6 +167,7 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
         return job_record(ctx, seen)
     if not isinstance(judged, JudgedDelivery):
         raise StaleInput
+    lease = leased(ctx, seen, work.worker)
     if move.source is JobStatus.OPEN:
         seen = _accepted_first(ctx, seen)
     keep_text(ctx.tx, seen.row.id, output_part(seen.row.revision_count), judged.output)
@@ -179,6 +187,7 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
     sealed = bool(seen.row.price) and not seen.facts.is_paid
     window = ctx.windows.review_seconds
     changes = payment_falls_due(ctx, seen, window) if sealed else JobChanges(review_by=in_seconds(ctx, window))
+    changes |= lease
     changes["content_warnings"] = sorted({*seen.row.content_warnings, *judged.warnings})  # those of the order too
     marks = marks_of(row, sealed=sealed)
     told: dict[str, Json] = {name: marks[name] for name in ("output_hash", "output_commitment", "output_salt")}

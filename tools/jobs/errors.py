@@ -72,6 +72,23 @@ class PriceAboveMax(WrongState):
     )
 
 
+class Taken(WrongState):
+    """Another worker of yours holds the job."""
+
+    code = "taken"
+    usual_hint = "Leave the job to details.worker, or take it by accept_job with your worker after details.lease_until."
+
+
+class FaultNotAllowed(WrongState):
+    """The job cannot be returned for its input.
+
+    Only its seller can return it: in progress, with nothing paid or delivered, within 60 seconds of accepting.
+    """
+
+    code = "fault_not_allowed"
+    usual_hint = "Deliver the work, or call cancel_job without fault: as seller that counts as a failed job."
+
+
 class JobNotSettled(WrongState):
     """Only a completed or resolved job can be reviewed."""
 

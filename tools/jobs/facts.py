@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias
 
-from storage.vocabulary import FINAL, SELLER_FAILURES, ClosedAs, JobStatus, Outcome, PricingModel, Timing
+from storage.vocabulary import FINAL, RETURNS, SELLER_FAILURES, ClosedAs, JobStatus, Outcome, PricingModel, Timing
 from tools.kernel.money import DUST_MINOR
 
 PAYMENT_GRACE = timedelta(hours=1)
@@ -15,6 +15,9 @@ PAYMENT_GRACE = timedelta(hours=1)
 DELIVERY_GRACE = timedelta(hours=1)
 """From deliver_by plus this on, the clock cancels an unpaid job, and the buyer of a paid job may leave."""
 
+
+RETURN_WINDOW = timedelta(seconds=60)
+"""From accepted_at, how long the seller may return an input that it cannot work with."""
 
 KEPT_UNPAID = timedelta(days=30)
 """How long unpaid texts are kept after a job's end: an input without work, or an output that stayed sealed."""
@@ -54,6 +57,7 @@ class JobFacts:
     voluntary_minor: int = 0  # of these, what was sent back while nothing was owed
     paid_at: datetime | None = None
     accept_by: datetime | None = None
+    accepted_at: datetime | None = None
     pay_by: datetime | None = None
     deliver_by: datetime | None = None
     review_by: datetime | None = None
@@ -238,6 +242,18 @@ def unpaid(facts: JobFacts, now: datetime) -> bool:
 def overdue_untold(facts: JobFacts, now: datetime) -> bool:
     """paid, and not yet said for this deadline"""
     return facts.is_paid and not facts.overdue_told
+
+
+def returnable(facts: JobFacts, now: datetime) -> bool:
+    """nothing paid or delivered, at most 60 s after accepted_at"""
+    if facts.accepted_at is None or facts.delivered or was_paid(facts) or facts.partial_minor:
+        return False
+    return now <= facts.accepted_at + RETURN_WINDOW
+
+
+def was_returned(facts: JobFacts, now: datetime) -> bool:
+    """the seller has returned the input"""
+    return facts.closed_as in RETURNS
 
 
 def revives_work(facts: JobFacts, now: datetime) -> bool:

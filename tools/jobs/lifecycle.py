@@ -29,6 +29,7 @@ from tools.jobs.facts import (
     quote_was_accepted,
     quoting,
     refund_expected,
+    returnable,
     revealed,
     revisions_left,
     revivable,
@@ -39,6 +40,7 @@ from tools.jobs.facts import (
     under_revision,
     unpaid,
     was_accepted,
+    was_returned,
     with_panel,
 )
 
@@ -124,6 +126,10 @@ MOVES: tuple[JobMove, ...] = (
     #
     Move("deliver", S.IN_PROGRESS, SELLER, S.DELIVERED, "job.delivered", compares=True),
     Move("cancel", S.IN_PROGRESS, SELLER, S.CANCELLED, "job.cancelled", closes=ClosedAs.SELLER_FAILED),
+    Move("return", S.IN_PROGRESS, SELLER, S.CANCELLED, "job.cancelled",
+         when=returnable, closes=ClosedAs.RETURNED, listed=False, repeat=was_returned),
+    Move("return_too_often", S.IN_PROGRESS, SELLER, S.CANCELLED, "job.cancelled",
+         when=returnable, closes=ClosedAs.RETURNED_TOO_OFTEN, listed=False, repeat=was_returned),
     Move("cancel", S.IN_PROGRESS, BUYER, S.CANCELLED, "job.cancelled",
          deadline="deliver_by", grace=DELIVERY_GRACE, closes=ClosedAs.BUYER_LEFT_AFTER_DEADLINE),
     Move("fail", S.IN_PROGRESS, CLOCK, S.CANCELLED, "job.cancelled",

@@ -36,6 +36,7 @@ from tools.jobs.waiting_rules import Attention, attention, pay_first, waits_for
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
 from tools.kernel.records import stamp_or_none, with_words
+from tools.listings.absence import pause_deserted
 from tools.listings.stats import recount
 from tools.messages.logic import write_note
 from tools.wallets.errors import WalletAddressRequired
@@ -85,6 +86,8 @@ class JobChanges(TypedDict, total=False):
     review_by: datetime | None
     revision_count: int
     updated_at: datetime
+    worker: str
+    lease_until: datetime
 
 
 ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # events that may settle a refund
@@ -208,6 +211,8 @@ def apply_move(
     if move.target in FINAL or move.source in FINAL:  # a payment may revive a job
         count_job(ctx.tx, after, ctx.now)
     post_note(ctx, after, note, move.action)
+    if row.listing_id is not None and move.closes is ClosedAs.ACCEPT_TIMEOUT:
+        pause_deserted(ctx, row.listing_id)
     return after
 
 

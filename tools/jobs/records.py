@@ -160,9 +160,11 @@ class Job(Priced):
     ]
     deliveries: Annotated[Alone[list[DeliveryRef]], Field(description="all deliveries, including replaced ones")]
     content_warnings: list[str]
-    reference: Annotated[Own[str | None], Field(description="your own name for the order; null to the seller")]
-    max_price: Annotated[Minor | None, Field(description="the most you said you pay; null to the seller")]
+    reference: Own[str | None]  # null to the seller
+    max_price: Minor | None  # null to the seller
     max_price_display: str | None = None
+    worker: Own[str | None]  # null to the buyer, as lease_until
+    lease_until: Stamp | None
     units: int
     price: Minor | None
     price_display: str | None = None
@@ -184,6 +186,7 @@ class Job(Priced):
     dispute_reason: BuyersWords[str | None]
     dispute_id: str | None
     panel_seed_hash: Annotated[Alone[str], Field(description="sha256 of the secret a panel is drawn with")]
+    cancel_kind: Literal["returned"] | None
     unpaid: Annotated[bool, Field(description="expired because the buyer never paid")]
     resolution: Ours[dict[str, Json] | None]
     thread_id: str | None

@@ -72,7 +72,7 @@ class Panel:
         return next((seat for seat in self.seats if seat.agent_id == agent_id), None)
 
 
-_SAME_IN_FACTS = ("accept_by", "pay_by", "deliver_by", "review_by", "revision_count", "max_revisions")
+_SAME_IN_FACTS = ("accept_by", "accepted_at", "pay_by", "deliver_by", "review_by", "revision_count", "max_revisions")
 
 
 @dataclass(frozen=True, slots=True)

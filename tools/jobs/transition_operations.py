@@ -1,21 +1,27 @@
 """Operations that decline, quote, agree to a quote, ask for a revision, cancel, or dispute."""
 
 from dataclasses import asdict
+from typing import Literal
 
 import orjson
 from pydantic import Field
 
+from storage.jobs import latest_accepted
+from storage.tables import AgentRow
 from storage.transaction import Tx
+from storage.vocabulary import RETURNS, Actor
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import text_of, violations
 from tools.engine.errors import NotFound, SchemaTooExpensive, StorageFull, TooBusy
 from tools.engine.next_steps import step
 from tools.engine.storage_quotas import count_bytes
 from tools.jobs.disputes.panel_actions import open_case
-from tools.jobs.errors import InvalidTransition, PriceAboveMax, QuoteChanged, SellerHasNoWalletAddress
+from tools.jobs.errors import FaultNotAllowed, InvalidTransition, PriceAboveMax, QuoteChanged, SellerHasNoWalletAddress
+from tools.jobs.lifecycle import allowed, is_repeat
 from tools.jobs.logic import (
     JobChanges,
     JobRef,
+    acting_role,
     agreed,
     apply_move,
     in_seconds,
@@ -27,6 +33,7 @@ from tools.jobs.logic import (
 )
 from tools.jobs.place_order import check_max_price
 from tools.jobs.records import Job
+from tools.jobs.return_rules import LOOKED_AT, returns_free
 from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import output_of
 from tools.jobs.views import job_record
@@ -156,15 +163,46 @@ def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
     return job_record(ctx, apply_move(ctx, seen, move, ctx.agent, data=told, note=asked.message, **changes))
 
 
-@job_action("cancel", scope=("buy", "sell"), errors=WRITTEN_ERRORS, destructive=True, ends_work=True, toolset="jobs")
-def cancel_job(ctx: TxContext, arguments: Reasoned) -> Job:
+class CancelJob(Reasoned):
+    fault: Literal["input"] | None = Field(
+        None,
+        description="seller: it is unworkable; within a minute of accepting, unpaid",
+    )
+
+
+@job_action(
+    "cancel",
+    scope=("buy", "sell"),
+    errors=(*WRITTEN_ERRORS, FaultNotAllowed),
+    destructive=True,
+    ends_work=True,
+    toolset="jobs",
+)
+def cancel_job(ctx: TxContext, arguments: CancelJob) -> Job:
     """Stop a job; available_actions says whether you can.
 
     The effect depends on role and time. Buyer: free before the work begins and for a sealed delivery; from one hour
     after a missed deliver_by, the seller owes back what was paid. Seller: before the work it declines the order; during
     the work it counts as a failed job, and what was paid is owed back.
     """
-    return _stop(ctx, arguments, "cancel")
+    return _stop(ctx, arguments, "cancel" if arguments.fault is None else _return_of(ctx, arguments.job_id))
+
+
+def _return_of(ctx: TxContext, job_id: str) -> str:
+    """Return the action that returns the input: a failure of sellers that do so too often.
+
+    Raises FaultNotAllowed.
+    """
+    seen = own_job_locked(ctx, job_id)
+    role = acting_role(ctx, seen)
+    if role is Actor.SELLER and is_repeat(seen.facts, "return", role, ctx.now):
+        return "return"
+    if role is not Actor.SELLER or allowed(seen.facts, "return", role, ctx.now) is None:
+        raise FaultNotAllowed("this job cannot be returned for its input", param="fault", **refusal_state(ctx, seen))
+    ctx.tx.need(AgentRow, ctx.agent, lock=True)  # one seller's returns are counted one at a time
+    ended = ctx.tx.all(latest_accepted, seller_id=ctx.agent, env=ctx.env, limit=LOOKED_AT)
+    returned = sum(closed_as in RETURNS for closed_as in ended)
+    return "return" if returns_free(len(ended), returned) else "return_too_often"
 
 
 class DisputeJob(JobRef):

@@ -8,7 +8,7 @@ from storage.events import newest_event
 from storage.messages import messages_of
 from storage.tables import JobDeliveryRow, JobRow, ThreadRow, WebhookRow
 from storage.transaction import Tx
-from storage.vocabulary import FINAL, Actor, Env, JobStatus, SettlementKind, SettlementStatus
+from storage.vocabulary import FINAL, RETURNS, Actor, Env, JobStatus, SettlementKind, SettlementStatus
 from tools.agents.logic import handles
 from tools.agents.records import Party
 from tools.engine.context import TxContext
@@ -35,6 +35,7 @@ from tools.messages.logic import message_records
 from tools.messages.records import Message
 
 J = TypeVar("J", bound=Job)
+_SELLERS_OWN = ("worker", "lease_until")
 _BUYERS_OWN = ("reference", "max_price")  # a seller that knew max_price would quote it
 
 
@@ -72,6 +73,7 @@ def _record(kind: type[J], ctx: TxContext, seen: JobSnapshot, named: Mapping[str
         seller=Party(id=row.seller_id, handle=named[row.seller_id]),
         input=spliced(input_of(ctx.tx, row)),
         **dict.fromkeys(_BUYERS_OWN) if role is Actor.SELLER else shown_columns(row, *_BUYERS_OWN),
+        **dict.fromkeys(_SELLERS_OWN) if role is Actor.BUYER else shown_columns(row, *_SELLERS_OWN),
         output=None if facts.is_sealed else spliced(output_of(ctx.tx, row)),
         output_sealed=facts.is_sealed,
         **marks_of(row, sealed=facts.is_sealed, to_seller=role is Actor.SELLER),
@@ -85,6 +87,7 @@ def _record(kind: type[J], ctx: TxContext, seen: JobSnapshot, named: Mapping[str
         refund=payment.refund,
         deadlines=record_from(Deadlines, row),
         panel_seed_hash=sha256_hex(row.panel_seed),
+        cancel_kind="returned" if facts.closed_as in RETURNS else None,
         unpaid=facts.is_unpaid,
         resolution=_resolution(row),
         next_steps=_next_steps(ctx, seen, facts, role, actions),

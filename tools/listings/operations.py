@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from storage.listings import active_listings_of, kept_listings_of, listings_of_seller
+from storage.listings import active_listings_of, kept_listings_of, listing_by_external_id, listings_of_seller
 from storage.tables import AgentRow, ListingRow, WalletRow
 from storage.vocabulary import Env, ListingStatus
 from tools.engine.arguments import Arguments, Listed
@@ -24,7 +24,7 @@ from tools.engine.next_steps import after_listing
 from tools.engine.paging import page
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
-from tools.kernel.records import Json
+from tools.kernel.records import Existing, Json
 from tools.listings.errors import ListingArchived, ListingLimit, UpfrontRequiresTrust
 from tools.listings.logic import index, keep_promise, listing_record, own_listing
 from tools.listings.records import Listing, ListingPage, ListingStats
@@ -52,8 +52,9 @@ def _hurdles(ctx: TxContext, offer: CreateListing) -> Iterator[Callable[[], obje
     yield partial(_check_wallet, ctx)
     yield partial(_check_payment, ctx, seller, offer.payment or "on_delivery")
     yield partial(_check_basis, seller, offer.unit_basis is not None)
-    yield partial(_check_places, ctx)
-    yield partial(_check_kept, ctx)
+    if _known(ctx, offer) is None:
+        yield partial(_check_places, ctx)
+        yield partial(_check_kept, ctx)
 
 
 @operation(
@@ -77,14 +78,22 @@ def _hurdles(ctx: TxContext, offer: CreateListing) -> Iterator[Callable[[], obje
         },
     ),
 )
-def create_listing(ctx: TxContext, offer: CreateListing, judged: JudgedOffer) -> Listing:
+def create_listing(ctx: TxContext, offer: CreateListing, judged: JudgedOffer) -> Listing | Existing[Listing]:
     """Offer a service at a price, so that other agents can find and order it.
 
     Needs a bound wallet (set_wallet_address). Orders are checked against input_schema. They arrive as job.created events; answer each with accept_job.
     """
+    known = _known(ctx, offer)
+    if known is not None:
+        known = ctx.tx.need(ListingRow, known.id, lock=True)  # before its seller, as update_listing does
     seller = ctx.tx.need(AgentRow, ctx.agent, lock=True)  # one seller's listings are counted one at a time
+    if _known(ctx, offer) != known:
+        raise StaleInput  # another call has made, changed or archived it meanwhile
     for check in _hurdles(ctx, offer):
         check()
+    if known is not None:
+        wanted = {name: value for name, value in _columns(ctx, offer, judged).items() if value != getattr(known, name)}
+        return Existing(_shown(ctx, _changed(ctx, known, wanted, judged) if wanted else known, seller))
     texts = size_of(offer.title, offer.description, judged.acceptance, judged.input.example, judged.output.example)
     stored = texts + sum(one.schema.size for one in (judged.input, judged.output) if one.schema is not None)
     count_bytes(ctx, stored)
@@ -93,18 +102,8 @@ def create_listing(ctx: TxContext, offer: CreateListing, judged: JudgedOffer) ->
             id=ctx.new_id("lst_"),
             env=ctx.env,
             seller_id=seller.id,
-            title=offer.title,
-            description=offer.description,
-            category=offer.category,
-            tags=offer.tags or [],
-            **judged.pricing,
-            acceptance=judged.acceptance,
-            payment=offer.payment or "on_delivery",
-            **_documents(ctx, judged),
-            turnaround_seconds=offer.turnaround_seconds or 3600,
-            accept_timeout_seconds=offer.accept_timeout_seconds or ctx.windows.accept_default_seconds,
-            max_open_jobs=offer.max_open_jobs or 10,
-            content_warnings=judged.warnings,
+            external_id=offer.external_id,
+            **_columns(ctx, offer, judged),
             first_party=seller.first_party,
             stats=NO_STATS,
             stored_bytes=stored,
@@ -142,12 +141,7 @@ def update_listing(ctx: TxContext, change: UpdateListing, judged: JudgedOffer) -
         _check_places(ctx)
     _check_payment(ctx, seller, str(wanted.get("payment", row.payment)))
     _check_basis(seller, judged.pricing["unit_basis"] is not None)
-    if grown := _grown(row, wanted, judged):
-        wanted["stored_bytes"] = row.stored_bytes + grown
-    changed = ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row
-    count_bytes(ctx, grown + keep_promise(ctx.tx, row, changed, ctx.now))
-    index(ctx.tx, changed)
-    return _shown(ctx, changed, seller)
+    return _shown(ctx, _changed(ctx, row, wanted, judged), seller)
 
 
 class ListingRef(Arguments):
@@ -170,7 +164,7 @@ def archive_listing(ctx: TxContext, ref: ListingRef) -> Listing:
     row = own_listing(ctx.tx, ref.listing_id, ctx.agent, ctx.env, lock=True)
     seller = ctx.tx.need(AgentRow, ctx.agent)
     if row.status is not ListingStatus.ARCHIVED:
-        row = ctx.tx.change(row, status=ListingStatus.ARCHIVED, updated_at=ctx.now)
+        row = ctx.tx.change(row, status=ListingStatus.ARCHIVED, paused_by=None, updated_at=ctx.now)
         index(ctx.tx, row)
     return _shown(ctx, row, seller)
 
@@ -196,6 +190,41 @@ def list_my_listings(ctx: TxContext, asked: ListMyListings) -> ListingPage:
 
     found = page(ctx, asked, query, to_records, first="lst_~", where=named)
     return ListingPage(**found, hint=None if found["data"] else "You have none: create_listing offers a service.")
+
+
+def _known(ctx: TxContext, offer: CreateListing) -> ListingRow | None:
+    """Return the seller's listing with the offer's external_id, unless it is archived."""
+    if offer.external_id is None:
+        return None
+    return ctx.tx.one(listing_by_external_id, seller_id=ctx.agent, env=ctx.env, external_id=offer.external_id)
+
+
+def _columns(ctx: TxContext, offer: CreateListing, judged: JudgedOffer) -> dict[str, Any]:
+    """Return the columns of a listing that is as the offer says, with defaults for the rest."""
+    return {
+        "title": offer.title,
+        "description": offer.description,
+        "category": offer.category,
+        "tags": offer.tags or [],
+        **judged.pricing,
+        "acceptance": judged.acceptance,
+        "payment": offer.payment or "on_delivery",
+        **_documents(ctx, judged),
+        "turnaround_seconds": offer.turnaround_seconds or 3600,
+        "accept_timeout_seconds": offer.accept_timeout_seconds or ctx.windows.accept_default_seconds,
+        "max_open_jobs": offer.max_open_jobs or 10,
+        "content_warnings": judged.warnings,
+    }
+
+
+def _changed(ctx: TxContext, row: ListingRow, wanted: dict[str, Any], judged: JudgedOffer) -> ListingRow:
+    """Write the columns of a listing that change, and count what they store."""
+    if grown := _grown(row, wanted, judged):
+        wanted["stored_bytes"] = row.stored_bytes + grown
+    changed = ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row
+    count_bytes(ctx, grown + keep_promise(ctx.tx, row, changed, ctx.now))
+    index(ctx.tx, changed)
+    return changed
 
 
 def _shown(ctx: TxContext, row: ListingRow, seller: AgentRow) -> Listing:
@@ -248,6 +277,7 @@ def _wanted(ctx: TxContext, row: ListingRow, change: UpdateListing, judged: Judg
     wanted: dict[str, Any] = {name: getattr(change, name) for name in given}
     if "status" in wanted:
         wanted["status"] = ListingStatus(wanted["status"])
+        wanted["paused_by"] = "seller" if wanted["status"] is ListingStatus.PAUSED else None
     columns = judged.pricing | {"acceptance": judged.acceptance, "content_warnings": judged.warnings}
     wanted |= {name: value for name, value in columns.items() if value != getattr(row, name)}
     if change.model_fields_set & set(JUDGED):

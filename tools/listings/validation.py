@@ -24,7 +24,7 @@ from tools.screening.logic import public_words_beside
 PRICE_NOTE = "minor units per job or unit: 1000000 = 1 USDC; 0 is free, 10000 or more is recommended; none for quote"
 JUDGED = ("example_input", "example_output", "input_schema", "output_schema")
 DATA = frozenset({*JUDGED, "acceptance"})  # in these, addresses next to words about money are usual
-PUBLIC = ("title", "description", "category", "tags", "unit_name", "unit_basis_note")
+PUBLIC = ("external_id", "title", "description", "category", "tags", "unit_name", "unit_basis_note")
 PRICED = ("pricing_model", "price", "unit_name", "unit_basis", "unit_basis_note")
 
 Tags = Annotated[list[Tag], Field(max_length=16), AfterValidator(lambda given: list(dict.fromkeys(given)))]
@@ -73,6 +73,11 @@ class Offer(Arguments):
 
 
 class CreateListing(Offer):
+    external_id: str | None = Field(
+        None,
+        pattern=r"^[\x21-\x7e]{1,64}$",
+        description="your own id for it, public; the same one again changes this listing",
+    )
     title: OneLine = Field(min_length=3, max_length=120, description="what you do, in one line")
     description: str = Field(min_length=10, max_length=4000, description="what the buyer gets, in your words")
     category: Category = Field(description="e.g. text, code, data, research, image, audio, agent-ops, finance")

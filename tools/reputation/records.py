@@ -43,6 +43,10 @@ EXPLAIN = {
         "by this side: as seller during the work, also counted in jobs_failed and as not on time; as buyer before any work."
         " Leaving a sealed delivery does not count"
     ),
+    "jobs_returned": (
+        "by the seller, within 60 s of accepting, for an input it cannot work with; no failure, unless more than a fifth"
+        " of its last 50 accepted jobs are returned (of fewer than 10: more than two), then each further one is"
+    ),
     "on_time_rate": (
         "share of finished jobs (completed or failed) with no delivery or revision after its deadline; a job the seller"
         " cancelled or never delivered was not on time"
@@ -87,6 +91,7 @@ class Side(Priced):
         int, Field(description="decided by a panel or the operator; open and withdrawn disputes do not count")
     ]
     jobs_cancelled: Annotated[int, Field(description="by this side")]
+    jobs_returned: Annotated[int, Field(description="as seller: returned for the buyer's input; see explain")]
     jobs_unpaid: Annotated[int, Field(description="as buyer: expired because it never paid")]
     deliveries_unpaid: Annotated[int, Field(description="as seller: work nobody paid for; the buyer may leave it")]
     refunds_due: Annotated[int, Field(description="as seller: jobs with a refund still owed, without stray dust")]

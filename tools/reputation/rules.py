@@ -45,6 +45,7 @@ class JobContribution:
     payee: str | None = None
     seller_rating: int | None = None  # by the buyer, 1 to 5
     buyer_rating: int | None = None
+    returned: bool = False  # by the seller, soon after it had accepted: for the buyer's input
     for_nothing: bool = False  # completed on live for less than DUST_MINOR net: it adds nothing favourable
 
 
@@ -82,6 +83,7 @@ class Figures:
     unpaid_disputed: int = 0  # those of them that were disputed
     unpaid_reviews: int = 0  # reviews of these jobs that count in no rating
     unpaid_rating_sum: int = 0
+    jobs_returned: int = 0  # as seller
 
     @property
     def jobs(self) -> int:
@@ -133,6 +135,7 @@ def contribution(mark: JobContribution, role: Actor, *, first_party: bool) -> Fi
         jobs_disputed=int(mark.disputed),
         jobs_cancelled=int(mark.seller_cancelled if selling else mark.buyer_cancelled),
         jobs_unpaid=int(mark.unpaid and not selling),
+        jobs_returned=int(mark.returned and selling),
         deliveries_unpaid=int(mark.delivery_unpaid and selling),
         refunds_due=int(mark.refund_due and selling),
         refunds_made=int(mark.refund_made and selling),

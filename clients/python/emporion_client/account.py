@@ -146,19 +146,20 @@ class Account:
         return keys["api_key"]
 
     def _bind(self, wallet: Signer) -> Flow[None]:
-        me = yield from self.call("get_me")
+        address = wallet.address.lower()
+        me = yield from self.call("get_me", address=address)
         bound = me.get("wallet_address")
-        if isinstance(bound, str) and bound.lower() == wallet.address.lower():
+        if isinstance(bound, str) and bound.lower() == address:
             return
         if bound is not None:
             raise EmporionError(
                 f"this agent has bound the wallet {str(bound)[:64]}; give that one, not {wallet.address}"
             )
-        agent = text(me, "id")
-        brand = text((yield from self.call("get_health")), "service")
-        if not BRAND.fullmatch(brand) or not AGENT.fullmatch(agent):  # a wallet signs no text of another's choice
-            raise UnexpectedAnswer("the market's name or the agent's id has an unknown form; nothing was signed")
-        signature = wallet.sign_text(f"{brand}:wallet:{agent}:{wallet.address.lower()}")
+        agent, line = text(me, "id"), text(me, "wallet_binding")
+        brand = line.partition(":")[0]
+        if not BRAND.fullmatch(brand) or not AGENT.fullmatch(agent) or line != f"{brand}:wallet:{agent}:{address}":
+            raise UnexpectedAnswer("the line to sign has an unknown form; nothing was signed")  # as another chose it
+        signature = wallet.sign_text(line)
         yield from self.call("set_wallet_address", address=wallet.address, signature=signature)
 
     def payments(self) -> Flow[JsonObject]:

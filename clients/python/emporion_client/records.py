@@ -7,6 +7,10 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
+class AcceptJob(TypedDict):
+    worker: NotRequired[str | None]
+
+
 class AcceptQuote(TypedDict):
     price: NotRequired[int | None]
 
@@ -285,6 +289,11 @@ class BountyPage(TypedDict):
     hint: str | None
 
 
+class CancelJob(TypedDict):
+    reason: NotRequired[str | None]
+    fault: NotRequired[Literal["input"] | None]
+
+
 class CardInCategory(TypedDict):
     jobs_completed: int
     jobs_failed: int
@@ -433,6 +442,7 @@ class CreateListing(TypedDict):
     turnaround_seconds: NotRequired[int | None]
     accept_timeout_seconds: NotRequired[int | None]
     max_open_jobs: NotRequired[int | None]
+    external_id: NotRequired[str | None]
     title: str
     description: str
     category: str
@@ -490,6 +500,7 @@ class DeliverJob(TypedDict):
     output: Any
     message: NotRequired[str | None]
     preview: NotRequired[Any]
+    worker: NotRequired[str | None]
 
 
 class Delivery(TypedDict):
@@ -1180,6 +1191,8 @@ class Job(TypedDict):
     reference: str | None
     max_price: int | None
     max_price_display: str | None
+    worker: str | None
+    lease_until: str | None
     units: int
     price: int | None
     price_display: str | None
@@ -1198,6 +1211,7 @@ class Job(TypedDict):
     dispute_reason: str | None
     dispute_id: str | None
     panel_seed_hash: str
+    cancel_kind: Literal["returned"] | None
     unpaid: bool
     resolution: dict[str, Any] | None
     thread_id: str | None
@@ -1302,6 +1316,8 @@ class JobCreated(TypedDict):
     reference: str | None
     max_price: int | None
     max_price_display: str | None
+    worker: str | None
+    lease_until: str | None
     units: int
     price: int | None
     price_display: str | None
@@ -1320,6 +1336,7 @@ class JobCreated(TypedDict):
     dispute_reason: str | None
     dispute_id: str | None
     panel_seed_hash: str
+    cancel_kind: Literal["returned"] | None
     unpaid: bool
     resolution: dict[str, Any] | None
     thread_id: str | None
@@ -1639,6 +1656,7 @@ class LinkErc8004(TypedDict):
 class Listing(TypedDict):
     object: Literal["listing"]
     id: str
+    external_id: str | None
     title: str
     description: str
     category: str
@@ -1654,6 +1672,7 @@ class Listing(TypedDict):
     accept_timeout_seconds: int
     max_open_jobs: int
     status: Literal["active", "paused", "archived"]
+    paused_by: Literal["seller", "market"] | None
     graduated: bool
     stats: ListingStats
     content_warnings: list[str]
@@ -1669,6 +1688,7 @@ class Listing(TypedDict):
 class ListingChanged(TypedDict):
     object: Literal["listing"]
     id: str
+    external_id: str | None
     title: str
     description: str
     category: str
@@ -1684,6 +1704,7 @@ class ListingChanged(TypedDict):
     accept_timeout_seconds: int
     max_open_jobs: int
     status: Literal["active", "paused", "archived"]
+    paused_by: Literal["seller", "market"] | None
     graduated: bool
     stats: ListingStats
     content_warnings: list[str]
@@ -1705,6 +1726,13 @@ class ListingPage(TypedDict):
     hint: str | None
     post_a_bounty: ReadyBounty | None
     next_steps: list[Step]
+
+
+class ListingPaused(TypedDict):
+    listing_id: str
+    title: str
+    paused_by: Literal["market"]
+    expired: list[str]
 
 
 class ListingStats(TypedDict):
@@ -1930,6 +1958,7 @@ class OwnAgent(TypedDict):
     metadata: dict[str, Any] | None
     referred_by: str | None
     wallet_address: str | None
+    wallet_binding: str
     env: Literal["live", "test"]
     storage: Storage
 
@@ -1958,6 +1987,7 @@ class OwnAgentChanged(TypedDict):
     metadata: dict[str, Any] | None
     referred_by: str | None
     wallet_address: str | None
+    wallet_binding: str
     env: Literal["live", "test"]
     storage: Storage
     next_steps: list[Step]
@@ -2603,6 +2633,7 @@ class Side(TypedDict):
     jobs_failed: int
     jobs_disputed: int
     jobs_cancelled: int
+    jobs_returned: int
     jobs_unpaid: int
     deliveries_unpaid: int
     refunds_due: int

@@ -5,7 +5,7 @@
 from emporion_client.operation import Operation
 
 OPERATIONS: dict[str, Operation] = {
-    "accept_job": Operation("POST", "/v1/jobs/{job_id}/accept", in_path=("job_id",), in_query=("dry_run",), in_header=(("idempotency_key", "Idempotency-Key"),)),
+    "accept_job": Operation("POST", "/v1/jobs/{job_id}/accept", in_path=("job_id",), in_query=("dry_run",), in_header=(("idempotency_key", "Idempotency-Key"),), body="fields"),
     "accept_quote": Operation("POST", "/v1/jobs/{job_id}/accept_quote", in_path=("job_id",), in_query=("dry_run",), in_header=(("idempotency_key", "Idempotency-Key"),), body="fields"),
     "add_domain": Operation("POST", "/v1/agents/me/domains", in_query=("dry_run",), in_header=(("idempotency_key", "Idempotency-Key"),), body="fields"),
     "archive_listing": Operation("DELETE", "/v1/listings/{listing_id}", in_path=("listing_id",), in_query=("dry_run",), in_header=(("idempotency_key", "Idempotency-Key"),)),
@@ -53,7 +53,7 @@ OPERATIONS: dict[str, Operation] = {
     "get_job": Operation("GET", "/v1/jobs/{job_id}", in_path=("job_id",), in_query=("wait_seconds", "since")),
     "get_leaderboard": Operation("GET", "/v1/leaderboard", in_query=("env", "role", "limit"), login="optional"),
     "get_listing": Operation("GET", "/v1/listings/{listing_id}", in_path=("listing_id",), in_query=("env",), login="optional"),
-    "get_me": Operation("GET", "/v1/agents/me"),
+    "get_me": Operation("GET", "/v1/agents/me", in_query=("address",)),
     "get_memory": Operation("GET", "/v1/memory/{key}", in_path=("key",)),
     "get_opportunities": Operation("GET", "/v1/opportunities"),
     "get_overview": Operation("GET", "/v1/admin/overview", in_query=("dispute_id",)),

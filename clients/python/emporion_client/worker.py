@@ -160,7 +160,7 @@ class Worker:
     def _hear(self) -> tuple[str, ...]:
         """Wait for news; return the states in which jobs may need work."""
         journal = self._account.home.journal
-        since: Any = journal.get("since")
+        since: Any = journal.get("since") or "now"  # a new home need not read what came before; it looks at all next
         states: set[str] = set()
         heard, more = False, True
         while more and not self._stopping.is_set():

@@ -55,7 +55,7 @@ def test_what_an_agent_does_stands_there_as_a_call() -> None:
     """This includes moves of the panel and the buyer that are no action of the job itself."""
     calls = {(row[0], row[1]): row[2] for row in rows(TEXTS.lifecycle_md, 7) if row[0] in (*Actor,)}
     assert {who for (who, _), call in calls.items() if call == "—"} == {"clock", "operator"}
-    assert calls["seller", "deliver"] == "deliver_job(job_id, output, message?, preview?)"
+    assert calls["seller", "deliver"] == "deliver_job(job_id, output, message?, preview?, worker?)"
     assert calls["panel", "resolve"] == call_reference(CATALOGUE["submit_verdict"])
     moves = {(move.action, move.actor) for move in (*OPENINGS, *MOVES)}
     assert TOOLS.keys() <= moves

@@ -61,7 +61,7 @@ def test_the_files_blocks_are_fresh(defaults: MarketConfig) -> None:
 
 def test_a_stale_block_is_rewritten_and_the_prose_is_kept(defaults: MarketConfig) -> None:
     text = SKILL.read_text(encoding="utf-8")
-    assert refreshed(text.replace("`get_me()`", "`get_you()`"), OPERATIONS, defaults) == text
+    assert refreshed(text.replace("`get_me(address?)`", "`get_you(address?)`"), OPERATIONS, defaults) == text
 
 
 def test_the_served_skill_is_of_this_market_alone() -> None:

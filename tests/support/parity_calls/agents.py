@@ -22,6 +22,8 @@ async def run(say: Script) -> None:
     await say("register_agent", name="Sela", handle=sela["agent"]["handle"])
     say.seller, say.buyer = sela["api_keys"]["test"], bo["api_keys"]["test"]
     await say("get_me", say.seller)
+    await say("get_me", say.seller, address=SELLER.address)
+    await say("get_me", say.seller, address="0x1")
     await say("get_me")
     await say("get_agent", agent_id=bo["agent"]["handle"])
     await say("get_agent", agent_id="nobody")

@@ -8,6 +8,10 @@ async def run(say: Script) -> None:
     made = await say("create_listing", say.seller, **OFFER)
     say.listing = made["id"]
     await say("create_listing", say.seller, **OFFER | {"price": -1})
+    named = await say("create_listing", say.seller, external_id="a/1", **OFFER)
+    await say("create_listing", say.seller, external_id="a/1", **OFFER | {"price": 1})
+    await say("create_listing", say.seller, external_id="a 1", **OFFER)
+    await say("archive_listing", say.seller, listing_id=named["id"])
     changed = "Any text, translated by hand, at once."
     await say("update_listing", say.seller, listing_id=say.listing, description=changed)
     await say("update_listing", say.buyer, listing_id=say.listing, price=1)

@@ -73,7 +73,9 @@ async def test_a_profile_shows_what_was_registered(market: TestMarket) -> None:
     for env, key in made["api_keys"].items():
         own = orjson.loads((await market.answer("get_me", key=key)).body)
         private = {"metadata": EVERYTHING["metadata"], "referred_by": None, "wallet_address": None, "env": env}
-        assert own == profile | private | {"storage": {"used": 0, "limit": 268_435_456}}
+        later = {"storage": {"used": 0, "limit": 268_435_456}}
+        later["wallet_binding"] = f"service:wallet:{profile['id']}:<address_lowercase>"
+        assert own == profile | private | later
         assert set(private) == named("me.field")
 
 

@@ -89,6 +89,35 @@ async def test_types_leave_the_kinds_they_name(trade: Trade, types: list[str], e
     assert (await trade.market.refusal("list_events", by=buyer, types=["job.unknown"]))["param"] == "types"
 
 
+@covers("second.since_now.end")
+async def test_since_now_skips_what_came_before_and_misses_nothing_after(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    await trade.job_at("open", seller, buyer)
+    end = await trade.market.call("list_events", by=seller, since="now", types=["job.*"])
+    assert (end["data"], end["has_more"], end["next_cursor"], end["truncated"]) == ([], False, None, False)
+    job = await trade.job_at("open", seller, buyer)
+    later = (await trade.market.call("list_events", by=seller, since=end["next_since"]))["data"]
+    assert [(one["type"], one["data"]["job_id"]) for one in later] == [("job.created", job["id"])]
+    assert (await trade.market.call("list_events", by=seller, since="now"))["next_since"] == later[0]["id"]
+
+
+@covers("second.since_now.at_once")
+async def test_since_now_of_an_agent_without_events_answers_at_once(trade: Trade) -> None:
+    agent, before = await trade.market.register("Neva"), trade.market.clock.monotonic()
+    end = await trade.market.call("list_events", by=agent, since="now", wait_seconds=55)
+    assert (end["next_since"], trade.market.clock.monotonic()) == (event_id(0), before)
+    agent.wallet = trade.evm.person(0)
+    await trade.bind(agent)
+    assert len((await trade.market.call("list_events", by=agent, since=end["next_since"]))["data"]) == 1
+
+
+async def test_since_now_still_refuses_unknown_types_and_two_places(trade: Trade) -> None:
+    agent = await trade.market.register("Neva")
+    for given in ({"types": ["job.unknown"]}, {"cursor": event_id(1)}):
+        refused = await trade.market.refusal("list_events", by=agent, **{"since": "now"} | given)
+        assert refused["code"] == "invalid_request"
+
+
 async def kinds(trade: Trade, agent: Agent) -> Counter[str]:
     return Counter(one["type"] for one in (await trade.market.call("list_events", by=agent, limit=100))["data"])
 

@@ -15,12 +15,13 @@ from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import MOVES, PendingAction, Waiter
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
+HOUR, MINUTE, TICK = timedelta(hours=1), timedelta(minutes=1), timedelta(microseconds=1)
 SOON, AGO = NOW + HOUR, NOW - HOUR
 BUYER, SELLER = Actor.BUYER, Actor.SELLER
 ACTIONS = [
     "accept", "decline", "cancel", "quote", "accept_quote", "pay", "deliver", "request_revision", "dispute", "withdraw_dispute",
     "resolve", "expire", "fail", "complete", "remind", "refund", "review", "message", "order", "award", "nonsense",
+    "return", "return_too_often",
 ]  # fmt: skip
 
 
@@ -66,6 +67,9 @@ PAY_TO_START, PAY_TO_SEE = "\nbuyer pay: in_progress job.paid -", "\nbuyer pay: 
 LEAVE_IT = "\nbuyer cancel: cancelled job.cancelled buyer_walked_away"
 LEAVE_LATE = "\nbuyer cancel: cancelled job.cancelled buyer_left_after_deadline"
 WORK = "\nseller deliver: delivered job.delivered -\nseller cancel: cancelled job.cancelled seller_failed"
+RETURN = """
+seller return: cancelled job.cancelled returned
+seller return_too_often: cancelled job.cancelled returned_too_often"""
 REVIEW = "\nbuyer accept: completed job.completed buyer_accepted\nbuyer dispute: disputed job.disputed -"
 REVISE = "\nbuyer request_revision: in_progress job.revision_requested -"
 WITHDRAW = "\nbuyer withdraw_dispute: completed job.completed dispute_withdrawn"
@@ -123,6 +127,12 @@ CASES = {
         job("awaiting_payment", **UP, pay_by=NOW), PAID_NOT + PAY_TO_START, *REVIVES),
     "awaiting payment, grace over": Case(job("awaiting_payment", **UP, pay_by=AGO - TICK), PAID_NOT),
     "working": Case(job("in_progress", deliver_by=SOON), WORK, *WORKS, "seller accept"),
+    "working, just accepted": Case(
+        job("in_progress", deliver_by=SOON, accepted_at=NOW - MINUTE), WORK + RETURN, *WORKS, "seller accept"),
+    "working, accepted a while ago": Case(
+        job("in_progress", deliver_by=SOON, accepted_at=NOW - MINUTE - TICK), WORK, *WORKS, "seller accept"),
+    "working, just accepted, a part paid": Case(
+        job("in_progress", deliver_by=SOON, accepted_at=NOW, partial_minor=1), WORK, *WORKS, "seller accept"),
     "working, quoted": Case(job("in_progress", deliver_by=SOON, **QUOTE), WORK, *WORKS, "buyer accept_quote"),
     "working, late within grace": Case(job("in_progress", deliver_by=AGO + TICK), WORK, *WORKS, "seller accept"),
     "working, past grace": Case(job("in_progress", deliver_by=AGO), FAIL, again=BOTH_CANCEL),
@@ -174,6 +184,9 @@ CASES = {
     "declined, transfer in flight": Case(
         declined(orphaned_minor=100), "", *OWES, "seller decline, seller cancel"),
     "withdrawn by the buyer": Case(cancelled(ClosedAs.BUYER_WITHDREW), again="buyer cancel"),
+    "returned": Case(cancelled(ClosedAs.RETURNED), again="seller return, seller return_too_often"),
+    "returned too often": Case(
+        cancelled(ClosedAs.RETURNED_TOO_OFTEN), again="seller return, seller return_too_often"),
     "given up": Case(cancelled(ClosedAs.SELLER_FAILED), again="seller cancel"),
     "given up, paid": Case(cancelled(ClosedAs.SELLER_FAILED, **PAID), "", *OWES, "seller cancel, buyer pay"),
     "given up, refunded": Case(

@@ -14,6 +14,7 @@ from tools.jobs.lifecycle import OPENINGS, Move, PendingAction, Waiter
 OPERATOR, PANEL, CLOCK = Actor.OPERATOR, Actor.PANEL, Actor.CLOCK
 CALLED_OFF = {
     "open", "open, upfront", "open, upfront but free", "working", "working, quoted", "working, late within grace", "sealed",
+    "working, just accepted", "working, accepted a while ago", "working, just accepted, a part paid",
 }  # fmt: skip
 
 

@@ -584,3 +584,27 @@ async def test_post_message_content_rejected(trade: Trade) -> Any:
 @refusal
 async def test_post_message_payload_too_large(trade: Trade) -> Any:
     return await refused_words(trade, "post_message", body="See data.", data="x" * 32767)
+
+
+@refusal
+async def test_accept_job_taken(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("open", seller, buyer)
+    await trade.market.call("accept_job", by=seller, job_id=job["id"], worker="w-1")
+    return await trade.market.refusal("accept_job", by=seller, job_id=job["id"], worker="w-2")
+
+
+@refusal
+async def test_deliver_job_taken(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("open", seller, buyer)
+    await trade.market.call("accept_job", by=seller, job_id=job["id"], worker="w-1")
+    work = {"job_id": job["id"], "output": {"english": "good day"}}
+    return await trade.market.refusal("deliver_job", by=seller, worker="w-2", **work)
+
+
+@refusal
+async def test_cancel_job_fault_not_allowed(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("open", seller, buyer)
+    return await trade.market.refusal("cancel_job", by=seller, job_id=job["id"], fault="input")

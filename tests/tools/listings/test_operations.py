@@ -47,6 +47,7 @@ async def test_a_listing_shows_all_that_was_offered(market: TestMarket) -> None:
     listing = {
         "object": "listing",
         "id": made["id"],
+        "external_id": None,
         "title": "Translate to English",
         "description": "Any text up to 100 characters, translated by hand.",
         "category": "text",
@@ -69,6 +70,7 @@ async def test_a_listing_shows_all_that_was_offered(market: TestMarket) -> None:
         "accept_timeout_seconds": 120,
         "max_open_jobs": 3,
         "status": "active",
+        "paused_by": None,
         "graduated": False,
         "stats": {
             "jobs_completed": 0,
@@ -108,7 +110,9 @@ async def test_a_listing_shows_all_that_was_offered(market: TestMarket) -> None:
     }
     assert bare(made) == listing
     assert is_id("lst_", made["id"])
-    assert set(listing) - {"env", "acceptance", "seller_last_seen_at"} == named("listing.field")
+    assert set(listing) - {"env", "acceptance", "external_id", "paused_by", "seller_last_seen_at"} == named(
+        "listing.field"
+    )
     assert set(listing["stats"]) - {"volume_usdc_display"} == named("listing.stats")
     assert set(listing["seller"]) - {"response_rate"} == named("listing.seller")
     assert set(listing["how_to_order"]) - {"tool"} == named("listing.how_to_order")

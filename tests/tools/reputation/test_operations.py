@@ -25,7 +25,7 @@ from tools.operator.aggregate_checks import recompute
 from tools.reputation.records import EXPLAIN
 
 NOBODY: dict[str, Any] = {
-    "jobs_completed": 0, "jobs_failed": 0, "jobs_disputed": 0, "jobs_cancelled": 0, "jobs_unpaid": 0,
+    "jobs_completed": 0, "jobs_failed": 0, "jobs_disputed": 0, "jobs_cancelled": 0, "jobs_returned": 0, "jobs_unpaid": 0,
     "deliveries_unpaid": 0, "refunds_due": 0, "refunds_made": 0, "distinct_counterparties": 0,
     "first_party_counterparties": 0, "third_party_counterparties": 0, "free_counterparties": 0, "volume_usdc": 0,
     "volume_usdc_display": "0.000000 USDC", "third_party_volume_usdc": 0, "third_party_volume_usdc_display": "0.000000 USDC",

@@ -57,6 +57,27 @@ async def test_a_wallet_its_seller_has_given_up_buys_nothing_from_it(trade: Trad
     assert (await trade.seen(buyer, job))["output_sealed"]
 
 
+@covers("second.wallet_binding.line", "second.wallet_binding.whole")
+async def test_get_me_tells_the_line_that_a_wallet_signs(market: TestMarket) -> None:
+    agent, wallet = await market.register(), Account.from_key("0x" + "77" * 32)
+    line = (await market.call("get_me", by=agent))["wallet_binding"]
+    assert line == f"service:wallet:{agent.id}:<address_lowercase>"
+    for address in (wallet.address, wallet.address.lower()):
+        me = await market.call("get_me", by=agent, address=address)
+        assert me["wallet_binding"] == line.replace("<address_lowercase>", wallet.address.lower())
+        assert me["wallet_address"] is None, "looking binds nothing"
+    signature = signed(wallet, me["wallet_binding"])
+    bound = await market.call("set_wallet_address", by=agent, address=wallet.address, signature=signature)
+    assert (bound["wallet_address"], bound["wallet_binding"]) == (wallet.address, line)
+
+
+async def test_get_me_refuses_what_is_no_address(market: TestMarket) -> None:
+    agent = await market.register()
+    for address in ("0x1", "ada", "0x" + "Ab" * 20, "0x" + "g" * 40):
+        refused = await market.refusal("get_me", by=agent, address=address)
+        assert (refused["code"], refused["param"]) == ("invalid_request", "address")
+
+
 @covers("wallet.message", "wallet.eip191", "wallet.one_per_agent", "wallet.key_environment", "me.field.wallet_address")
 @covers("route.agents.wallet")
 async def test_a_wallet_is_bound_by_its_signature_over_the_exact_text_in_one_environment(market: TestMarket) -> None:

@@ -1,0 +1,40 @@
+"""Listings of absent sellers: paused by the market, and active again at their seller's next call."""
+
+from collections.abc import Iterable
+
+from storage.jobs import latest_orders
+from storage.listings import paused_by_market
+from storage.tables import AgentRow, ListingRow
+from storage.vocabulary import ClosedAs, ListingStatus
+from tools.engine.context import TxContext
+from tools.events.listing_payloads import ListingPaused
+from tools.listings.absence_rules import IN_A_ROW, is_deserted
+from tools.listings.logic import index
+
+
+def pause_deserted(ctx: TxContext, listing_id: str) -> None:
+    """Pause a listing if its seller is gone, after one of its orders has expired."""
+    row = ctx.tx.get(ListingRow, listing_id, lock=True)
+    if row is None or row.status is not ListingStatus.ACTIVE:
+        return
+    orders = ctx.tx.all(latest_orders, listing_id=listing_id, limit=IN_A_ROW)
+    ignored = [(one[1], one[2] == ClosedAs.ACCEPT_TIMEOUT and one[3] is None) for one in orders]
+    if not is_deserted(ignored, ctx.tx.need(AgentRow, row.seller_id).last_seen_at, ctx.now):
+        return
+    index(ctx.tx, ctx.tx.change(row, status=ListingStatus.PAUSED, paused_by="market", updated_at=ctx.now))
+    told: ListingPaused = {
+        "listing_id": row.id,
+        "title": row.title,
+        "paused_by": "market",
+        "expired": [one[0] for one in orders],
+    }
+    ctx.emit(row.seller_id, row.env, "listing.paused", told)
+
+
+def resume_listings(ctx: TxContext, sellers: Iterable[str]) -> None:
+    """Offer the listings again that the market paused while these sellers made no call."""
+    for seller_id in sorted(set(sellers)):
+        for listing_id in ctx.tx.all(paused_by_market, seller_id=seller_id):
+            row = ctx.tx.get(ListingRow, listing_id, lock=True)
+            if row is not None and row.paused_by == "market":
+                index(ctx.tx, ctx.tx.change(row, status=ListingStatus.ACTIVE, paused_by=None, updated_at=ctx.now))
