@@ -30,7 +30,7 @@ from tools.engine.dispatch import Market
 from tools.engine.errors import Forbidden, InvalidRequest, MalformedJson
 from tools.engine.idempotency import Response
 from tools.engine.json_schemas import Schema
-from tools.engine.registry import Operation
+from tools.engine.registry import CATALOGUE, Operation
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.strict_json import BadJson
 
@@ -251,7 +251,7 @@ def tool_of(op: Operation, is_anonymous: bool) -> t.Tool:
         title=op.title,
         description=op.description,
         input_schema=listed_schema(op, is_anonymous),
-        output_schema=schema_of(op),
+        output_schema=answer_schema(op),
         annotations=t.ToolAnnotations(
             read_only_hint=op.safe,
             destructive_hint=op.destructive,
@@ -259,6 +259,26 @@ def tool_of(op: Operation, is_anonymous: bool) -> t.Tool:
             open_world_hint=op.open_world,
         ),
     )
+
+
+def answer_schema(op: Operation) -> Schema:
+    """Return the output schema; a write that answers what a read answers has a short one.
+
+    Ten tools answer a job, and its whole schema would be repeated for each of them.
+    """
+    schema, reader = schema_of(op), None if op.safe else _reader_of(op)
+    if reader is None:
+        return schema
+    members = {name: {"type": one["type"]} if "type" in one else {} for name, one in schema["properties"].items()}
+    members["object"] = schema["properties"]["object"]
+    told = f"{schema.get('description', '')} The output schema of {reader} describes it.".strip()
+    return {"type": "object", "description": told, "properties": members, "required": schema["required"]}
+
+
+def _reader_of(op: Operation) -> str | None:
+    """Return the name of a read whose record this operation answers too, perhaps with more members."""
+    reads = (one for one in CATALOGUE.values() if one.safe and len(one.output) == 1 and "{" in one.path)
+    return next((one.name for one in reads if one.output[0] in op.output[0].__mro__ and len(op.output) == 1), None)
 
 
 def call_tool(is_anonymous: bool, unlisted: Iterable[str] = ()) -> t.Tool:

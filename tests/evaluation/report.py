@@ -11,10 +11,11 @@ from tools.catalogue import CATALOGUE
 from tools.engine.caller import Surface
 
 MIN_SCORE = 95  # of each tool
-MIN_MEAN = 99.0
 MAX_LISTED = 24  # tools in tools/list of a new client
-MAX_LISTED_TOKENS = 11_000  # of these: names, descriptions and inputs, which take up a model's context
-MAX_SCHEMA_TOKENS = 36_000  # of these: output schemas, which clients do not give to the model
+MAX_LISTED_TOKENS = (
+    7_550  # of these: names, descriptions and inputs. It is 8,000 tokens of o200k, which counts 6 % more
+)
+MAX_SCHEMA_TOKENS = 23_000  # of these: output schemas, which clients do not give to the model
 MAX_ANSWER_TOKENS = 8_000  # of a page of ten records
 
 
@@ -27,15 +28,10 @@ class Report:
     answers: Mapping[str, int]
 
     @property
-    def mean(self) -> float:
-        return sum(tool.score for tool in self.tools) / len(self.tools)
-
-    @property
     def broken(self) -> list[str]:
         """The broken bounds."""
         low = [f"{tool.name}: {tool.score} < {MIN_SCORE}" for tool in self.tools if tool.score < MIN_SCORE]
         held = {
-            f"mean {self.mean:.1f} < {MIN_MEAN}": self.mean >= MIN_MEAN,
             f"{len(self.listed)} tools are listed": len(self.listed) <= MAX_LISTED,
             f"tools/list takes {self.listed_tokens} tokens": self.listed_tokens <= MAX_LISTED_TOKENS,
             f"output schemas take {self.schema_tokens} tokens": self.schema_tokens <= MAX_SCHEMA_TOKENS,
@@ -75,7 +71,8 @@ def printed(report: Report) -> Iterator[str]:
     yield f"{'answer of':28} {'tokens':>6}"
     yield from (f"{name:28} {size:6}" for name, size in report.answers.items())
     yield ""
-    yield f"{len(report.tools)} tools, mean {report.mean:.1f}, lowest {min(tool.score for tool in report.tools)}"
+    worst = min(report.tools, key=lambda tool: tool.score)
+    yield f"{len(report.tools)} tools, the worst is {worst.name} with {worst.score}"
     yield (
         f"{len(report.listed)} listed first: {report.listed_tokens} tokens of names, descriptions and inputs, "
         f"{report.schema_tokens} of output schemas"

@@ -108,7 +108,6 @@ def test_every_bound_that_is_broken_is_named() -> None:
     broken = Report([bad], fine.listed * 2, {"get_job": MAX_ANSWER_TOKENS + 1}).broken
     assert [line.split()[0] for line in broken] == [
         f"{bad.name}:",
-        "mean",
         str(2 * len(fine.listed)),
         "tools/list",
         "output",
