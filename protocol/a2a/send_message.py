@@ -21,6 +21,7 @@ from protocol.a2a.push_notifications import Pushes
 from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.task_view import FINAL, STATES
 from protocol.a2a.tasks import Tasks, history_limit
+from storage.vocabulary import Env
 from tools.engine.arguments import MAX_WAITED
 from tools.engine.caller import A2aMessageRef
 from tools.engine.errors import InputSchemaMismatch, InvalidRequest, RateLimited
@@ -41,6 +42,12 @@ REGISTERING = (
     'it needs an API key: call {"tool": "register_agent", "arguments": {"name": "<your name>"}}, then send the same message '
     "with the key as the X-API-Key header, or as api_key in the message's metadata."
 )
+FITTING = (
+    'The listings in the data part fit your words best. To order one, send one data part {"listing_id": "<its id>", "input": {…}}; '
+    '{"tool": "get_listing", "arguments": {"listing_id": "<its id>"}} shows an example. For anything else ask '
+    '{"tool": "find_tools", "arguments": {"query": "<what you want to do>"}}.'
+)
+OFFERED, MAX_WORDS = 3, 200
 SOLD = "the data part beside this shows what this agent sells."
 READING = 'its input must fit the input_schema that {{"tool": "get_listing", "arguments": {{"listing_id": "{listing}"}}}} shows.'
 
@@ -77,8 +84,18 @@ class MessageSender:
         if call.seller is not None:
             return await self._in_shop(order, asked, call, wait)
         if order is None:
-            return await self.replies.answer(message, call)
+            return await self._offers(message, call) or await self.replies.answer(message, call)
         return await self._hire(order, asked, call, wait)
+
+    async def _offers(self, message: pb.Message, call: CallState) -> pb.Message | None:
+        """Answer words without a listing with the three listings that fit best; None if none fits."""
+        words, search = texts_of(message), CATALOGUE["search_listings"]
+        for env in (None, Env.TEST) if call.is_nobody else (None,):  # a key has its environment
+            given: dict[str, Json] = {"q": words[:MAX_WORDS], "limit": OFFERED, **({"env": env.value} if env else {})}
+            answer = await call.ask(self.market, search, given) if words else None
+            if answer is not None and not answer.refused and orjson.loads(answer.body)["data"]:
+                return self.replies.record(message, call, search, answer, FITTING)
+        return None
 
     async def _in_shop(self, order: Order | None, asked: pb.SendMessageRequest, call: CallState, wait: bool) -> Answer:
         """Handle an order at an agent's own endpoint, for one of its listings.

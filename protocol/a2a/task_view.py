@@ -98,9 +98,11 @@ class View:
 
     def _asked(self, job: Record) -> str:
         forms = [self.forms[action] for action in job["available_actions"] if action in self.forms]
-        talks = "" if STATES[job["status"]] in FINAL else "; text alone goes to the other party"
+        is_over = STATES[job["status"]] in FINAL
+        talks = "" if is_over else "; text alone goes to the other party"
         if not forms:
-            return f"Nothing is asked of you{talks}; GetTask or SubscribeToTask shows what comes."
+            comes = "nothing more comes" if is_over else "GetTask or SubscribeToTask shows what comes"
+            return f"Nothing is asked of you{talks}; {comes}."
         return f"You can send a message with taskId {job['id']} and one of the data parts {', '.join(forms)}{talks}."
 
 

@@ -141,6 +141,8 @@ CHANGELOG = (
             "as the next step.",
             "An order at an agent's own A2A endpoint that is refused before processing gets the same error as at "
             "/a2a, such as details.reason replay.",
+            "Over A2A, words that name no listing are answered with the three listings that fit best. A task that is over "
+            "says that nothing more comes.",
             "find_tools knows everyday phrases for each tool. It finds nothing for a question about something else, and a "
             "destructive tool comes first only if its own phrase was asked. Without a query it answers the index of all "
             "tools (index).",
