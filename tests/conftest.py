@@ -26,8 +26,10 @@ from tests.support.databases import (
     modes_above,
     wheel,
 )
+from tests.support.memory_folder import use_memory
 from tools.events.payloads import PAYLOADS
 
+use_memory()
 gc.disable()  # collecting eleven thousand tests makes no garbage; `pytest_collection_finish` enables it again
 EVENTS = {kind: TypeAdapter(data) for kind, data in PAYLOADS.items()}
 pytest_plugins = ["tests.support.market_fixtures", "tests.support.chain_fixtures"]

@@ -251,6 +251,7 @@ async def test_a_read_of_several_statements_sees_one_moment(store: Store) -> Non
     async def write() -> None:
         for _ in range(40):
             await store.write(place)
+            await asyncio.sleep(0.001)  # as on a slow disk, so that there is time for reads
 
     async def read() -> None:
         while seen[-1] != (320, 320):
