@@ -192,7 +192,7 @@ async def find_tools(_: ReadContext, asked: FindTools) -> ToolPage:
     if asked.toolset is not None and asked.toolset not in TOOLSETS:
         hint = f"Toolsets: {', '.join(TOOLSETS)}."
         raise InvalidRequest(f"toolset: there is no {asked.toolset}", param="toolset", hint=hint)
-    names = _search().find(asked.query) if asked.query else list(_offered())
+    names = tool_search().find(asked.query) if asked.query else list(_offered())
     kept = [op for op in map(_offered().__getitem__, names) if asked.toolset in (None, op.toolset)]
     if asked.query is None:
         index = {op.name: op.summary for op in kept}
@@ -216,7 +216,8 @@ def _offered() -> dict[str, Operation]:
 
 
 @cache
-def _search() -> ToolSearch:
+def tool_search() -> ToolSearch:
+    """Return the search of the tools that are offered to agents."""
     return ToolSearch(
         searchable(op.name, op.summary, op.description, destructive=op.destructive) for op in _offered().values()
     )

@@ -2,7 +2,7 @@
 
 The phrases of phrases.toml say what a caller wants in the words of a caller that does not know the names. A phrase
 counts by the share of its words in the question, and by the share of the question's words in it; a rare word counts
-more than a common one (inverse document frequency).
+more than a common one (inverse document frequency). Words of synonyms.toml count as the same word.
 """
 
 import difflib
@@ -115,8 +115,9 @@ STOP_WORDS = frozenset(
         "your",
     ]
 )
-SUMMARY, DESCRIPTION = 0.2, 0.08  # the worth of a question whose words are all there; of a phrase it is 1
-MIN_SCORE = 0.2  # below it a tool has nothing to do with the question
+QUESTION = 0.35  # the worth of the share of the question's words in a phrase; the other share is worth the rest
+ALL_PHRASES, SUMMARY, DESCRIPTION = 1.0, 0.3, 0.15  # the worth of a question whose words are all there
+MIN_SCORE = 0.35  # below it a tool has nothing to do with the question
 MIN_SHARE = 0.6  # of the words of a destructive tool's phrase: with fewer in the question it does not come first
 
 
@@ -166,7 +167,9 @@ class ToolSearch:
 
     def _similarity(self, asked: frozenset[str], phrase: frozenset[str]) -> float:
         shared = self._weight(asked & phrase)
-        return (shared / self._weight(asked) + shared / self._weight(phrase)) / 2 if shared else 0.0
+        if not shared:
+            return 0.0
+        return QUESTION * shared / self._weight(asked) + (1 - QUESTION) * shared / self._weight(phrase)
 
     def _texts(self, asked: frozenset[str], tool: Searchable) -> float:
         return (
@@ -182,21 +185,32 @@ class ToolSearch:
 def searchable(name: str, summary: str, description: str, *, destructive: bool) -> Searchable:
     """Return an operation as the index takes it."""
     said = (name.replace("_", " "), *phrases().get(name, ()))
-    texts = ((SUMMARY, words(summary)), (DESCRIPTION, words(description)))
+    texts = ((ALL_PHRASES, words(" ".join(said))), (SUMMARY, words(summary)), (DESCRIPTION, words(description)))
     return Searchable(name, destructive, tuple(map(words, said)), texts)
 
 
 @cache
 def phrases() -> dict[str, Sequence[str]]:
     """Return the everyday phrases of each operation."""
-    return tomllib.loads(Path(__file__).with_name("phrases.toml").read_text("utf-8"))
+    return _table("phrases.toml")
+
+
+@cache
+def synonyms() -> dict[str, str]:
+    """Return the stems of the words that have the meaning of another word, each with that word's stem."""
+    return {stem(word): stem(one) for one, words in _table("synonyms.toml").items() for word in words}
+
+
+def _table(name: str) -> dict[str, Sequence[str]]:
+    return tomllib.loads(Path(__file__).with_name(name).read_text("utf-8"))
 
 
 def words(text: str) -> frozenset[str]:
     """Return the stems of a text's words without stop words; with them if there is nothing else."""
     terms = index_terms(text, "", (), "")
     telling = [term for term in terms if term not in STOP_WORDS]
-    return frozenset(map(_stemmed, telling or terms))
+    stems = map(stem, telling or terms)
+    return frozenset(synonyms().get(one, one) for one in stems)
 
 
 @cache
@@ -204,7 +218,7 @@ def _stemmer() -> snowballstemmer.stemmer:
     return snowballstemmer.stemmer("english")
 
 
-def _stemmed(word: str) -> str:
+def stem(word: str) -> str:
     return str(_stemmer().stemWord(word))
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.evaluation.questions import questions
 from tests.support.market import TestMarket
 from tools.catalogue import CATALOGUE
 from tools.discovery.tool_search import phrases
@@ -81,3 +82,9 @@ async def test_where_nothing_is_found_the_toolsets_are_named(market: TestMarket)
     found = await market.call("find_tools", query="zzzzzz")
     assert found["data"] == []
     assert "bounties" in found["hint"]
+
+
+def test_the_questions_of_the_evaluation_name_tools_that_exist() -> None:
+    every = [question for half in questions() for question in half]
+    assert len(every) >= 150
+    assert {name for question in every for name in question.tools} <= CATALOGUE.keys()
