@@ -34,7 +34,12 @@ def page(body: str | bytes, kind: str = "text/html; charset=utf-8", *headers: st
 
 
 def packed(body: bytes, kind: str = "text/html") -> Answer:
-    return page(gzip.compress(body, 9), kind, "content-encoding: gzip")
+    """Return a page in gzip, which is compressed only when it is sent."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        await page(gzip.compress(body, 9), kind, "content-encoding: gzip")(writer)
+
+    return answer
 
 
 async def drip(writer: asyncio.StreamWriter) -> None:
