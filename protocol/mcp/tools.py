@@ -276,7 +276,7 @@ def answer_schema(op: Operation) -> Schema:
 
 
 def _reader_of(op: Operation) -> str | None:
-    """Return the name of a read whose record this operation answers too, perhaps with more members."""
+    """Return the name of a read that answers the same record, perhaps with fewer members."""
     reads = (one for one in CATALOGUE.values() if one.safe and len(one.output) == 1 and "{" in one.path)
     return next((one.name for one in reads if one.output[0] in op.output[0].__mro__ and len(op.output) == 1), None)
 

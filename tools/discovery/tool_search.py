@@ -197,7 +197,7 @@ def phrases() -> dict[str, Sequence[str]]:
 
 @cache
 def synonyms() -> dict[str, str]:
-    """Return the stems of the words that have the meaning of another word, each with that word's stem."""
+    """Return the stem that stands for each synonym's stem."""
     return {stem(word): stem(one) for one, words in _table("synonyms.toml").items() for word in words}
 
 
