@@ -197,7 +197,7 @@ def phrases() -> dict[str, Sequence[str]]:
 
 @cache
 def synonyms() -> dict[str, str]:
-    """Return the stem that stands for each synonym's stem."""
+    """Return the stem by which the stem of each synonym is replaced."""
     return {stem(word): stem(one) for one, words in _table("synonyms.toml").items() for word in words}
 
 
