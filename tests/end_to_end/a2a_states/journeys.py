@@ -114,6 +114,8 @@ JOURNEYS: dict[str, Journey] = {
         (ORDER, BEGIN_PAID, EXPIRE, PAY_FIRST, Step("remind", CLOCK, S.IN_PROGRESS), WITHDRAW),
     ),
     "never delivered": Journey(FREE, (ORDER, BEGIN, Step("fail", CLOCK, S.CANCELLED))),
+    "returned": Journey(FREE, (ORDER, BEGIN, Step("return", SELLER, S.CANCELLED))),
+    "returned too often": Journey(FREE, (ORDER, BEGIN, Step("return_too_often", SELLER, S.CANCELLED))),
     "left sealed": Journey({}, (ORDER, BEGIN, DELIVER, WITHDRAW)),
     "called off": Journey({}, (ORDER, CALL_OFF)),
     "called off at work": Journey({}, (ORDER, BEGIN, CALL_OFF)),

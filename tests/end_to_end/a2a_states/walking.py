@@ -17,6 +17,7 @@ from tests.support.bounties import award, bounty, propose
 from tests.support.market import OPERATOR_SECRET, Agent
 from tests.support.panels import REASON
 from tests.support.trade import Trade
+from tools.jobs.return_rules import FREE as FREE_RETURNS
 
 REST, A2A = "REST", "A2A"
 GONE, FIXED = -32004, -32002  # UnsupportedOperation, TaskNotCancelable
@@ -193,6 +194,15 @@ class Walk:
                 assert newest == [words]
                 for follower in other.followers:
                     await self._hears_words(follower, words, other.state)
+
+    async def _return(self, step: Step) -> None:
+        await self._call("cancel_job", step, fault="input")
+
+    async def _return_too_often(self, step: Step) -> None:
+        for _ in range(FREE_RETURNS):
+            other = await self.trade.job_at("in_progress", self.seller.agent, self.buyer.agent, price=0)
+            await self.trade.market.call("cancel_job", by=self.seller.agent, job_id=other["id"], fault="input")
+        await self._return(step)
 
     async def does_not_cancel(self) -> None:
         """Check that a cancellation that is no move of the table is refused or changes nothing."""
