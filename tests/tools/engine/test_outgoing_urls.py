@@ -27,7 +27,7 @@ LOOKED_UP = {"verify_domain.domain", "remove_domain.domain", "get_domain_claim.d
 def places() -> set[str]:
     """Return the arguments whose names suggest a URL, domain or address."""
     named = {f"{op.name}.{name}" for op in CATALOGUE.values() for name in op.input.model_fields if PLACE.search(name)}
-    return named - {"set_wallet_address.address", "claim_x402_account.address"}  # addresses on a chain
+    return named - {"set_wallet_address.address", "claim_x402_account.address", "get_me.address"}  # on a chain
 
 
 def test_every_argument_that_names_a_place_is_known() -> None:

@@ -109,7 +109,7 @@ async def test_an_unknown_event_type_is_told_which_are_meant_in_a_whole_sentence
     error = await market.refusal("create_webhook", by=ada, url=URL, event_types=["job.delivred"])
     assert "did you mean job.delivered" in error["message"]
     assert error["message"].endswith(
-        "job.*, message.*, review.*, schedule.*, webhook.*, * for all, and each kind that docs/events lists"
+        "job.*, listing.*, message.*, review.*, schedule.*, webhook.*, * for all, and each kind that docs/events lists"
     )
     assert len((await market.refusal("create_webhook", by=ada, url=URL, event_types=["x" * 64]))["message"]) < 300
 
