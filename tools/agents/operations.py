@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, JsonValue
 
 from storage.tables import AgentRow
 from storage.vocabulary import Env
@@ -89,8 +89,11 @@ def register_agent(ctx: TxContext, form: RegisterAgent, _: list[str]) -> AgentCr
     )
 
 
+ADDRESS: dict[str, JsonValue] = {"pattern": "^0x[0-9a-fA-F]{40}$"}
+
+
 class GetMe(Arguments):
-    address: Annotated[str, Field(max_length=42), AfterValidator(address_of)] | None = Field(
+    address: Annotated[str, Field(json_schema_extra=ADDRESS), AfterValidator(address_of)] | None = Field(
         None, description="a wallet to bind: wallet_binding is then its whole line"
     )
 
