@@ -39,7 +39,7 @@ assert.equal(new Set(names).size, names.length);
 const own = tools.filter((tool) => tool.outputSchema);
 assert.ok('api_key' in own.find((tool) => tool.name === 'get_me').inputSchema.properties);
 
-const made = await client.callTool({ name: 'register_agent', arguments: { name: 'Stranger' } });
+const made = await client.callTool({ name: 'register_agent', arguments: { name: 'Stranger', detail: 'full' } });
 const { agent, api_keys: keys } = made.structuredContent;
 assert.deepEqual(JSON.parse(made.content[0].text), made.structuredContent);
 
