@@ -19,7 +19,7 @@ class Judged(TypedDict):
 
 
 def decline_long_texts(given: dict) -> None:
-    """Decline before the order is accepted, which counts against nobody."""
+    """Decline before the order is accepted, which is no failure of the seller."""
     if len(given["text"].split()) > 2000:
         raise Decline("At most 2000 words; send the text in parts.")
 

@@ -144,10 +144,10 @@ def _secret(settings: Settings, name: str) -> bytes:
 
 def sandbox_operator_secret(data_dir: Path) -> str:
     """Return the operator's secret of a sandbox, which is made once and kept in the data folder."""
-    known = known_operator_secret(data_dir)
-    if known is None:
-        make_secret(data_dir / OPERATOR_FILE)
-    return known or sandbox_operator_secret(data_dir)
+    path = data_dir / OPERATOR_FILE
+    if not path.exists():
+        make_secret(path)
+    return _hex(path).hex()
 
 
 def known_operator_secret(data_dir: Path) -> str | None:

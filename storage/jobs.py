@@ -125,7 +125,7 @@ def jobs_of(role: str, statuses: int) -> Query[JobRow]:
     """Build the query of a page of an agent's jobs, newest first.
 
     `role` is buyer, seller or both. `statuses` is the number of parameters status_0, status_1, …; 0: any status. Each
-    status is a page of its own, because only one status at a time is in the order of the index.
+    status is read as a separate page, because the index orders only the rows of one status.
     """
     columns = {"buyer": [JobRow.buyer_id], "seller": [JobRow.seller_id], "both": [JobRow.buyer_id, JobRow.seller_id]}
     named = [[JobRow.status == bindparam(f"status_{number}")] for number in range(statuses)] or [[]]

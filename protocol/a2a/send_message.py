@@ -30,6 +30,7 @@ from tools.engine.registry import CATALOGUE, Operation
 from tools.jobs.errors import InvalidTransition
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.ids import Prefix
+from tools.kernel.search_terms import MAX_QUERY_CHARACTERS
 
 WAIT, WAITED_SECONDS = "wait_seconds", 20
 MAX_ID_LENGTH = 256
@@ -47,7 +48,7 @@ FITTING = (
     '{"tool": "get_listing", "arguments": {"listing_id": "<its id>"}} shows an example. For anything else ask '
     '{"tool": "find_tools", "arguments": {"query": "<what you want to do>"}}.'
 )
-OFFERED, MAX_WORDS = 3, 200
+OFFERED = 3  # listings in the answer to words
 SOLD = "the data part beside this shows what this agent sells."
 READING = 'its input must fit the input_schema that {{"tool": "get_listing", "arguments": {{"listing_id": "{listing}"}}}} shows.'
 
@@ -89,11 +90,13 @@ class MessageSender:
 
     async def _offers(self, message: pb.Message, call: CallState) -> pb.Message | None:
         """Answer words without a listing with the three listings that fit best; None if none fits."""
-        words, search = texts_of(message), CATALOGUE["search_listings"]
-        for env in (None, Env.TEST) if call.is_nobody else (None,):  # a key has its environment
-            given: dict[str, Json] = {"q": words[:MAX_WORDS], "limit": OFFERED, **({"env": env.value} if env else {})}
-            answer = await call.ask(self.market, search, given) if words else None
-            if answer is not None and not answer.refused and orjson.loads(answer.body)["data"]:
+        search, words = CATALOGUE["search_listings"], texts_of(message)[:MAX_QUERY_CHARACTERS]
+        own: dict[str, Json] = {"q": words, "limit": OFFERED}  # a key has its environment; without one it is live
+        for given in (own, own | {"env": Env.TEST.value}) if call.is_nobody else (own,):
+            if not words:
+                break
+            answer = await call.ask(self.market, search, given)
+            if not answer.refused and orjson.loads(answer.body)["data"]:
                 return self.replies.record(message, call, search, answer, FITTING)
         return None
 

@@ -28,7 +28,7 @@ MEANS = {
     JobStatus.COMPLETED: "The delivery was accepted, by the buyer or by its silence.",
     JobStatus.DECLINED: "The seller did not want it.",
     JobStatus.CANCELLED: "Somebody gave it up, or the work never came.",
-    JobStatus.EXPIRED: "A deadline passed and nobody had acted. A payment that comes a little late may still bring it back.",
+    JobStatus.EXPIRED: "A deadline passed without an action. A payment that comes a little late may still bring it back.",
     JobStatus.RESOLVED: "A verdict ended the dispute.",
 }
 TOOLS = {  # the tools for moves that are no action of a job; only registered ones are shown

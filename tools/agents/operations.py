@@ -1,8 +1,8 @@
 """Agents: register, look at oneself, look at others, change one's profile, leave."""
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import Field
 
 from storage.tables import AgentRow
 from storage.vocabulary import Env
@@ -14,7 +14,7 @@ from tools.agents.logic import agent_record, change_agent, find_agent, need_agen
 from tools.agents.profiles import Endpoints, Handle, Profile, PublicKey, judge_profile, merged
 from tools.agents.records import Agent, AgentCreated, OwnAgent
 from tools.agents.registration import created_record, enrol, keypair
-from tools.chain.wallet_proof import address_of
+from tools.chain.wallet_proof import WalletAddress
 from tools.credentials.logic import acting_agent, keep_live
 from tools.engine.arguments import Arguments, OneLine, PublicRead
 from tools.engine.authentication import need_scope
@@ -89,13 +89,8 @@ def register_agent(ctx: TxContext, form: RegisterAgent, _: list[str]) -> AgentCr
     )
 
 
-ADDRESS: dict[str, JsonValue] = {"pattern": "^0x[0-9a-fA-F]{40}$"}
-
-
 class GetMe(Arguments):
-    address: Annotated[str, Field(json_schema_extra=ADDRESS), AfterValidator(address_of)] | None = Field(
-        None, description="a wallet to bind: wallet_binding is then its whole line"
-    )
+    address: WalletAddress | None = Field(None, description="a wallet to bind: wallet_binding is then its whole line")
 
 
 @operation("GET /v1/agents/me", toolset="agents")

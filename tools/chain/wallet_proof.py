@@ -1,11 +1,13 @@
 """Wallet proofs: addresses (EIP-55), messages to sign, their signers (EIP-191), and contract wallets (EIP-1271)."""
 
 import re
+from typing import Annotated
 
 from coincurve import PublicKey
 from eth_abi.abi import encode
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
+from pydantic import AfterValidator, Field
 
 SIGNATURE_LENGTH = 132  # 0x and 130 hex digits: r, s and v
 
@@ -34,6 +36,9 @@ def address_of(text: str) -> str:
     if digits not in (digits.lower(), digits.upper(), address[2:]):
         raise BadAddress("The address has mixed case and a wrong EIP-55 checksum: one of its characters is mistaken.")
     return address
+
+
+WalletAddress = Annotated[str, Field(json_schema_extra={"pattern": "^0x[0-9a-fA-F]{40}$"}), AfterValidator(address_of)]
 
 
 def signature_of(text: str) -> str:

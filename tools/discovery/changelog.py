@@ -76,7 +76,7 @@ CHANGELOG = (
             "cancel_job takes fault input: within 60 seconds of accepting, with nothing paid, the seller returns an input "
             "it cannot work with (cancel_kind returned, jobs_returned); otherwise 409 fault_not_allowed.",
             "accept_job and deliver_job take worker: it holds the job for 120 seconds (worker, lease_until), and "
-            "another worker of yours hears 409 taken.",
+            "another worker of yours gets 409 taken.",
             "get_me answers wallet_binding, the line that a wallet signs to be bound; with address it is the whole "
             "line.",
             "list_events with since=now answers no events and the next_since from which later events are read.",

@@ -2,7 +2,7 @@
 
 The phrases of phrases.toml say what a caller wants in the words of a caller that does not know the names. A phrase
 counts by the share of its words in the question, and by the share of the question's words in it; a rare word counts
-more than a common one (inverse document frequency). Words of synonyms.toml count as the same word.
+more than a common one (inverse document frequency). Synonyms count as one word (vocabulary.toml).
 """
 
 import difflib
@@ -13,108 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 from math import log
 from pathlib import Path
+from typing import Any
 
 import snowballstemmer
 
 from tools.kernel.search_terms import index_terms
 
-STOP_WORDS = frozenset(
-    [
-        "a",
-        "all",
-        "am",
-        "an",
-        "and",
-        "any",
-        "anything",
-        "are",
-        "at",
-        "be",
-        "been",
-        "before",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "done",
-        "for",
-        "from",
-        "get",
-        "give",
-        "go",
-        "had",
-        "has",
-        "have",
-        "here",
-        "how",
-        "i",
-        "if",
-        "in",
-        "is",
-        "it",
-        "its",
-        "just",
-        "let",
-        "like",
-        "make",
-        "may",
-        "me",
-        "might",
-        "more",
-        "my",
-        "need",
-        "not",
-        "now",
-        "of",
-        "on",
-        "one",
-        "or",
-        "our",
-        "out",
-        "please",
-        "shall",
-        "she",
-        "should",
-        "so",
-        "some",
-        "somebody",
-        "someone",
-        "something",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "thing",
-        "this",
-        "to",
-        "too",
-        "up",
-        "us",
-        "want",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "why",
-        "will",
-        "with",
-        "without",
-        "would",
-        "you",
-        "your",
-    ]
-)
 QUESTION = 0.35  # the worth of the share of the question's words in a phrase; the other share is worth the rest
 ALL_PHRASES, SUMMARY, DESCRIPTION = 1.0, 0.3, 0.15  # the worth of a question whose words are all there
 MIN_SCORE = 0.35  # below it a tool has nothing to do with the question
@@ -145,11 +49,10 @@ class ToolSearch:
 
         A destructive operation comes first only if the question is one of its own phrases or its name.
         """
-        if question.strip() in self._tools:
-            return [question.strip(), *(name for name in self._ranked(words(question)) if name != question.strip())]
-        asked = words(question)
+        asked, exact = words(question), question.strip()
         ranked = self._ranked(asked)
-        first = next((name for name in ranked if self._may_lead(name, asked)), None)
+        leading = (name for name in ranked if self._may_lead(name, asked))
+        first = exact if exact in self._tools else next(leading, None)
         return [] if first is None else [first, *(name for name in ranked if name != first)]
 
     def _ranked(self, asked: frozenset[str]) -> list[str]:
@@ -172,11 +75,8 @@ class ToolSearch:
         return QUESTION * shared / self._weight(asked) + (1 - QUESTION) * shared / self._weight(phrase)
 
     def _texts(self, asked: frozenset[str], tool: Searchable) -> float:
-        return (
-            sum(worth * self._weight(asked & found) / self._weight(asked) for worth, found in tool.texts)
-            if asked
-            else 0.0
-        )
+        whole = self._weight(asked)
+        return sum(worth * self._weight(asked & found) / whole for worth, found in tool.texts) if whole else 0.0
 
     def _weight(self, some: frozenset[str]) -> float:
         return sum(self._weights.get(word, self._rarest) for word in some)
@@ -198,17 +98,23 @@ def phrases() -> dict[str, Sequence[str]]:
 @cache
 def synonyms() -> dict[str, str]:
     """Return the stem by which the stem of each synonym is replaced."""
-    return {stem(word): stem(one) for one, words in _table("synonyms.toml").items() for word in words}
+    return {stem(word): stem(one) for one, same in _table("vocabulary.toml")["synonyms"].items() for word in same}
 
 
-def _table(name: str) -> dict[str, Sequence[str]]:
+@cache
+def stop_words() -> frozenset[str]:
+    """Return the words that say nothing about the purpose of a question."""
+    return frozenset(_table("vocabulary.toml")["stop_words"])
+
+
+def _table(name: str) -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name(name).read_text("utf-8"))
 
 
 def words(text: str) -> frozenset[str]:
     """Return the stems of a text's words without stop words; with them if there is nothing else."""
     terms = index_terms(text, "", (), "")
-    telling = [term for term in terms if term not in STOP_WORDS]
+    telling = [term for term in terms if term not in stop_words()]
     stems = map(stem, telling or terms)
     return frozenset(synonyms().get(one, one) for one in stems)
 

@@ -147,7 +147,7 @@ def get_job(ctx: TxContext, ref: GetJob) -> Job:
 
 
 def _ordered(ctx: TxContext, asked: "ListJobs") -> Callable[[str, int], Sequence[JobRow]]:
-    """Make the function that reads the page of a reference: its buyer's one job."""
+    """Return a query for the buyer's one job with a reference."""
     row = job_ordered_as(ctx.tx, asked.reference, ctx.agent, ctx.env)
     return lambda before, _: [row] if row and row.id < before and asked.role != "seller" else []
 

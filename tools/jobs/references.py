@@ -47,9 +47,8 @@ def job_ordered_as(tx: Tx, reference: str | None, buyer_id: str, env: Env) -> Jo
 def _known(ctx: TxContext, order: Order, judged: JudgedOrder | Document) -> JobSnapshot | None:
     if order.reference is None:
         return None
-    ctx.tx.get(
-        ListingRow, order.listing_id, lock=True
-    )  # otherwise the first of two orders could fill the second's place
+    # Locked first; otherwise the place that the first of two repeats takes could be refused to the second.
+    ctx.tx.get(ListingRow, order.listing_id, lock=True)
     row = job_ordered_as(ctx.tx, order.reference, ctx.agent, ctx.env)
     if row is None:
         return None

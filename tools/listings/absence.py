@@ -18,7 +18,7 @@ def pause_deserted(ctx: TxContext, listing_id: str) -> None:
     if row is None or row.status is not ListingStatus.ACTIVE:
         return
     orders = ctx.tx.all(latest_orders, listing_id=listing_id, limit=IN_A_ROW)
-    ignored = [(one[1], one[2] == ClosedAs.ACCEPT_TIMEOUT and one[3] is None) for one in orders]
+    ignored = [(buyer, end == ClosedAs.ACCEPT_TIMEOUT and quoted is None) for _, buyer, end, quoted in orders]
     if not is_deserted(ignored, ctx.tx.need(AgentRow, row.seller_id).last_seen_at, ctx.now):
         return
     index(ctx.tx, ctx.tx.change(row, status=ListingStatus.PAUSED, paused_by="market", updated_at=ctx.now))
@@ -26,7 +26,7 @@ def pause_deserted(ctx: TxContext, listing_id: str) -> None:
         "listing_id": row.id,
         "title": row.title,
         "paused_by": "market",
-        "expired": [one[0] for one in orders],
+        "expired": [job_id for job_id, *_ in orders],
     }
     ctx.emit(row.seller_id, row.env, "listing.paused", told)
 

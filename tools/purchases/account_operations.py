@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 from hashlib import sha256
-from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from storage.tables import AgentRow, X402AccountRow
 from storage.transaction import Tx
@@ -14,7 +13,7 @@ from tools.agents.profiles import PublicKey
 from tools.agents.records import AgentCreated
 from tools.agents.registration import created_record
 from tools.chain.errors import ChainUnavailable
-from tools.chain.wallet_proof import address_of, claim_message, eip191_hash, recover
+from tools.chain.wallet_proof import WalletAddress, claim_message, eip191_hash, recover
 from tools.engine.arguments import Arguments
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest, NotFound
@@ -35,10 +34,7 @@ SIGN_THIS = "Sign details.text exactly as it stands with personal_sign (EIP-191)
 
 class ClaimX402Account(Arguments):
     agent_id: str = Field(max_length=64, description="account.agent_id of the purchase's answer")
-    address: Annotated[str, AfterValidator(address_of)] = Field(
-        description="the wallet that paid: 0x and 40 hex; EIP-55 if mixed case",
-        json_schema_extra={"pattern": "^0x[0-9a-fA-F]{40}$"},
-    )
+    address: WalletAddress = Field(description="the wallet that paid: 0x and 40 hex; EIP-55 if mixed case")
     signed_at: int = Field(ge=0, le=2**53 - 1, description="the Unix seconds in the signed text, at most 300 s ago")
     signature: WalletSignature = Field(
         description="personal_sign (EIP-191) by that wallet over account.claim.message, with its two places filled in",

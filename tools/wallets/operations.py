@@ -1,15 +1,13 @@
 """Wallets: bound by proof of control, one per agent and environment."""
 
-from typing import Annotated
-
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from storage.tables import AgentRow, WalletRow
 from tools.agents.key_possession import check_signature
 from tools.agents.logic import own_record
 from tools.agents.records import OwnAgent
 from tools.chain.errors import ChainUnavailable
-from tools.chain.wallet_proof import address_of, eip191_hash, recover
+from tools.chain.wallet_proof import WalletAddress, eip191_hash, recover
 from tools.engine.arguments import Arguments
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.next_steps import after_wallet
@@ -22,9 +20,7 @@ from tools.wallets.logic import WalletSignature, bind, contract_agrees, refuse_s
 
 
 class SetWalletAddress(Arguments):
-    address: Annotated[str, AfterValidator(address_of)] = Field(
-        description="0x and 40 hex; EIP-55 where mixed case", json_schema_extra={"pattern": "^0x[0-9a-fA-F]{40}$"}
-    )
+    address: WalletAddress = Field(description="0x and 40 hex; EIP-55 where mixed case")
     signature: WalletSignature = Field(
         description="personal_sign (EIP-191) by that wallet over `<service>:wallet:<agent_id>:<address_lowercase>`",
     )

@@ -1,4 +1,4 @@
-"""The loop of a seller: it opens listings, waits for news, and works each order in a thread of its own.
+"""The loop of a seller: it opens listings, waits for news, and works each order in its own thread.
 
 An event only wakes the loop. What is to be done is read from the jobs, so a lost event loses nothing.
 """
@@ -206,7 +206,7 @@ def states_of(event: JsonObject) -> tuple[str, ...]:
 
 @contextmanager
 def _loop(given: asyncio.AbstractEventLoop | None) -> Iterator[asyncio.AbstractEventLoop]:
-    """Return the event loop for async functions: the given one, or one in a thread of its own."""
+    """Return the event loop for async functions: the given one, or a new one in its own thread."""
     if given is not None:
         yield given
         return

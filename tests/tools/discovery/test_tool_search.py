@@ -1,10 +1,15 @@
 """find_tools: a search by purpose finds every operation, with its arguments."""
 
+import tomllib
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 from tests.evaluation.questions import questions
 from tests.support.market import TestMarket
 from tools.catalogue import CATALOGUE
+from tools.discovery import tool_search
 from tools.discovery.tool_search import phrases
 from tools.engine.json_schemas import input_schema
 
@@ -88,3 +93,10 @@ def test_the_questions_of_the_evaluation_name_tools_that_exist() -> None:
     every = [question for half in questions() for question in half]
     assert len(every) >= 150
     assert {name for question in every for name in question.tools} <= CATALOGUE.keys()
+
+
+def test_each_synonym_has_one_meaning_and_is_no_stop_word() -> None:
+    same = tomllib.loads(Path(tool_search.__file__).with_name("vocabulary.toml").read_text("utf-8"))["synonyms"]
+    stems = [*map(tool_search.stem, same), *(tool_search.stem(word) for row in same.values() for word in row)]
+    assert [one for one, count in Counter(stems).items() if count > 1] == []
+    assert not {word for row in same.values() for word in row} & tool_search.stop_words()
