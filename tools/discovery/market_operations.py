@@ -219,5 +219,6 @@ def _offered() -> dict[str, Operation]:
 def tool_search() -> ToolSearch:
     """Return the search of the tools that are offered to agents."""
     return ToolSearch(
-        searchable(op.name, op.summary, op.description, destructive=op.destructive) for op in _offered().values()
+        searchable(op.name, op.summary, op.description, toolset=op.toolset, safe=op.safe, destructive=op.destructive)
+        for op in _offered().values()
     )

@@ -1,38 +1,70 @@
-"""Search for operations by everyday words: phrases count most, then names, then descriptions.
+"""Search for operations by everyday words, with the statistics of their phrases.
 
-The phrases of phrases.toml say what a caller wants in the words of a caller that does not know the names. A phrase
-counts by the share of its words in the question, and by the share of the question's words in it; a rare word counts
-more than a common one (inverse document frequency). Synonyms count as one word (vocabulary.toml).
+1. A question becomes terms: expressions are replaced, words are stemmed, synonyms count as one (vocabulary.toml), and a
+   word that nobody knows counts as a known one that differs by one letter.
+2. A term speaks for an operation if it is more frequent in the operation's texts than in all others. Texts of
+   operations with a similar verb or in the same toolset count a little too, so that "get rid of" speaks for each
+   deletion.
+3. Names are verb_noun: an operation gains if the question has its kind of verb and its noun, and loses otherwise.
+   Plural nouns speak for lists, and questions such as "is my ..." for operations that only read.
 """
 
 import difflib
 import tomllib
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import log
+from itertools import pairwise
+from math import log, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import snowballstemmer
 
-from tools.kernel.search_terms import index_terms
+from tools.kernel.search_terms import fold
 
-QUESTION = 0.35  # the worth of the share of the question's words in a phrase; the other share is worth the rest
-ALL_PHRASES, SUMMARY, DESCRIPTION = 1.0, 0.3, 0.15  # the worth of a question whose words are all there
-MIN_SCORE = 0.35  # below it a tool has nothing to do with the question
-MIN_SHARE = 0.6  # of the words of a destructive tool's phrase: with fewer in the question it does not come first
+PHRASE, NAME, SUMMARY, DESCRIPTION = 1.0, 1.0, 0.5, 0.2  # how much one occurrence of a term counts there
+LENGTH = 0.5  # how far a long text dilutes its terms: 0 not at all, 1 fully
+VERB_FAMILY, TOOLSET = 0.3, 0.2  # the worth of a term's share in the texts of related operations
+COMMON = 0.3  # the worth of a term's share in all texts, against which the others are compared
+SAME_PHRASE, SAME_PAIRS = 5.0, 2.3  # the worth of a question that is a phrase, and of pairs of words from phrases
+SAME_VERB, SAME_NOUN, OTHER_NOUN = 0.7, 0.7, -0.7
+LIST_OF_PLURAL, LIST_OF_SINGULAR, LIST_OF_MINE = 1.3, -1.6, 1.2
+READS_IF_ASKED = 4.6
+MIN_COVERED = 0.34  # of a question's terms in one operation's texts: with fewer the question is about something else
+MIN_ASKED = 0.55  # of a question's terms in one phrase: with fewer a destructive operation does not come first
+MIN_TYPO_LETTERS = 5
+MAX_WORDS = 40
+
+
+class Spoken(NamedTuple):
+    """A question or a phrase: its terms, and what its form asks for."""
+
+    terms: tuple[str, ...]
+    verbs: frozenset[str]  # families of verbs
+    has_plural: bool
+    is_mine: bool  # "my jobs"
+    asks: bool  # "is it", "which ones"
 
 
 @dataclass(frozen=True, slots=True)
 class Searchable:
-    """The stemmed words of an operation."""
+    """The texts of an operation as the index takes them."""
 
     name: str
+    toolset: str
+    safe: bool
     destructive: bool
-    phrases: tuple[frozenset[str], ...]  # its name is one
-    texts: tuple[tuple[float, frozenset[str]], ...]  # with what a question is worth whose words are all in the text
+    verb: str  # the family of its verb
+    nouns: frozenset[str]  # of its name
+    phrases: tuple[frozenset[str], ...]  # the terms of each way to say it; its name is one
+    pairs: frozenset[tuple[str, str]]  # of neighbours in phrases
+    counts: Mapping[str, float]  # how often a term occurs, by the worth of the text
+
+    @property
+    def lists(self) -> bool:
+        return self.name.startswith(("list_", "search_"))
 
 
 class ToolSearch:
@@ -40,83 +72,228 @@ class ToolSearch:
 
     def __init__(self, tools: Iterable[Searchable]) -> None:
         self._tools = {tool.name: tool for tool in tools}
-        known = Counter(word for tool in self._tools.values() for word in frozenset().union(*tool.phrases))
-        self._weights = {word: log(1 + len(self._tools) / count) for word, count in known.items()}
-        self._rarest = log(1 + len(self._tools))
+        self._nouns = frozenset().union(*(tool.nouns for tool in self._tools.values()))
+        known = Counter(term for tool in self._tools.values() for term in tool.counts)
+        self._rarity = {term: log(1 + len(self._tools) / count) for term, count in known.items()}
+        self._gains = _gains(self._tools.values())
 
     def find(self, question: str) -> list[str]:
         """Return the names of the operations for a question, the best first; none if nothing fits.
 
         A destructive operation comes first only if the question is one of its own phrases or its name.
         """
-        asked, exact = words(question), question.strip()
+        exact, asked = question.strip(), spoken(question)
+        if exact in self._tools:
+            asked = spoken(exact.replace("_", " "))
         ranked = self._ranked(asked)
-        leading = (name for name in ranked if self._may_lead(name, asked))
-        first = exact if exact in self._tools else next(leading, None)
+        first = exact if exact in self._tools else next((name for name in ranked if self._may_lead(name, asked)), None)
         return [] if first is None else [first, *(name for name in ranked if name != first)]
 
-    def _ranked(self, asked: frozenset[str]) -> list[str]:
-        scores = {name: self._phrase(asked, tool) + self._texts(asked, tool) for name, tool in self._tools.items()}
-        return sorted((name for name, score in scores.items() if score >= MIN_SCORE), key=lambda name: -scores[name])
+    def _ranked(self, asked: Spoken) -> list[str]:
+        some = frozenset(asked.terms)
+        shared = {name: self._rare(some & tool.counts.keys()) for name, tool in self._tools.items()}
+        if max(shared.values()) < MIN_COVERED * self._rare(some):
+            return []
+        scores = {name: self._score(name, asked) for name, weight in shared.items() if weight}
+        return sorted(scores, key=lambda name: -scores[name])
 
-    def _may_lead(self, name: str, asked: frozenset[str]) -> bool:
-        tool = self._tools[name]
-        longer = [phrase for phrase in tool.phrases if len(phrase) > 1]  # "delete" alone asks for nothing certain
-        return not tool.destructive or any(len(asked & phrase) >= MIN_SHARE * len(phrase) for phrase in longer)
+    def _score(self, name: str, asked: Spoken) -> float:
+        gained = sum(self._gains[term].get(name, 0.0) for term in asked.terms if term in self._gains)
+        return gained + self._said(self._tools[name], asked.terms) + self._form(self._tools[name], asked)
 
-    def _phrase(self, asked: frozenset[str], tool: Searchable) -> float:
-        """Return the similarity of the question and the nearest phrase, 0 to 1."""
-        return max(self._similarity(asked, phrase) for phrase in tool.phrases)
+    def _said(self, tool: Searchable, asked: Sequence[str]) -> float:
+        """Return the worth of the nearest phrase, and of the pairs of words that phrases have too."""
+        whole, some = self._rare(asked), frozenset(asked)
+        near = max(self._rare(some & phrase) / sqrt(whole * self._rare(phrase)) for phrase in tool.phrases)
+        return SAME_PHRASE * near + SAME_PAIRS * len(tool.pairs.intersection(pairwise(asked))) / len(asked)
 
-    def _similarity(self, asked: frozenset[str], phrase: frozenset[str]) -> float:
-        shared = self._weight(asked & phrase)
-        if not shared:
-            return 0.0
-        return QUESTION * shared / self._weight(asked) + (1 - QUESTION) * shared / self._weight(phrase)
+    def _form(self, tool: Searchable, asked: Spoken) -> float:
+        """Return the worth of an agreement in verb, noun, number and kind of sentence."""
+        nouns = self._nouns.intersection(asked.terms)
+        same = nouns & tool.nouns
+        score = SAME_VERB if tool.verb in asked.verbs else 0.0
+        score += SAME_NOUN if same and same == tool.nouns else OTHER_NOUN if nouns and not same else 0.0
+        if tool.lists:
+            score += LIST_OF_MINE if asked.is_mine else 0.0
+            score += (LIST_OF_PLURAL if asked.has_plural else LIST_OF_SINGULAR) if same else 0.0
+        return score + (READS_IF_ASKED if asked.asks and tool.safe else 0.0)
 
-    def _texts(self, asked: frozenset[str], tool: Searchable) -> float:
-        whole = self._weight(asked)
-        return sum(worth * self._weight(asked & found) / whole for worth, found in tool.texts) if whole else 0.0
+    def _may_lead(self, name: str, asked: Spoken) -> bool:
+        tool, some = self._tools[name], frozenset(asked.terms)
+        telling = some - vocabulary().families.keys()
+        shared = (some & phrase for phrase in tool.phrases if telling & phrase)
+        return not tool.destructive or any(self._rare(same) >= MIN_ASKED * self._rare(some) for same in shared)
 
-    def _weight(self, some: frozenset[str]) -> float:
-        return sum(self._weights.get(word, self._rarest) for word in some)
+    def _rare(self, some: Iterable[str]) -> float:
+        rarest = log(1 + len(self._tools))
+        return sum(self._rarity.get(term, rarest) for term in some)
 
 
-def searchable(name: str, summary: str, description: str, *, destructive: bool) -> Searchable:
+def _gains(tools: Collection[Searchable]) -> dict[str, dict[str, float]]:
+    """Return by term and operation how much the term speaks for the operation."""
+    lengths = {tool.name: sum(tool.counts.values()) for tool in tools}
+    average = sum(lengths.values()) / len(lengths)
+    families, sets, common = defaultdict(list), defaultdict(list), [tool.counts for tool in tools]
+    for tool in tools:
+        families[tool.verb].append(tool.counts)
+        sets[tool.toolset].append(tool.counts)
+    by_family = {name: _shares(texts) for name, texts in families.items()}
+    by_set = {name: _shares(texts) for name, texts in sets.items()}
+    gains: dict[str, dict[str, float]] = {}
+    for term, share in _shares(common).items():
+        gains[term] = {
+            tool.name: log(
+                1
+                + (
+                    tool.counts.get(term, 0.0) / (LENGTH * lengths[tool.name] + (1 - LENGTH) * average)
+                    + VERB_FAMILY * by_family[tool.verb].get(term, 0.0)
+                    + TOOLSET * by_set[tool.toolset].get(term, 0.0)
+                )
+                / (COMMON * share)
+            )
+            for tool in tools
+        }
+    return gains
+
+
+def _shares(texts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Return the average share of each term in some texts."""
+    every = list(texts)
+    shares: dict[str, float] = defaultdict(float)
+    for counts in every:
+        whole = sum(counts.values())
+        for term, count in counts.items():
+            shares[term] += count / whole / len(every)
+    return dict(shares)
+
+
+def searchable(name: str, summary: str, description: str, *, toolset: str, safe: bool, destructive: bool) -> Searchable:
     """Return an operation as the index takes it."""
-    said = (name.replace("_", " "), *phrases().get(name, ()))
-    texts = ((ALL_PHRASES, words(" ".join(said))), (SUMMARY, words(summary)), (DESCRIPTION, words(description)))
-    return Searchable(name, destructive, tuple(map(words, said)), texts)
+    ways = [terms(way) for phrase in (name.replace("_", " "), *phrases().get(name, ())) for way in phrase.split(";")]
+    counts: dict[str, float] = defaultdict(float)
+    weighed = [(NAME, ways[0]), *((PHRASE, way) for way in ways[1:])]
+    for worth, found in (*weighed, (SUMMARY, terms(summary)), (DESCRIPTION, terms(description))):
+        for term in frozenset(found):
+            counts[term] += worth
+    first, *rest = name.split("_")
+    family = next((family for family, row in vocabulary().verbs.items() if first in row["names"]), None)
+    nouns = frozenset(terms(" ".join(rest if family else (first, *rest)))) - {"my"}
+    pairs = frozenset(pair for way in ways for pair in pairwise(way))
+    said = tuple(map(frozenset, ways))
+    return Searchable(name, toolset, safe, destructive, family or first, nouns, said, pairs, dict(counts))
+
+
+class Vocabulary(NamedTuple):
+    """The words of vocabulary.toml, most by their stems."""
+
+    stop_words: frozenset[str]
+    question_words: frozenset[str]
+    expressions: Mapping[str, list[tuple[list[str], list[str]]]]  # by the first word
+    synonyms: Mapping[str, str]
+    verbs: Mapping[str, Mapping[str, Collection[str]]]
+    families: Mapping[str, frozenset[str]]  # of a verb's term
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    """Return the words with a particular meaning for the search."""
+    table = _table("vocabulary.toml")
+    expressions: dict[str, list[tuple[list[str], list[str]]]] = defaultdict(list)
+    for words, meant in table["expressions"].items():
+        expressions[words.split()[0]].append((words.split(), meant.split()))
+    synonyms = {stem(word): stem(one) for one, same in table["synonyms"].items() for word in same}
+    families: dict[str, set[str]] = defaultdict(set)
+    for family, row in table["verbs"].items():
+        for word in row["words"]:
+            families[synonyms.get(stem(word), stem(word))].add(family)
+    return Vocabulary(
+        frozenset(table["stop_words"]),
+        frozenset(table["question_words"]),
+        {first: sorted(rows, key=lambda row: -len(row[0])) for first, rows in expressions.items()},
+        synonyms,
+        table["verbs"],
+        {term: frozenset(found) for term, found in families.items()},
+    )
 
 
 @cache
 def phrases() -> dict[str, Sequence[str]]:
-    """Return the everyday phrases of each operation."""
+    """Return the everyday phrases of each operation; a semicolon separates ways to say the same."""
     return _table("phrases.toml")
-
-
-@cache
-def synonyms() -> dict[str, str]:
-    """Return the stem by which the stem of each synonym is replaced."""
-    return {stem(word): stem(one) for one, same in _table("vocabulary.toml")["synonyms"].items() for word in same}
-
-
-@cache
-def stop_words() -> frozenset[str]:
-    """Return the words that say nothing about the purpose of a question."""
-    return frozenset(_table("vocabulary.toml")["stop_words"])
 
 
 def _table(name: str) -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name(name).read_text("utf-8"))
 
 
-def words(text: str) -> frozenset[str]:
-    """Return the stems of a text's words without stop words; with them if there is nothing else."""
-    terms = index_terms(text, "", (), "")
-    telling = [term for term in terms if term not in stop_words()]
-    stems = map(stem, telling or terms)
-    return frozenset(synonyms().get(one, one) for one in stems)
+def spoken(question: str) -> Spoken:
+    """Read a question: its terms with typing errors corrected, and its form."""
+    words = [_corrected(word) for word in _words(question)]
+    found = tuple(dict.fromkeys(_terms(words)))
+    families = frozenset().union(*(vocabulary().families.get(term, ()) for term in found))
+    plural = any(word.endswith("s") and stem(word) != word for word in words)
+    return Spoken(found, families, plural, words[:1] == ["my"], _asks(words))
+
+
+def _asks(words: Sequence[str]) -> bool:
+    """Check whether a sentence asks for facts; "how do I" and "can I" ask for a way to do something."""
+    if not words or words[0] == "how":
+        return len(words) > 1 and words[1] in vocabulary().question_words - {"do", "does", "can"}
+    return words[0] in vocabulary().question_words and words[1:3] not in (["do", "i"], ["can", "i"])
+
+
+def terms(text: str) -> tuple[str, ...]:
+    """Return the terms of a text in order: stems, synonyms replaced, stop words only if there is nothing else."""
+    return tuple(_terms(_words(text)))
+
+
+def _terms(words: Sequence[str]) -> Iterator[str]:
+    meant = list(_without_expressions(words))
+    telling = [word for word in meant if word not in vocabulary().stop_words]
+    for word in map(stem, telling or meant):
+        yield vocabulary().synonyms.get(word, word)
+
+
+def _words(text: str) -> list[str]:
+    letters = (letter if letter.isalnum() else " " for letter in fold(text))
+    return "".join(letters).split()[:MAX_WORDS]
+
+
+def _without_expressions(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words, each expression replaced by the words that it means."""
+    at = 0
+    while at < len(words):
+        rows = vocabulary().expressions.get(words[at], ())
+        said, meant = next((row for row in rows if list(words[at : at + len(row[0])]) == row[0]), ([words[at]],) * 2)
+        yield from meant
+        at += len(said)
+
+
+def _corrected(word: str) -> str:
+    """Return a known word that differs from an unknown one by a letter, or the word itself."""
+    if len(word) < MIN_TYPO_LETTERS or word in _known_words():
+        return word
+    return next((_spellings()[short] for short in _shortened(word) if short in _spellings()), word)
+
+
+@cache
+def _known_words() -> frozenset[str]:
+    table = _table("vocabulary.toml")
+    said = [phrase for row in phrases().values() for phrase in row]
+    same = [word for one, row in table["synonyms"].items() for word in (one, *row)]
+    kinds = [word for row in table["verbs"].values() for word in row["words"]]
+    return frozenset(_words(" ".join((*said, *same, *kinds, *table["expressions"], *vocabulary().stop_words))))
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    """Return the known words by themselves and by what is left without one letter."""
+    long = sorted(word for word in _known_words() if len(word) >= MIN_TYPO_LETTERS)
+    return {short: word for word in long for short in _shortened(word)} | {word: word for word in long}
+
+
+def _shortened(word: str) -> list[str]:
+    return [word, *(word[:at] + word[at + 1 :] for at in range(len(word)))]
 
 
 @cache
@@ -124,6 +301,7 @@ def _stemmer() -> snowballstemmer.stemmer:
     return snowballstemmer.stemmer("english")
 
 
+@cache
 def stem(word: str) -> str:
     return str(_stemmer().stemWord(word))
 
