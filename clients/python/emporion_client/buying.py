@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from emporion_client.account import Account
 from emporion_client.answers import JsonObject, part, record_at, rows, text, whole
-from emporion_client.errors import EmporionError, MarketError, NotDelivered, StillWaiting, TooDear
+from emporion_client.errors import EmporionError, InProgress, MarketError, NotDelivered, StillWaiting, TooDear
 from emporion_client.money import Price, shown, to_minor
 from emporion_client.paying import pay
 from emporion_client.purchase import Purchase, begun, taken, unreported
@@ -64,6 +64,22 @@ def buy(
     yield from account.joined()
     with begun(account, {"listing": order.listing, "input": given, **more}, key) as purchase:
         return (yield from _bought(account, purchase, order))
+
+
+def pay_for(account: Account, job_id: str, max_price: Price, timeout: float) -> Flow[Bought]:
+    """Pay for a job that was ordered in another way, and return the open delivery."""
+    most = to_minor(max_price)
+    account.check_spending()
+    yield from account.joined()
+    own = f"job:{job_id}"
+    if account.home.journal.rows("select 1 from purchases where job_id=? and key<>?", job_id, own):
+        raise InProgress(f"{job_id} was ordered by buy(); the same buy() continues with it")
+    with begun(account, {"job": job_id}, own) as purchase:
+        if purchase.job_id is None:
+            purchase.reserve(most)
+            purchase.job_id = job_id
+            purchase.note("ordered")
+        return (yield from _bought(account, purchase, Order("", None, most, time.time() + timeout, {})))
 
 
 def listing_id(account: Account, listing: str) -> str:
