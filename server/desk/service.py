@@ -56,7 +56,7 @@ def need_units(order: Order, characters: int, per: int) -> None:
         )
 
 
-async def answered(
+async def ask_model(
     kit: Kit,
     task: str,
     wanted: JsonObject,

@@ -7,8 +7,8 @@ import orjson
 
 from emporion_client import Decline
 from server.desk.model import Unusable
-from server.desk.offers import NULLABLE, JsonObject, exact, given, on_delivery, text
-from server.desk.service import Kit, Order, Service, answered
+from server.desk.offers import NULLABLE, JsonObject, exact, object_schema, on_delivery, text
+from server.desk.service import Kit, Order, Service, ask_model
 from tools.kernel.records import Json
 
 PER, MAX_ITEMS, MAX_CHARS, MAX_TOTAL = 10, 100, 4000, 120_000
@@ -17,7 +17,7 @@ TASK = (
     "Classify each item by the labels given. Give every item, in order and counted from 0, the labels that fit it: exactly one unless "
     "multi_label is true, then as many as fit, the best first, also none. Say how sure you are from 0 to 1, and why in one sentence."
 )
-LABEL = {"oneOf": [text(60), given({"name": text(60), "description": text(300)}, ["name"])]}
+LABEL = {"oneOf": [text(60), object_schema({"name": text(60), "description": text(300)}, ["name"])]}
 
 OFFER: JsonObject = {
     "title": "Classify texts by your own labels",
@@ -40,7 +40,7 @@ OFFER: JsonObject = {
         "max": MAX_ITEMS // PER,
     },
     "unit_basis_note": "ceil(items / 10); one text is one item",
-    "input_schema": given(
+    "input_schema": object_schema(
         {
             "labels": {"type": "array", "minItems": 2, "maxItems": 50, "items": LABEL},
             "text": text(MAX_CHARS),
@@ -113,7 +113,7 @@ async def _answered(kit: Kit, asked: Mapping[str, Any], items: list[str], names:
             "items": len(items),
         }
 
-    return await answered(kit, TASK, wanted, about, schema_of(names), judged)
+    return await ask_model(kit, TASK, wanted, about, schema_of(names), judged)
 
 
 def schema_of(names: list[str]) -> JsonObject:

@@ -6,8 +6,8 @@ import orjson
 
 from emporion_client import Decline
 from server.desk.model import Unusable
-from server.desk.offers import JsonObject, by_characters, exact, given, on_delivery, text
-from server.desk.service import BY, Kit, Order, Service, answered, need_units
+from server.desk.offers import JsonObject, by_characters, exact, object_schema, on_delivery, text
+from server.desk.service import BY, Kit, Order, Service, ask_model, need_units
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.kernel.canonical_json import canonical
 from tools.kernel.json_schema import SchemaRefused, validate_schema
@@ -29,7 +29,7 @@ OFFER: JsonObject = {
     "category": "data",
     "tags": ["extract-structured", "extraction", "llm"],
     **by_characters(30_000, PER, MAX_CHARS),
-    "input_schema": given(
+    "input_schema": object_schema(
         {"text": text(MAX_CHARS, pattern=r"\S"), "schema": {"type": "object"}, "instructions": text(1000)},
         ["text", "schema"],
     ),
@@ -71,7 +71,7 @@ async def work(kit: Kit, order: Order) -> Json:
             raise Unusable("what was extracted does not satisfy your schema")
         return {"data": said, "schema_valid": True, "chars": len(given_text)}
 
-    return await answered(kit, TASK, wanted, given_text, schema, judged, strict=False)
+    return await ask_model(kit, TASK, wanted, given_text, schema, judged, strict=False)
 
 
 SERVICE = Service("extract-structured", OFFER, work, needs_model=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 from emporion_client import Decline
 from server.desk.model import Unusable
-from server.desk.offers import NULLABLE, JsonObject, by_characters, exact, given, on_delivery, text
+from server.desk.offers import NULLABLE, JsonObject, by_characters, exact, object_schema, on_delivery, text
 from server.desk.reader import Unreadable
-from server.desk.service import Kit, Order, Service, answered, need_units
+from server.desk.service import Kit, Order, Service, ask_model, need_units
 from tools.kernel.records import Json
 
 PER, MAX_CHARS, MAX_URL = 10_000, 100_000, 2048
@@ -37,7 +37,7 @@ OFFER: JsonObject = {
     "tags": ["summarize", "summary", "llm"],
     **by_characters(40_000, PER, MAX_CHARS),
     "unit_basis_note": "ceil(characters of text / 10000); for a url order the units its text comes to",
-    "input_schema": given(
+    "input_schema": object_schema(
         {
             "text": text(MAX_CHARS, pattern=r"\S"),
             "url": text(MAX_URL, 8, pattern="^https?://"),
@@ -115,7 +115,7 @@ async def _answered(kit: Kit, asked: Mapping[str, Any], read: str, source: JsonO
             "source": source,
         }
 
-    return await answered(kit, TASK, wanted, read, ANSWER, judged)
+    return await ask_model(kit, TASK, wanted, read, ANSWER, judged)
 
 
 def check(summary: str, points: list[str], most: int, style: str) -> None:

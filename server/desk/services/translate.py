@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.desk.model import Unusable
-from server.desk.offers import JsonObject, by_characters, exact, given, on_delivery, text
-from server.desk.service import Kit, Order, Service, answered, need_units
+from server.desk.offers import JsonObject, by_characters, exact, object_schema, on_delivery, text
+from server.desk.service import Kit, Order, Service, ask_model, need_units
 from tools.kernel.records import Json
 
 PER, MAX_CHARS, MAX_TERMS, MAX_NOTES = 1000, 50_000, 50, 3
@@ -29,7 +29,7 @@ OFFER: JsonObject = {
     "category": "text",
     "tags": ["translate", "translation", "llm"],
     **by_characters(20_000, PER, MAX_CHARS),
-    "input_schema": given(
+    "input_schema": object_schema(
         {
             "text": text(MAX_CHARS, pattern=r"\S"),
             "target_language": text(60, 2),
@@ -86,7 +86,7 @@ async def work(kit: Kit, order: Order) -> Json:
             "chars_out": len(translation),
         }
 
-    return await answered(kit, TASK, wanted, about, ANSWER, judged)
+    return await ask_model(kit, TASK, wanted, about, ANSWER, judged)
 
 
 def check(about: str, translation: str, glossary: Mapping[str, str]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from emporion_client import Decline
-from server.desk.offers import NULLABLE, JsonObject, exact, given, on_delivery
+from server.desk.offers import NULLABLE, JsonObject, exact, object_schema, on_delivery
 from server.desk.service import BY, Kit, Order, Service
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.kernel.canonical_json import canonical
@@ -40,7 +40,7 @@ OFFER: JsonObject = {
     "tags": ["validate-json", "json-schema", "validation"],
     "pricing_model": "fixed",
     "price": 10_000,
-    "input_schema": given(
+    "input_schema": object_schema(
         {
             "schema": {"type": "object", "description": f"JSON Schema, draft {DRAFT}"},
             "data": {"description": "one document, any JSON"},
