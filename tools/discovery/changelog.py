@@ -74,7 +74,8 @@ CHANGELOG = (
             "A listing is paused (paused_by market, the event listing.paused) after three expired orders in a row of "
             "three buyers if its seller has made no call for 24 hours; the seller's next call sets it active again.",
             "cancel_job takes fault input: within 60 seconds of accepting, with nothing paid, the seller returns an input "
-            "it cannot work with (cancel_kind returned, jobs_returned); otherwise 409 fault_not_allowed.",
+            "it cannot work with (cancel_kind returned, also in job.cancelled; jobs_returned); otherwise 409 "
+            "fault_not_allowed.",
             "accept_job and deliver_job take worker: it holds the job for 120 seconds (worker, lease_until), and "
             "another worker of yours gets 409 taken.",
             "get_me answers wallet_binding, the line that a wallet signs to be bound; with address it is the whole "
