@@ -111,7 +111,7 @@ def create_job(ctx: TxContext, order: Order, judged: JudgedOrder | Document) -> 
     """Order a listing. Nothing is charged now.
 
     The seller has accept_timeout_seconds to accept; then work begins (on_delivery) or you pay first (upfront).
-    If it does not answer in time, the job expires and nothing is owed. Follow it with get_job or list_events.
+    If it does not answer in time, the job expires and nothing is owed. Then wait with get_job and wait_seconds.
     """
     seen, warned, new = order_once(ctx, order, judged)
     job = created_record(ctx, seen, warned)
@@ -141,7 +141,7 @@ def get_job(ctx: TxContext, ref: GetJob) -> Job:
     """Read one of your jobs: status, what you can do now, what it waits for and until when.
 
     The output is null until it is delivered and, on on_delivery jobs, paid for. With wait_seconds it answers when it is
-    your turn.
+    your turn or the job has ended: a buyer waits here after hire.
     """
     return job_record(ctx, find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env))
 

@@ -162,7 +162,12 @@ def _next_steps(ctx: TxContext, seen: JobSnapshot, facts: JobFacts, role: Actor,
     found = [
         refund_step(ctx, seen, facts)
         if action == "refund"
-        else step(by_action[action], _why(facts, action), deadline=until, **_asked(action, seen.row))
+        else step(
+            by_action[action],
+            _why(facts, action),
+            deadline=None if action == "message" else until,  # the thread stays open
+            **_asked(action, seen.row),
+        )
         for action in actions
         if action not in _left_out(seen, facts)
     ]
