@@ -206,7 +206,7 @@ class Workers(MarketLoop):
         return len(due)
 
     async def search_payments(self) -> int:
-        """Search the blocks for gas-free payments that nobody has proven; return how many were found."""
+        """Search the blocks for gas-free payments without proof; return how many were found."""
         market, found = self.market, 0
         for env in market.world.chains:
             found += await search_blocks(ReadContext(market.services, SYSTEM_CALLER, env, market.world.clock.now()))

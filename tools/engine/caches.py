@@ -140,7 +140,7 @@ class BlockCache:
         return self.clock.monotonic() < until and not failed
 
     def _forget(self) -> None:
-        """Forget the blocks that no longer stand; then the oldest, until the others fit."""
+        """Forget the blocks that are old or failed; then the oldest, until the others fit."""
         self.kept = {place: one for place, one in self.kept.items() if self._stands(place)}
         sizes = {place: one.result().size for place, (one, _) in self.kept.items() if one.done()}
         total = sum(sizes.values())

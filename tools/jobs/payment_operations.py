@@ -129,7 +129,7 @@ def pay_job(ctx: TxContext, claim: PayJob, proof: TransferProof | None) -> Job |
 
 
 def _authorization_refused(ctx: TxContext, seen: JobSnapshot) -> MarketError:
-    """Return the error for a payment authorization with the terms; raise it if no payment is due."""
+    """Return the error for a payment authorization with the terms; raise it if none are due."""
     terms = own_terms(ctx, seen)
     if terms is None:
         raise gasless_not_supported_error(None)

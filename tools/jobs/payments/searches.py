@@ -40,14 +40,17 @@ class Looked:
     proof: TransferProof | None = None
 
     def is_over(self, now: datetime, patience: timedelta) -> bool:
-        """Check whether no later block can have the payment; without new blocks that is said after `patience`."""
+        """Check whether no later block can have the payment.
+
+        If the chain makes no new blocks, that is assumed after `patience`.
+        """
         ends = datetime.fromtimestamp(self.search.valid_before, UTC)
         past = self.block_time >= self.search.valid_before
         return self.proof is None and (past or (not self.is_behind and now >= ends + patience))
 
 
 def begin_search(ctx: TxContext, terms: PaymentTerms | None) -> None:
-    """Remember gas-free terms that are answered, so that their payment is found in a later block."""
+    """Store that gas-free terms are answered, so that their payment is found in a later block."""
     if terms is None or terms.gasless is None:
         return
     message = terms.gasless["typed_data"]["message"]
@@ -113,7 +116,7 @@ def _not_found(search: PaymentSearchRow, why: str, seconds: int) -> TransactionN
 
 
 async def search_blocks(read_ctx: ReadContext) -> int:
-    """Do a step of all open searches of an environment; return how many payments were found and recorded."""
+    """Do a step of each open search of an environment; return how many payments were recorded."""
     now = read_ctx.now
     first = await read_ctx.store.read(lambda tx: tx.all(open_searches, env=read_ctx.env, limit=OPEN))
     due = [one for one in first if one.look_at <= now]
@@ -163,7 +166,7 @@ async def _look_for(read_ctx: ReadContext, search: PaymentSearchRow, head: int) 
 
 
 async def _proof(read_ctx: ReadContext, search: PaymentSearchRow, transaction: str) -> TransferProof | None:
-    """Return the proof of a transaction by the ordinary rules; None if it pays nothing or is recorded."""
+    """Prove a transaction by the ordinary rules; return None if it pays nothing or is recorded."""
     try:
         proof = await prove_transfer(
             read_ctx,
