@@ -120,14 +120,16 @@ class BlockCache:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self.kept: dict[tuple[Env, int], tuple[asyncio.Future[Any], float]] = {}
+        self.kept: dict[tuple[Env, int], tuple[asyncio.Task[Any], float]] = {}
 
     async def of(self, env: Env, number: int, read: Callable[[], Coroutine[Any, Any, B]]) -> B:
         """Return a block of an environment's chain; read it if it is not kept."""
         place = env, number
         if not self._stands(place):
             self._forget()
-            self.kept[place] = asyncio.ensure_future(read()), self.clock.monotonic() + BLOCK_SECONDS
+            reading = asyncio.create_task(read(), name="block")
+            reading.add_done_callback(_has_failed)  # asyncio logs a failure that nobody has looked at
+            self.kept[place] = reading, self.clock.monotonic() + BLOCK_SECONDS
         reading = self.kept[place][0]
         return cast(B, await asyncio.shield(reading))  # a caller that leaves does not end the read of the others
 
@@ -136,8 +138,7 @@ class BlockCache:
         if place not in self.kept:
             return False
         reading, until = self.kept[place]
-        failed = reading.done() and (reading.cancelled() or reading.exception() is not None)
-        return self.clock.monotonic() < until and not failed
+        return self.clock.monotonic() < until and not (reading.done() and _has_failed(reading))
 
     def _forget(self) -> None:
         """Forget the blocks that are old or failed; then the oldest, until the others fit."""
@@ -149,3 +150,7 @@ class BlockCache:
                 break
             del self.kept[place]
             total -= size
+
+
+def _has_failed(ended: asyncio.Task[Any]) -> bool:
+    return ended.cancelled() or ended.exception() is not None

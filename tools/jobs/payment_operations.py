@@ -50,9 +50,7 @@ class PayJob(JobRef):
     transaction: Annotated[str, Field(max_length=80, json_schema_extra=TRANSACTION)] | None = Field(
         None, description="hash of the mined transfer, 0x and 64 hex; left out: returns the terms"
     )
-    gasless: bool = Field(
-        False, description="true: the facilitator's answer is lost, so find its transaction in the blocks"
-    )
+    gasless: bool = Field(False, description="true: find the gas-free payment in the blocks, if its hash is lost")
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -110,8 +108,7 @@ def pay_job(ctx: TxContext, claim: PayJob, proof: TransferProof | None) -> Job |
 
     Send exactly `amount` USDC from your bound wallet to `pay_to`, then call again with the transaction hash. A sealed
     delivery is then revealed, or upfront work begins. Sending the same hash again is safe; after transaction_pending or
-    transaction_not_found, send it again in a few seconds. If a facilitator sent the gas-free payment and its answer is
-    lost, call with gasless: true. Unpaid, the job expires at pay_by.
+    transaction_not_found, send it again in a few seconds. Unpaid, the job expires at pay_by.
     """
     seen = own_job_locked(ctx, claim.job_id)
     if ctx.caller.request.payment is not None:
