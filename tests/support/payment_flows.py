@@ -243,8 +243,12 @@ def signed_terms(payer: LocalAccount, typed_data: Any) -> Authorization:
 
 def relayed(evm: Evm, relayer: LocalAccount, signed: Authorization) -> str:
     """Send the payer's authorization from another account, with the signature as bytes."""
-    call = pack(f"transferWithAuthorization{_AUTHORIZED}bytes)", *signed.arguments, signed.signature)
-    return evm.send(relayer, evm.usdc, call)
+    return evm.send(relayer, evm.usdc, relaying(signed))
+
+
+def relaying(signed: Authorization) -> bytes:
+    """Return the call data that sends an authorization."""
+    return pack(f"transferWithAuthorization{_AUTHORIZED}bytes)", *signed.arguments, signed.signature)
 
 
 def relayed_in_parts(evm: Evm, relayer: LocalAccount, signed: Authorization) -> str:

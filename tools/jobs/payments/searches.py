@@ -12,7 +12,8 @@ from tools.chain.block_reader import BLOCKS_AT_ONCE, last_confirmed, read_block
 from tools.chain.errors import PaymentInvalid, TransactionNotFound
 from tools.chain.transfer_proof import chain_failed, chain_of, known_settlement
 from tools.chain.transfer_verification import ChainDown, InvalidNodeAnswer
-from tools.chain.x402_payments import AFTERMATH, QUIET, transactions_with_nonce
+from tools.chain.x402_payload import Authorization
+from tools.chain.x402_payments import AFTERMATH, QUIET, settles, transactions_with_nonce
 from tools.engine.context import ReadContext, TxContext
 from tools.jobs.logic import own_job_locked
 from tools.jobs.payments.logic import TransferProof, apply_transfer, prove_transfer
@@ -23,7 +24,7 @@ from tools.kernel.errors import MarketError
 from tools.kernel.records import stamp
 
 OPEN = 200  # searches of an environment at once; the others wait
-MATCHES = 20  # transactions of one block with the same nonce that are judged; others can be proven by their hash
+MATCHES = 5  # transactions of one block with the same nonce that are judged; others can be proven by their hash
 PAUSE = timedelta(seconds=5)  # between two looks of the workers
 LEASE = timedelta(seconds=15)  # for the process that looks
 RETRY_SECONDS, WAITING_SECONDS = 3, 30
@@ -154,19 +155,23 @@ async def _look_for(read_ctx: ReadContext, search: PaymentSearchRow, head: int) 
     Raises ChainDown and InvalidNodeAnswer, and the error of a transaction that cannot be judged yet.
     """
     chain, began, confirmed = chain_of(read_ctx), search.scanned_to, last_confirmed(read_ctx, head)
-    ends, block_time = max(began, min(confirmed, began + BLOCKS_AT_ONCE)), 0
-    for number in range(began + 1, ends + 1):
-        block = await read_block(read_ctx, chain, number, head)
+    place, block_time, judged = began, 0, 0
+    while place < min(confirmed, began + BLOCKS_AT_ONCE) and judged < MATCHES:
+        block = await read_block(read_ctx, chain, place + 1, head)
         for transaction in transactions_with_nonce(block.inputs, search.nonce)[:MATCHES]:
             proof = await _proof(read_ctx, search, transaction)
             if proof is not None:
-                return Looked(search, number - 1, proof=proof)
-        block_time = block.time
-    return Looked(search, ends, block_time, ends < confirmed)
+                return Looked(search, place, proof=proof)
+            judged += 1
+        place, block_time = place + 1, block.time
+    return Looked(search, place, block_time, place < confirmed)
 
 
 async def _proof(read_ctx: ReadContext, search: PaymentSearchRow, transaction: str) -> TransferProof | None:
-    """Prove a transaction by the ordinary rules; return None if it pays nothing or is recorded."""
+    """Prove a transaction by the ordinary rules; return None if it pays nothing or is recorded.
+
+    The token must have used the nonce, because anyone can send another job's authorization with this nonce beside it.
+    """
     try:
         proof = await prove_transfer(
             read_ctx,
@@ -175,7 +180,11 @@ async def _proof(read_ctx: ReadContext, search: PaymentSearchRow, transaction: s
         )
     except PaymentInvalid:
         return None
-    return None if proof.verification is None else proof
+    paid = proof.verification
+    if paid is None:
+        return None
+    used = Authorization(paid.payer or "", paid.payee or "", paid.amount_minor, search.valid_before, search.nonce)
+    return proof if settles(await chain_of(read_ctx).receipt(transaction), read_ctx.network.asset, used) else None
 
 
 def _note(tx: Tx, looks: list[Looked], now: datetime) -> None:

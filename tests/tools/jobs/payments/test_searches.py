@@ -149,6 +149,21 @@ def watch(trade: Trade, see: Any) -> None:
     trade.market.market.services.world = replace(world, chains=chains)
 
 
+async def test_an_authorization_pays_its_own_job_whatever_nonce_is_sent_beside_it(trade: Trade) -> None:
+    """The seller knows both nonces and may send what was signed for one job with the other's nonce behind it."""
+    seller, buyer, wrong = await due(trade)
+    beside = (await terms_of(trade, buyer, wrong))["gasless"]["typed_data"]["message"]["nonce"]
+    right = await trade.job_at("delivered", seller, buyer)
+    given = signed(buyer, (await terms_of(trade, buyer, right))["gasless"])
+    call = payment_flows.relaying(given) + bytes.fromhex(beside[2:])
+    sent = trade.evm.send(trade.evm.person(), trade.evm.usdc, call)
+    assert trade.evm.receipt(sent)["status"] == "0x1"
+    assert (await asked(trade, buyer, wrong))[0] == 409
+    assert await sweep(trade) == 1
+    assert (await trade.seen(buyer, wrong))["payment"]["status"] == "due"
+    assert paid(await trade.seen(buyer, right)) == ("delivered", "paid", sent)
+
+
 async def test_nothing_found_says_when_to_ask_again(trade: Trade) -> None:
     _, buyer, job = await due(trade)
     terms = await terms_of(trade, buyer, job)
@@ -347,6 +362,21 @@ async def test_a_block_is_read_once_for_all_searches(trade: Trade) -> None:
     assert reads.count("whole_block") == trade.evm.head() - began
     assert await sweep(trade) == 0
     assert reads.count("whole_block") == trade.evm.head() - began
+
+
+async def test_many_transactions_with_the_nonce_end_a_step_and_not_the_search(
+    trade: Trade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searches, "MATCHES", 2)
+    _, buyer, job = await due(trade)
+    right = signed(buyer, (await terms_of(trade, buyer, job))["gasless"])
+    relayer = trade.evm.person()
+    for _ in range(3):
+        trade.evm.send(relayer, relayer.address, right.arguments[5])
+    sent = payment_flows.relayed(trade.evm, relayer, right)
+    trade.market.clock.pass_seconds(1)
+    found = [await trade.market.workers.search_payments() for _ in range(2)]
+    assert (found, paid(await trade.seen(buyer, job))) == ([0, 1], ("delivered", "paid", sent))
 
 
 async def test_a_search_that_is_behind_goes_on_at_once(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
