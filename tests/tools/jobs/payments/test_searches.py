@@ -150,7 +150,7 @@ def watch(trade: Trade, see: Any) -> None:
 
 
 async def test_an_authorization_pays_its_own_job_whatever_nonce_is_sent_beside_it(trade: Trade) -> None:
-    """The seller knows both nonces and may send what was signed for one job with the other's nonce behind it."""
+    """The seller knows both nonces and may send one job's authorization with the other's nonce."""
     seller, buyer, wrong = await due(trade)
     beside = (await terms_of(trade, buyer, wrong))["gasless"]["typed_data"]["message"]["nonce"]
     right = await trade.job_at("delivered", seller, buyer)
