@@ -41,6 +41,7 @@ from tools.jobs.contributions import count_waiting
 from tools.jobs.deadlines import expire_due_jobs, tell_due_notices
 from tools.jobs.disputes.panel_actions import judge_due_cases, load_and_resolve
 from tools.jobs.lifecycle import CLOCK_MOVES, JobMove
+from tools.jobs.payments.searches import search_blocks
 from tools.kernel.records import EPOCH
 from tools.kernel.ssrf_guard import NotAttempted
 from tools.listings.absence import resume_listings
@@ -99,6 +100,7 @@ class Workers(MarketLoop):
             PeriodicJob(self.write_touches, 10.0),
             PeriodicJob(self.write_searches, 10.0),
             PeriodicJob(self.follow_up_purchases, SWEEP_SECONDS, external=True),
+            PeriodicJob(self.search_payments, SWEEP_SECONDS, external=True),
             PeriodicJob(self.close_deleted_accounts, SWEEP_SECONDS),
             PeriodicJob(self.index_agents, SWEEP_SECONDS),
             PeriodicJob(self.index_listings, SWEEP_SECONDS),
@@ -202,6 +204,13 @@ class Workers(MarketLoop):
         for fault in filter(None, await asyncio.gather(*looks, return_exceptions=True)):
             raise fault  # only after all other purchases were handled
         return len(due)
+
+    async def search_payments(self) -> int:
+        """Search the blocks for gas-free payments without proof; return how many were found."""
+        market, found = self.market, 0
+        for env in market.world.chains:
+            found += await search_blocks(ReadContext(market.services, SYSTEM_CALLER, env, market.world.clock.now()))
+        return found
 
     async def write_touches(self) -> None:
         taken = self.market.services.last_seen.drain()

@@ -65,6 +65,8 @@ NO_AGGREGATES = {
     "listings.price": AGREED,
     "listings.stored_bytes": WEIGHED,
     "listings.turnaround_seconds": AGREED,
+    "payment_searches.scanned_to": PLACE,
+    "payment_searches.valid_before": AGREED,
     "proposals.price": AGREED,
     "purchases.amount": AGREED,
     "purchases.scanned_to": PLACE,

@@ -152,6 +152,9 @@ CHANGELOG = (
             "find_tools refuses an unknown toolset and names the known ones; before, it answered with an empty list.",
             "Over MCP find_tools answers the best three with description and input_schema, the others with their "
             "summary; detail full shows all.",
+            "pay_job with gasless: true finds the transaction of a gas-free payment whose facilitator's answer was lost. "
+            "Until a confirmed block shows it: 409 transaction_not_found with retry_after_seconds; after the "
+            "authorization's end: 402 with new terms. A worker finds such payments too.",
             "A job's payment terms contain gasless, which a wallet signs so that the facilitator sends the payment "
             "and pays the gas, and x402, the same terms for x402 clients. Signing the same terms twice cannot pay "
             "twice. get_payments_info explains how.",

@@ -25,12 +25,17 @@ class Bought:
     """A delivery that is paid for and open."""
 
     job: JsonObject = field(repr=False)
-    transaction: str | None  # of the payment; None if the work was free
 
     @property
     def id(self) -> str:
         """The id of the job."""
         return str(self.job["id"])
+
+    @property
+    def transaction(self) -> str | None:
+        """The transaction of the payment; None if the work was free."""
+        settlement = part(self.job, "payment", "settlement")
+        return None if settlement is None else text(settlement, "transaction")
 
     @property
     def output(self) -> Any:
@@ -131,7 +136,7 @@ def _bought(account: Account, purchase: Purchase, order: Order) -> Flow[Bought]:
         else:
             job = yield from _waited(account, job, order.until)
     purchase.note("done")
-    return Bought(job, (purchase.paying or {}).get("transaction"))
+    return Bought(job)
 
 
 def _is_open(job: JsonObject) -> bool:

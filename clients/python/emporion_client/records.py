@@ -2012,6 +2012,7 @@ class Party(TypedDict):
 
 class PayJob(TypedDict):
     transaction: NotRequired[str | None]
+    gasless: NotRequired[bool | None]
 
 
 class PaymentDue(TypedDict):

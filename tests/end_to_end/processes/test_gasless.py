@@ -25,7 +25,7 @@ def over_rest(http: httpx.AsyncClient, key: str) -> Call:
 
 
 @covers("pay.9.authorization")
-async def test_a_wallet_with_usdc_and_no_gas_pays_over_mcp_and_over_rest(tmp_path: Path) -> None:
+async def test_a_wallet_with_usdc_and_no_gas_pays_by_the_hash_or_without_it(tmp_path: Path) -> None:
     with free_ports(2) as ports:
         own = environment(tmp_path, ports)
     with served(own):
@@ -42,9 +42,9 @@ async def test_a_wallet_with_usdc_and_no_gas_pays_over_mcp_and_over_rest(tmp_pat
             buyer.key = joined["api_keys"]["test"]
             rest = over_rest(http, buyer.key)
             await bind(buyer, wallet)
-            funds = {"jsonrpc": "2.0", "id": 1, "method": "dev_faucet", "params": [wallet.address, 2 * PRICE_MINOR]}
+            funds = {"jsonrpc": "2.0", "id": 1, "method": "dev_faucet", "params": [wallet.address, 4 * PRICE_MINOR]}
             await http.post(network["rpc_hint"], json=funds)
-            for _ in range(2):
+            for _ in range(4):
                 job = await buyer.call("create_job", listing_id=listing["id"], input={"text": "one two"})
                 await seller.call("accept_job", job_id=job["id"])
                 await seller.call("deliver_job", job_id=job["id"], output={"words": 2, "longest": "one"})
@@ -55,9 +55,19 @@ async def test_a_wallet_with_usdc_and_no_gas_pays_over_mcp_and_over_rest(tmp_pat
             terms = await rest(f"/v1/jobs/{ordered[1]}/pay", 402)
             sent = await settle(terms["gasless"], wallet)
             by_rest = await rest(f"/v1/jobs/{ordered[1]}/pay", transaction=sent)
+            sent = await settle((await rest(f"/v1/jobs/{ordered[2]}/pay", 402))["gasless"], wallet)
+            found = await rest(f"/v1/jobs/{ordered[2]}/pay", gasless=True)
+            assert found["payment"]["settlement"]["transaction"] == sent
+            sent = await settle((await buyer.call("pay_job", job_id=ordered[3]))["gasless"], wallet)
+            by_worker = await buyer.call("get_job", job_id=ordered[3])
+            while by_worker["payment"]["status"] == "due":
+                by_worker = await buyer.call(
+                    "get_job", job_id=ordered[3], wait_seconds=10, since=by_worker["updated_at"]
+                )
+            assert by_worker["payment"]["settlement"]["transaction"] == sent
             asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBalance", "params": [wallet.address, "latest"]}
             gas = (await http.post(network["rpc_hint"], json=asked)).json()["result"]
-    for paid in (by_mcp, by_rest):
+    for paid in (by_mcp, by_rest, found, by_worker):
         assert (paid["payment"]["status"], paid["output"]) == ("paid", {"words": 2, "longest": "one"})
         assert paid["payment"]["settlement"]["payer_address"] == wallet.address
     assert int(gas, 16) == 0
