@@ -15,11 +15,11 @@ from storage.agent_search import ANY_UNINDEXED
 from storage.agents import due_departures, due_domains, due_identities
 from storage.bounties import ANY_MATCH
 from storage.disputes import deserted_cases
-from storage.listing_search import stale_listings_counted
+from storage.listing_search import ANY_SEEN_UNTIL_NOW, stale_listings_counted
 from storage.purchases import due_purchases
 from storage.query import Query
 from storage.reputation import ANY_UNMARKED
-from storage.search_tokens import TOKENS_VERSION
+from storage.search_tokens import LEAST_ABSENCE, TOKENS_VERSION
 from storage.tables import DomainRow, IdentityRow
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
@@ -44,7 +44,7 @@ from tools.jobs.lifecycle import CLOCK_MOVES, JobMove
 from tools.jobs.payments.searches import search_blocks
 from tools.kernel.records import EPOCH
 from tools.kernel.ssrf_guard import NotAttempted
-from tools.listings.absence import resume_listings
+from tools.listings.absence import rank_seen, rank_unseen, resume_listings
 from tools.listings.logic import index_stale
 from tools.operator.retention import forget_old
 from tools.purchases.workflow import follow_up
@@ -89,7 +89,7 @@ class Workers(MarketLoop):
 
     def __init__(self, market: Market, disk_is_low: Callable[[], bool] = lambda: False) -> None:
         super().__init__(market)
-        self.disk_is_low = disk_is_low
+        self.disk_is_low, now = disk_is_low, market.world.clock.monotonic()
         self.steps = [
             PeriodicJob(self.check_health, PROBE_SECONDS),
             PeriodicJob(self.sweep, SWEEP_SECONDS),
@@ -104,6 +104,8 @@ class Workers(MarketLoop):
             PeriodicJob(self.close_deleted_accounts, SWEEP_SECONDS),
             PeriodicJob(self.index_agents, SWEEP_SECONDS),
             PeriodicJob(self.index_listings, SWEEP_SECONDS),
+            # Not at once: after a pause of the market, sellers that wait for it would rank last.
+            PeriodicJob(self.rank_unseen, 10.0, next_at=now + LEAST_ABSENCE.total_seconds()),
             PeriodicJob(self.tell_of_bounties, SWEEP_SECONDS),
             PeriodicJob(self.recount_jobs, SWEEP_SECONDS),
             PeriodicJob(self.purge_old, HOUSEKEEPING_SECONDS),
@@ -178,6 +180,11 @@ class Workers(MarketLoop):
         """Index listings again whose search tokens are of an older version."""
         stale, version = stale_listings_counted, TOKENS_VERSION
         await self._some_batches("index_listings", stale, lambda ctx: index_stale(ctx.tx), version=version)
+
+    async def rank_unseen(self) -> None:
+        """Rank listings last whose sellers were not seen for their accept_timeout_seconds."""
+        now = self.market.world.clock.now()
+        await self._some_batches("rank_unseen", ANY_SEEN_UNTIL_NOW, rank_unseen, now=now)
 
     async def tell_of_bounties(self) -> None:
         """Notify agents of new bounties that match their profile."""
@@ -312,7 +319,9 @@ class DailyRechecks(MarketLoop):
 
 
 def _note_calls(taken: dict[tuple[str, str], datetime], ctx: TxContext) -> None:
-    resume_listings(ctx, [agent_id for _, agent_id in taken])  # before their agents are locked
+    sellers = [agent_id for _, agent_id in taken]
+    resume_listings(ctx, sellers)  # before their agents are locked
+    rank_seen(ctx, sellers)
     write_touches(ctx.tx, taken)
 
 

@@ -57,7 +57,6 @@ NO_AGGREGATES = {
     "listing_promises.listing_version": "names the version of the listing that promised it",
     "listing_search.cheapest": PLACE,
     "listing_search.newest": PLACE,
-    "listing_search.rank": PLACE,
     "listing_search.seq": NUMBERED,
     "listings.accept_timeout_seconds": AGREED,
     "listings.first_party": AGREED,

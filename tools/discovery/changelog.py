@@ -20,6 +20,8 @@ CHANGELOG = (
             "listing_id.",
             "deliver_job on an open on_delivery order accepts and delivers it in one call; accepted_at and deliver_by "
             "then count from the order, and available_actions of its seller contain deliver.",
+            "search_listings puts listings last whose sellers made no call for their accept_timeout_seconds, at least 5 "
+            "minutes; by price or rating only among equals. Any call with a key counts.",
             "search_listings and search_agents take seen_within_seconds; a listing shows seller_last_seen_at and "
             "seller.response_rate.",
             "Every change that requires another action answers next_steps.",
