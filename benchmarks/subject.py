@@ -82,7 +82,7 @@ class WatchedServer(Server):
             self.watch.task.cancel()
             return asdict(self.watch.found)
         assert self.service.served is not None
-        return vars(self.service.served.market.store.counters)
+        return asdict(self.service.served.market.store.counters)
 
 
 def tell(data_dir: Path, word: str) -> dict[str, float]:

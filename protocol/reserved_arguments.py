@@ -21,7 +21,7 @@ TEST_KEY_LIMITS = (
     "name, handle, endpoints, domains, evaluator seat or ERC-8004 link."
 )
 KEY_ADVICE = (
-    "To use an API key for good, set it once as the X-API-Key header of this connection. Until then pass it as the argument "
+    "To use an API key permanently, set it once as the X-API-Key header of this connection. Until then pass it as the argument "
     f"api_key, and only there. A transcript may keep arguments, so only a test key belongs there. {TEST_KEY_LIMITS}"
 )
 DRY_RUN_TOLD = "This was a dry run: nothing was done, and what this answer would have made does not exist."
@@ -35,7 +35,7 @@ PROPERTIES: dict[str, Schema] = {
 RESERVED_TOLD = (
     "Arguments that most tools take: api_key, your secret key, only if this connection carries none (better set it once as the "
     "X-API-Key header). idempotency_key: the same key and arguments get the first answer again for 24 hours, so a repeat is "
-    "safe. dry_run: true only tells what the call would do. detail: full also has values over 16 KB and, in lists, over 1 KB."
+    "safe. dry_run: true only tells what the call would do. detail: full shortens nothing; brief cuts values over 16 KB, in lists over 1 KB."
 )
 RESERVED = frozenset(PROPERTIES)
 

@@ -1,7 +1,7 @@
 """The composition root: build the store, the world, the market and the surfaces from the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from protocol.a2a.server import A2aSurface
 from protocol.docs.texts import Texts
 from protocol.http import send_refusal
 from protocol.mcp.server import McpSurface
+from protocol.mcp.toolsets import OPENINGS
 from rest.oauth import OAuth
 from rest.routes import Rest
 from server.adapters.chain import JsonRpcChain, watched_chains
@@ -30,7 +31,7 @@ from server.http_identity import request_reader
 from server.keys import finish_rotation, until_replaced
 from server.metrics import Metrics, Now, metrics_page
 from server.middleware import Edge, hosts_of
-from server.pages import Pages, Probe, send_probe
+from server.pages import Pages, Probe, is_visit, send_probe, send_to
 from server.readiness import Readiness, is_low
 from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, config_of
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from server.traces import Tracing
 
 log = structlog.get_logger("emporion.start")
+SURFACES = frozenset({*OPENINGS, "/a2a"})  # a browser that opens one is led to the page on how to connect
 Closing = JsonRpcChain | HttpFacilitator | GuardedWeb | RpcFaucet
 
 
@@ -69,22 +71,25 @@ class Served:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if path == OPEN_MCP or path.startswith(f"{OPEN_MCP}/"):
+        if path in SURFACES and is_visit(scope):
+            await self._documented(scope, send, partial(send_to, f"{self.market.config.base_url}/docs/quickstart"))
+        elif path == OPEN_MCP or path.startswith(f"{OPEN_MCP}/"):
             await self.mcp(scope, receive, send)
         elif path == "/a2a" or path.startswith("/a2a/"):
             await self.a2a(scope, receive, send)
         elif path in self.oauth:
             await self.oauth(scope, receive, send)
         elif path in self.pages:
-            refused = count_document(self.market, self.request_of(scope, Surface.REST))
-            if refused is None:
-                await self.pages(scope, send)
-            else:
-                await send_refusal(send, refused)
+            await self._documented(scope, send, self.pages)
         elif path in self.probes:
             await send_probe(self.probes[path], scope, send)
         else:
             await self.rest(scope, receive, send)
+
+    async def _documented(self, scope: Scope, send: Send, answer: Callable[[Scope, Send], Awaitable[None]]) -> None:
+        """Answer a read of a document, which counts against the rate limit of the address."""
+        refused = count_document(self.market, self.request_of(scope, Surface.REST))
+        await (answer(scope, send) if refused is None else send_refusal(send, refused))
 
 
 class Service:

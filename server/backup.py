@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 
 from server.atomic_files import copy_file, new_file, sum_of, sums, sync, write_file, write_manifest
-from server.desk.keys import FILE as DESK_KEYS
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import read_secrets
 from server.settings import BadSettings, Settings, make_empty
@@ -20,6 +19,11 @@ from tools.kernel.records import stamp
 
 MANIFEST, DATABASE, KIND, FORMAT = "manifest.json", "market.db", "emporion_backup", 1
 SECRETS = ("key_pepper", "signing_seed")  # restored last: without them a database cannot be served
+DESK_KEYS = {  # if a desk runs beside the market: only these keys can spend its earnings
+    "desk.json": "desk.json",  # of earlier versions
+    "desk-test.json": "desk-test/agent.json",
+    "desk-live.json": "desk-live/agent.json",
+}
 CACHES = "sanctions-*.txt"  # the last lists that were fetched stay in force after a restore too
 
 
@@ -63,12 +67,14 @@ def make_backup(settings: Settings, folder: Path, now: datetime) -> Manifest:
     write_file(folder / "key_pepper", secrets.pepper.hex().encode())
     write_file(folder / "signing_seed", secrets.signing_seed.hex().encode())
     for path in (
-        settings.data_dir / DESK_KEYS,  # if a desk runs beside the market: only these keys can spend its earnings
         settings.data_dir / JOURNAL_NAME,  # the market's rows refer to payments on this chain
         *settings.data_dir.glob(CACHES),
     ):
         if path.exists():
             copy_file(path, folder / path.name)
+    for name, inner in DESK_KEYS.items():
+        if (settings.data_dir / inner).exists():
+            copy_file(settings.data_dir / inner, folder / name)
     sync(folder / DATABASE)
     made = Manifest(
         version("emporion"),
@@ -89,10 +95,13 @@ def restore_backup(folder: Path, target: Path) -> Manifest:
     made = read_manifest(folder)
     make_empty(target)
     for name in sorted(made.files, key=lambda name: (name in SECRETS, name)):
-        copy_file(folder / name, target / name)
-        if sum_of(target / name) != made.files[name]:  # the medium may have failed after the first check
+        restored = target / DESK_KEYS.get(name, name)
+        restored.parent.mkdir(mode=0o700, exist_ok=True)
+        copy_file(folder / name, restored)
+        if sum_of(restored) != made.files[name]:  # the medium may have failed after the first check
             raise BadSettings(f"{folder / name}: not what was backed up; what was restored to {target} is of no use")
-        sync(target)
+        sync(restored.parent)
+    sync(target)
     return made
 
 

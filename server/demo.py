@@ -2,22 +2,18 @@
 
 import json
 import time
-from base64 import urlsafe_b64decode
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 import httpx
-import rfc8785
-from eth_account import Account
-from eth_account.messages import encode_defunct
-from eth_account.signers.local import LocalAccount
 from fastmcp import Client
 from mcp_types import TextContent
-from nacl.exceptions import BadSignatureError
-from nacl.signing import VerifyKey
 
-FUNDS_MINOR = 5_000_000
+from emporion_client import AsyncMarket, EmporionError, LocalWallet
+from emporion_client.receipts import verified_receipt
+
 PRICE_MINOR = 250_000
 OFFER = {
     "title": "Count the words of a text",
@@ -80,39 +76,6 @@ class Caller:
         return checked(tool, json.loads(text))
 
 
-@dataclass
-class Chain:
-    """The sandbox's chain, as any wallet software sees it."""
-
-    http: httpx.AsyncClient
-    url: str
-    usdc: str
-    chain_id: int
-
-    async def rpc(self, method: str, *params: object) -> Any:
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        answer = (await self.http.post(self.url, json=body)).json()
-        if "error" in answer:
-            raise DemoFailed(f"{method}: {answer['error']}")
-        return answer["result"]
-
-    async def send_usdc(self, sender: LocalAccount, to: str, amount_minor: int) -> str:
-        nonce = await self.rpc("eth_getTransactionCount", sender.address, "pending")
-        transaction: JsonObject = {
-            "type": 2,
-            "chainId": self.chain_id,
-            "nonce": int(nonce, 16),
-            "gas": 200_000,
-            "maxFeePerGas": 10**10,
-            "maxPriorityFeePerGas": 10**9,
-            "to": self.usdc,
-            "value": 0,
-            "data": "0xa9059cbb" + to[2:].lower().rjust(64, "0") + f"{amount_minor:064x}",
-        }
-        signed = sender.sign_transaction(transaction)
-        return str(await self.rpc("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex()))
-
-
 async def run_demo(url: str) -> int:
     """Trade once; return 0 if the receipt verifies offline, otherwise 1 after an error message."""
     began = time.monotonic()
@@ -121,37 +84,25 @@ async def run_demo(url: str) -> int:
             httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http,
             Client(f"{url}/mcp?toolsets=all") as connection,  # the SDK warns of each tool that is not listed
         ):
-            await trade(http, Peer(http), Caller(connection))
-    except (DemoFailed, BadSignatureError, RuntimeError, httpx.HTTPError) as error:
+            await trade(url, Peer(http), Caller(connection))
+    except (DemoFailed, EmporionError, RuntimeError, httpx.HTTPError) as error:
         print(f"\nThe demo stopped: {error}\nIs a market served at {url}? Start one with: make run")
         return 1
     print(f"\nDone in {time.monotonic() - began:.1f} s.")
     return 0
 
 
-async def trade(http: httpx.AsyncClient, seller: Peer, buyer: Caller) -> None:
-    say("witness", "REST", "read how payment works", "GET /v1/payments?env=test")
-    info = (await http.get("/v1/payments", params={"env": "test"})).json()["network"]
-    chain = Chain(http, info["rpc_hint"], info["asset"]["address"], info["chain_id"])
-    listing = await offer(seller)
-    found = await buyer.call("search_listings", env="test", q="count words", sort="newest")
-    if not any(one["id"] == listing["id"] for one in found["data"]):
-        raise DemoFailed("the new listing was not found")
-    say("buyer", "MCP", "found it", f"{len(found['data'])} result(s)")
-    wallet = await join(buyer, chain)
-    job = await buyer.call("create_job", listing_id=listing["id"], input={"text": TEXT})
-    say("buyer", "MCP", "ordered", f"{job['id']} is {job['status']}")
-    await work(seller)
-    terms = await buyer.call("pay_job", job_id=job["id"])
-    say("buyer", "MCP", "read the terms", f"{terms['display']} to {terms['pay_to']}")
-    sent = await chain.send_usdc(wallet, terms["pay_to"], terms["amount"])
-    say("buyer", "chain", "sent the USDC", sent)
-    paid = await buyer.call("pay_job", job_id=job["id"], transaction=sent)
-    say("buyer", "MCP", "proved the payment, the work is revealed", json.dumps(paid["output"]))
-    done = await buyer.call("accept_job", job_id=job["id"])
-    await buyer.call("review_job", job_id=job["id"], rating=5, comment="Exact and quick.")
-    say("buyer", "MCP", "accepted and reviewed", f"{job['id']} is {done['status']}")
-    await witness(http, listing["id"], await buyer.call("get_receipt", job_id=job["id"]))
+async def trade(url: str, seller: Peer, buyer: Caller) -> None:
+    async with AsyncMarket(url) as witness:
+        await witness.get_payments_info(env="test")
+        say("witness", "REST", "read how payment works", "GET /v1/payments?env=test")
+        listing = await offer(seller)
+        receipt = await purchase(buyer, listing["id"], lambda: work(seller))
+        stats = (await witness.get_listing(listing_id=listing["id"], env="test"))["stats"]
+        say("witness", "REST", "reads the listing", f"{stats['jobs_completed']} job done, rating {stats['rating_avg']}")
+        proven = verified_receipt(receipt, await witness.get_platform_keys())
+    transaction = proven["settlements"][0]["transaction"]
+    say("witness", "offline", "verified the receipt", f"signature holds, paid by {transaction}")
     await seller.call("archive_listing", listing_id=listing["id"])
     say("seller", "A2A", "archived the service", "its process ends with the demo")
 
@@ -160,22 +111,43 @@ async def offer(seller: Peer) -> JsonObject:
     made = await seller.call("register_agent", name="Demo word counter")
     seller.key = made["api_keys"]["test"]
     say("seller", "A2A", "registered", f"{made['agent']['handle']} {made['agent']['id']}")
-    wallet: LocalAccount = Account.create()
-    await seller.call("set_wallet_address", **binding(made["agent"]["id"], wallet))
+    wallet = LocalWallet.create()
+    await bind(seller, wallet)
     say("seller", "A2A", "bound a wallet", wallet.address)
     listing = await seller.call("create_listing", **OFFER)
     say("seller", "A2A", "offers a service", f"{listing['id']} for {listing['pricing']['display']}")
     return listing
 
 
-async def join(buyer: Caller, chain: Chain) -> LocalAccount:
+async def purchase(buyer: Caller, listing_id: str, work: Callable[[], Awaitable[None]]) -> JsonObject:
+    """Find, join, order, pay and review; return the receipt."""
+    found = await buyer.call("search_listings", env="test", q="count words", sort="newest")
+    if not any(one["id"] == listing_id for one in found["data"]):
+        raise DemoFailed("the new listing was not found")
+    say("buyer", "MCP", "found it", f"{len(found['data'])} result(s)")
+    wallet = await join(buyer)
+    job = await buyer.call("create_job", listing_id=listing_id, input={"text": TEXT})
+    say("buyer", "MCP", "ordered", f"{job['id']} is {job['status']}")
+    await work()
+    terms = await buyer.call("pay_job", job_id=job["id"])
+    say("buyer", "MCP", "read the terms", f"{terms['display']} to {terms['pay_to']}")
+    sent = await settle(terms["gasless"], wallet)
+    say("buyer", "chain", "sent the USDC", sent)
+    paid = await buyer.call("pay_job", job_id=job["id"], transaction=sent)
+    say("buyer", "MCP", "proved the payment, the work is revealed", json.dumps(paid["output"]))
+    done = await buyer.call("accept_job", job_id=job["id"])
+    await buyer.call("review_job", job_id=job["id"], rating=5, comment="Exact and quick.")
+    say("buyer", "MCP", "accepted and reviewed", f"{job['id']} is {done['status']}")
+    return await buyer.call("get_receipt", job_id=job["id"])
+
+
+async def join(buyer: Caller) -> LocalWallet:
     made = await buyer.call("register_agent", name="Demo buyer")
     buyer.key = made["api_keys"]["test"]
     say("buyer", "MCP", "registered", f"{made['agent']['handle']}; the key works in the very next call")
-    wallet: LocalAccount = Account.create()
-    await buyer.call("set_wallet_address", **binding(made["agent"]["id"], wallet))
-    await chain.rpc("dev_gas", wallet.address)
-    await chain.rpc("dev_faucet", wallet.address, FUNDS_MINOR)
+    wallet = LocalWallet.create()
+    await bind(buyer, wallet)
+    await buyer.call("claim_test_funds")
     say("buyer", "chain", "bound a wallet and took test money", wallet.address)
     return wallet
 
@@ -190,21 +162,21 @@ async def work(seller: Peer) -> None:
     say("seller", "A2A", "accepted, worked, delivered sealed", str(delivered["output_commitment"]))
 
 
-async def witness(http: httpx.AsyncClient, listing_id: str, signed: JsonObject) -> None:
-    listing = (await http.get(f"/v1/listings/{listing_id}", params={"env": "test"})).json()
-    stats = listing["stats"]
-    say("witness", "REST", "reads the listing", f"{stats['jobs_completed']} job done, rating {stats['rating_avg']}")
-    jwks = (await http.get("/.well-known/jwks.json")).json()
-    key = next(one for one in jwks["keys"] if one["kid"] == signed["signature"]["kid"])
-    VerifyKey(_base64url(key["x"])).verify(rfc8785.dumps(signed["receipt"]), bytes.fromhex(signed["signature"]["sig"]))
-    transaction = signed["receipt"]["settlements"][0]["transaction"]
-    say("witness", "offline", "verified the receipt", f"signature holds, paid by {transaction}")
+async def bind(agent: Peer | Caller, wallet: LocalWallet) -> None:
+    """Bind a wallet to the agent: it signs the line that the market names."""
+    line = (await agent.call("get_me", address=wallet.address))["wallet_binding"]
+    await agent.call("set_wallet_address", address=wallet.address, signature=wallet.sign_text(line))
 
 
-def binding(agent_id: str, wallet: LocalAccount, brand: str = "service") -> JsonObject:
-    text = f"{brand}:wallet:{agent_id}:{wallet.address.lower()}"
-    signed = wallet.sign_message(encode_defunct(text=text))
-    return {"address": wallet.address, "signature": "0x" + bytes(signed.signature).hex()}
+async def settle(gasless: JsonObject, wallet: LocalWallet) -> str:
+    """Sign the authorization of the terms and let the facilitator send it; return the hash."""
+    body = gasless["settle_body"]
+    body["paymentPayload"]["payload"]["signature"] = wallet.sign_typed(gasless["typed_data"])
+    async with httpx.AsyncClient(timeout=60, trust_env=False) as http:
+        answer = (await http.post(gasless["settle_url"], json=body)).json()
+    if not answer.get("success"):
+        raise DemoFailed(f"the facilitator: {answer}")
+    return str(answer["transaction"])
 
 
 def checked(tool: str, record: JsonObject) -> JsonObject:
@@ -215,7 +187,3 @@ def checked(tool: str, record: JsonObject) -> JsonObject:
 
 def say(who: str, over: str, what: str, detail: str) -> None:
     print(f"{who:8} {over:8} {what:42} {detail}")
-
-
-def _base64url(text: str) -> bytes:
-    return urlsafe_b64decode(text + "=" * (-len(text) % 4))

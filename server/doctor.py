@@ -11,7 +11,7 @@ from server.findings import Findings
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import Secrets, check_brand, check_secrets, known_secrets, read_secrets
 from server.settings import BadSettings, Settings, check_named, config_of
-from storage.listing_search import stale_listings_counted
+from storage.listing_search import stale_listings_counted, unseen_counted
 from storage.open import open_moment, open_store
 from storage.requests import retired_keys
 from storage.search_tokens import TOKENS_VERSION
@@ -101,6 +101,8 @@ async def _check_rows(store: Store, served: bool, recomputing: bool, found: Find
         pass
     stale = await store.read(lambda tx: tx.one(stale_listings_counted, version=TOKENS_VERSION))
     found.add(True, f"search: {stale or 0} listings wait to be indexed again, which the market does as it runs")
+    unseen = await store.read(lambda tx: tx.one(unseen_counted))
+    found.add(True, f"search: {unseen or 0} listings rank last, because their sellers made no call for a while")
     if recomputing:
         async for drift in recompute(store):
             found.add(not drift.keys, f"recomputed: {drift}")

@@ -105,6 +105,17 @@ class Found:
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
+def is_visit(scope: Scope) -> bool:
+    """Return True if a browser reads, so that a page helps more than an error of a protocol."""
+    return scope["method"] in ("GET", "HEAD") and prefers_html(_all_of(scope, b"accept"), "application/json")
+
+
+async def send_to(place: str, scope: Scope, send: Send) -> None:
+    """Redirect a visit to a page."""
+    headers = [(b"location", place.encode()), (b"content-length", b"0"), (b"vary", b"Accept")]
+    await _send(scope, send, 303, headers, b"")
+
+
 Probe = Callable[[Scope], Awaitable[Found]]
 
 

@@ -181,6 +181,11 @@ class Settings(BaseSettings):
         return f"http://{host}:{self.port}"
 
     @property
+    def desk_home(self) -> Path:
+        """The home folder of the desk's client: its keys and journal."""
+        return self.data_dir / f"desk-{self.desk_env}"
+
+    @property
     def url(self) -> str:
         return self.base_url or self.listening_url
 

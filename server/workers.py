@@ -15,11 +15,11 @@ from storage.agent_search import ANY_UNINDEXED
 from storage.agents import due_departures, due_domains, due_identities
 from storage.bounties import ANY_MATCH
 from storage.disputes import deserted_cases
-from storage.listing_search import stale_listings_counted
+from storage.listing_search import ANY_SEEN_UNTIL_NOW, stale_listings_counted
 from storage.purchases import due_purchases
 from storage.query import Query
 from storage.reputation import ANY_UNMARKED
-from storage.search_tokens import TOKENS_VERSION
+from storage.search_tokens import LEAST_ABSENCE, TOKENS_VERSION
 from storage.tables import DomainRow, IdentityRow
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
@@ -41,9 +41,10 @@ from tools.jobs.contributions import count_waiting
 from tools.jobs.deadlines import expire_due_jobs, tell_due_notices
 from tools.jobs.disputes.panel_actions import judge_due_cases, load_and_resolve
 from tools.jobs.lifecycle import CLOCK_MOVES, JobMove
+from tools.jobs.payments.searches import search_blocks
 from tools.kernel.records import EPOCH
 from tools.kernel.ssrf_guard import NotAttempted
-from tools.listings.absence import resume_listings
+from tools.listings.absence import rank_seen, rank_unseen, resume_listings
 from tools.listings.logic import index_stale
 from tools.operator.retention import forget_old
 from tools.purchases.workflow import follow_up
@@ -88,7 +89,7 @@ class Workers(MarketLoop):
 
     def __init__(self, market: Market, disk_is_low: Callable[[], bool] = lambda: False) -> None:
         super().__init__(market)
-        self.disk_is_low = disk_is_low
+        self.disk_is_low, now = disk_is_low, market.world.clock.monotonic()
         self.steps = [
             PeriodicJob(self.check_health, PROBE_SECONDS),
             PeriodicJob(self.sweep, SWEEP_SECONDS),
@@ -99,9 +100,12 @@ class Workers(MarketLoop):
             PeriodicJob(self.write_touches, 10.0),
             PeriodicJob(self.write_searches, 10.0),
             PeriodicJob(self.follow_up_purchases, SWEEP_SECONDS, external=True),
+            PeriodicJob(self.search_payments, SWEEP_SECONDS, external=True),
             PeriodicJob(self.close_deleted_accounts, SWEEP_SECONDS),
             PeriodicJob(self.index_agents, SWEEP_SECONDS),
             PeriodicJob(self.index_listings, SWEEP_SECONDS),
+            # Not at once: after a pause of the market, sellers that wait for it would rank last.
+            PeriodicJob(self.rank_unseen, 10.0, next_at=now + LEAST_ABSENCE.total_seconds()),
             PeriodicJob(self.tell_of_bounties, SWEEP_SECONDS),
             PeriodicJob(self.recount_jobs, SWEEP_SECONDS),
             PeriodicJob(self.purge_old, HOUSEKEEPING_SECONDS),
@@ -177,6 +181,11 @@ class Workers(MarketLoop):
         stale, version = stale_listings_counted, TOKENS_VERSION
         await self._some_batches("index_listings", stale, lambda ctx: index_stale(ctx.tx), version=version)
 
+    async def rank_unseen(self) -> None:
+        """Rank listings last whose sellers were not seen for their accept_timeout_seconds."""
+        now = self.market.world.clock.now()
+        await self._some_batches("rank_unseen", ANY_SEEN_UNTIL_NOW, rank_unseen, now=now)
+
     async def tell_of_bounties(self) -> None:
         """Notify agents of new bounties that match their profile."""
         await self._some_batches("tell_of_bounties", ANY_MATCH, tell_of_bounties, most=MATCH_BATCHES)
@@ -202,6 +211,13 @@ class Workers(MarketLoop):
         for fault in filter(None, await asyncio.gather(*looks, return_exceptions=True)):
             raise fault  # only after all other purchases were handled
         return len(due)
+
+    async def search_payments(self) -> int:
+        """Search the blocks for gas-free payments without proof; return how many were found."""
+        market, found = self.market, 0
+        for env in market.world.chains:
+            found += await search_blocks(ReadContext(market.services, SYSTEM_CALLER, env, market.world.clock.now()))
+        return found
 
     async def write_touches(self) -> None:
         taken = self.market.services.last_seen.drain()
@@ -303,7 +319,9 @@ class DailyRechecks(MarketLoop):
 
 
 def _note_calls(taken: dict[tuple[str, str], datetime], ctx: TxContext) -> None:
-    resume_listings(ctx, [agent_id for _, agent_id in taken])  # before their agents are locked
+    sellers = [agent_id for _, agent_id in taken]
+    resume_listings(ctx, sellers)  # before their agents are locked
+    rank_seen(ctx, sellers)
     write_touches(ctx.tx, taken)
 
 

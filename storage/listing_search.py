@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import bindparam, or_, select, update
 
@@ -11,7 +12,8 @@ from storage.search_index import LAST_KEY, Entry, Found, Hit, Move, Order, Searc
 from storage.search_tokens import (
     ENVIRONMENTS,
     TOKENS_VERSION,
-    UNGRADUATED,
+    UNSEEN,
+    UNSEEN_SLOT,
     ListingSearch,
     Sort,
     cheapest_key,
@@ -20,8 +22,13 @@ from storage.search_tokens import (
     newest_key,
     next_slot,
     rank_key,
+    rank_ranges,
+    rating_after,
+    rating_order,
+    rating_place,
+    seen_until,
 )
-from storage.statements import LIMIT, count, matching
+from storage.statements import LIMIT, count, in_json_list, matching
 from storage.tables.listings import ListingRow
 from storage.tables.search import ListingSearchRow as S
 from storage.transaction import Tx
@@ -52,7 +59,11 @@ class Indexed:
 
 
 LISTINGS = SearchIndex(
-    S, "listing_id", {key: ORDERS[key, False] for key in FTS}, ["env", "seller_id"], also_placed=["made_by"]
+    S,
+    "listing_id",
+    {key: ORDERS[key, False] for key in FTS},
+    ["env", "seller_id"],
+    also_placed=["made_by", "seen_until"],
 )
 
 
@@ -62,20 +73,24 @@ def find(tx: Tx, search: ListingSearch) -> Found:
 
 def _hits(tx: Tx, search: ListingSearch) -> list[Hit]:
     """Return the hits of a page after `after`, lowest key first, and one more."""
-    if search.sort not in (Sort.RELEVANCE, Sort.RATING):
+    if search.sort is Sort.RATING:
+        return _best_rated(tx, search)
+    if search.sort is not Sort.RELEVANCE or search.graduated is None:
         return _between(tx, search, search.after + 1, LAST_KEY)
-    halves = [(0, UNGRADUATED - 1), (UNGRADUATED, LAST_KEY)]  # of rank keys: graduated listings, then the others
-    if search.graduated is not None:
-        halves = halves[:1] if search.graduated else halves[1:]
-    if search.sort is Sort.RELEVANCE:
-        low, high = halves[0][0], halves[-1][1]
-        return _between(tx, search, max(search.after + 1, low), high)
+    hits: list[Hit] = []
+    for low, high in rank_ranges(search.graduated):
+        if len(hits) <= search.limit and high > search.after:
+            hits += _between(tx, search, max(search.after + 1, low), high)
+    return hits[: search.limit + 1]
+
+
+def _best_rated(tx: Tx, search: ListingSearch) -> list[Hit]:
     hits = [
-        hit._replace(key=hit.key - low)
-        for low, high in halves
-        for hit in _between(tx, search, low + search.after + 1, high)
+        hit._replace(key=rating_place(hit.key))
+        for low, high in rank_ranges(search.graduated)
+        for hit in _between(tx, search, rating_after(search.after, low), high)
     ]
-    return sorted(hits, key=lambda hit: hit.key)[: search.limit + 1]
+    return sorted(hits, key=lambda hit: rating_order(hit.key))[: search.limit + 1]
 
 
 def _between(tx: Tx, search: ListingSearch, low: int, high: int) -> list[Hit]:
@@ -97,22 +112,37 @@ def index_listings(tx: Tx, batch: Iterable[Indexed]) -> None:
 def _change(tx: Tx, indexed: Indexed) -> Move:
     listing = indexed.listing
 
-    def entry_of(seq: int) -> Entry:
+    def entry_of(seq: int, before: Entry | None) -> Entry:
+        seen = before["seen_until"] if before else seen_until(listing, listing.updated_at)
         return {
-            "rank": rank_key(listing.graduated, indexed.rating, seq),
+            "rank": rank_key(listing.graduated, indexed.rating, seq, seen is None),
             "newest": newest_key(seq),
-            "cheapest": _free_cheapest_key(tx, listing.price, seq),
+            "cheapest": _free(tx, cheapest_key(listing.price, seq, seen is None), seq),
             "tokens": listing_tokens(listing, indexed.terms),
             "made_by": TOKENS_VERSION,
+            "seen_until": seen,
         }
 
     made = entry_of if listing.status is ListingStatus.ACTIVE else None
     return LISTINGS.change(tx, listing.id, made, env=listing.env, seller_id=listing.seller_id)
 
 
-def _free_cheapest_key(tx: Tx, price: int | None, seq: int) -> int:
-    """Return the listing's own key, or the next one that no other listing of this price has."""
-    key = cheapest_key(price, seq)
+def move_seen(tx: Tx, listing_id: str, until: datetime | None) -> None:
+    """Rank a listing as one whose seller counts as seen until a time; None: as unseen."""
+
+    def entry_of(seq: int, before: Entry | None) -> Entry | None:
+        if before is None or until == before["seen_until"]:
+            return before
+        rank, cheapest = (
+            before[name] & ~bit | (until is None) * bit for name, bit in (("rank", UNSEEN), ("cheapest", UNSEEN_SLOT))
+        )
+        return {**before, "rank": rank, "cheapest": _free(tx, cheapest, seq), "seen_until": until}
+
+    LISTINGS.write_full_text(tx, [LISTINGS.change(tx, listing_id, entry_of)])
+
+
+def _free(tx: Tx, key: int, seq: int) -> int:
+    """Return the key, or the next one that no other listing of this price has."""
     while tx.one(CHEAPEST_HOLDER, cheapest=key) not in (None, seq):
         key = next_slot(key)
     return key
@@ -125,3 +155,11 @@ _STALE = S.made_by < bindparam("version")
 stale_listings: Query[str] = Query(select(S.listing_id).where(_STALE).order_by(S.seq).limit(LIMIT))
 stale_listings_counted = count(S, _STALE)
 give_up_stale: Query[None] = Query(update(S).where(*matching(S.listing_id)).values(made_by=None))
+_DUE = S.seen_until <= bindparam("now", type_=S.seen_until.type)
+_UNSEEN = S.seen_until.is_(None), S.tokens.is_not(None)
+seen_until_now: Query[str] = Query(select(S.listing_id).where(_DUE).order_by(S.seen_until).limit(LIMIT))
+ANY_SEEN_UNTIL_NOW: Query[str] = Query(select(S.listing_id).where(_DUE).limit(1))
+unseen_of: Query[str] = Query(
+    select(S.listing_id).where(*_UNSEEN, in_json_list(S.seller_id, "sellers")).order_by(S.listing_id)
+)
+unseen_counted = count(S, *_UNSEEN)

@@ -15,6 +15,7 @@ from storage.tables.listings import JobResultRow, ListingPayerRow, ListingRow
 from storage.tables.messages import MessageRow, ReportRow, ThreadRow, UnreadRow
 from storage.tables.payments import PurchaseRow, SettlementRow, X402AccountRow
 from storage.tables.quotas import JobTextRow, MemoryRow
+from storage.tables.search import ListingSearchRow
 
 # Open problems, and counts of agents and jobs.
 
@@ -53,6 +54,7 @@ jobs_among = rows_among(JobRow, JobRow.id)
 texts_of_jobs = rows_among(JobTextRow, JobTextRow.job_id)
 results_of_listings = rows_among(JobResultRow, JobResultRow.listing_id)
 payers_of_listings = rows_among(ListingPayerRow, ListingPayerRow.listing_id)
+places_of_listings = rows_among(ListingSearchRow, ListingSearchRow.listing_id)
 threads_among = rows_among(ThreadRow, ThreadRow.id)
 mailboxes_of = rows_among(UnreadRow, UnreadRow.agent_id)
 open_refund_ids: Query[str] = Query(select(OpenRefundRow.job_id).where(in_json_list(OpenRefundRow.job_id, "ids")))

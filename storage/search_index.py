@@ -160,6 +160,7 @@ class Order:
 
 Entry = Mapping[str, Any]  # the sort keys and the tokens of a row that may be found
 Move = tuple[Entry | None, Entry | None]  # the old and the new entry
+Make = Callable[[int, Entry | None], Entry | None]  # makes an entry of a row's number and of its old entry
 
 
 class SearchIndex:
@@ -185,8 +186,8 @@ class SearchIndex:
         placed: dict[str, Any] = {name: bindparam(name) for name in self.columns}
         self.place: Query[None] = Query(update(place).where(place.c.seq == bindparam("_seq")).values(placed))
 
-    def change(self, tx: Tx, id: str, entry_of: Callable[[int], Entry] | None, **numbered: str) -> Move:
-        """Write the entry that is made from a row's number; without `entry_of`, remove it.
+    def change(self, tx: Tx, id: str, entry_of: Make | None, **numbered: str) -> Move:
+        """Write the entry that is made; without one, remove it.
 
         A row gets its number here the first time, even if it is not to be found yet.
         """
@@ -194,7 +195,7 @@ class SearchIndex:
         before = None if row is None or row.tokens is None else {name: row.__dict__[name] for name in self.columns}
         seq = row.seq if row else tx.one(self.number, id=id, **numbered)
         assert seq is not None
-        after = entry_of(seq) if entry_of else None
+        after = entry_of(seq, before) if entry_of else None
         if after != before:
             tx.run(self.place, _seq=seq, **(after or dict.fromkeys(self.columns)))
         return before, after
@@ -219,5 +220,5 @@ class SearchIndex:
 
 def keep_newest(tx: Tx, index: SearchIndex, id: str, tokens: str | None) -> None:
     """Make an index, newest first, find this id by these tokens; without tokens, remove it."""
-    made = None if tokens is None else lambda seq: {"newest": newest_key(seq), "tokens": tokens}
+    made = None if tokens is None else lambda seq, _: {"newest": newest_key(seq), "tokens": tokens}
     index.write_full_text(tx, [index.change(tx, id, made)])

@@ -7,7 +7,7 @@ and a search in one environment never reads the other's. A search is a conjuncti
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from typing import ClassVar
@@ -19,14 +19,19 @@ SEQ_BITS = 46
 LAST_SEQ = (1 << SEQ_BITS) - 1
 BEST_RATING = (1 << 13) - 1  # in thousandths; larger than any rating
 UNGRADUATED = (BEST_RATING + 1) << SEQ_BITS  # the ranks of graduated listings are lower
-SLOT_BITS = 23  # per price: what is left of 63 bits
+UNSEEN = UNGRADUATED << 1  # the ranks of listings whose sellers were seen are lower
+SLOT_BITS = 22  # per price: what is left of 63 bits, without the one of the unseen
 LAST_SLOT = (1 << SLOT_BITS) - 1
+UNSEEN_SLOT = 1 << SLOT_BITS
+LEAST_ABSENCE = timedelta(minutes=5)  # because the time of a call is written a minute later
 NO_PRICE = (1 << 40) - 1  # of a quote: sorts after every price
 MAX_PRICE = NO_PRICE - 1
 LEVELS = 20  # of two bits each, for the 40 bits of a price
 UNSAFE = re.compile("[\\x00-\\x20%\\x7f\\ud800-\\udfff]")  # characters that split FTS5 tokens or that databases refuse
 MAX_CHARACTERS = 300  # per token: no tag, category or id is longer, and PostgreSQL accepts 2 KB
-TOKENS_VERSION = 1  # raise it with every change of listing_tokens, so that the workers index all listings again
+TOKENS_VERSION = (
+    2  # raise it with every change of listing_tokens or of a sort key, so that the workers index all listings again
+)
 Conjunction = tuple[tuple[str, ...], ...]
 Filters = Mapping[str, Sequence[str | bool]]  # the values of a row, by the letter of their tokens
 
@@ -44,10 +49,10 @@ class Search:
 
 
 class Sort(StrEnum):
-    RELEVANCE = "relevance"  # graduated first, then rating, then newest
+    RELEVANCE = "relevance"  # seen sellers first, then graduated, then rating, then newest
     NEWEST = "newest"
-    CHEAPEST = "cheapest"  # then newest; quotes last
-    RATING = "rating"  # then newest
+    CHEAPEST = "cheapest"  # then seen sellers, then newest; quotes last
+    RATING = "rating"  # then seen sellers, then newest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,28 +142,62 @@ def up_to(max_price: int) -> tuple[str, ...]:
     return tuple(tokens)
 
 
-def rank_key(graduated: bool, rating: float | None, seq: int) -> int:
-    """Return a sort key: graduated first, then best rating, then newest; the lowest comes first.
+def seen_until(listing: ListingRow, last_seen: datetime) -> datetime:
+    """Return until when a call of the seller keeps a listing before those of unseen sellers."""
+    return last_seen + max(timedelta(seconds=listing.accept_timeout_seconds), LEAST_ABSENCE)
 
-    The rating is at most 5 and counts to three decimals.
+
+def rank_key(graduated: bool, rating: float | None, seq: int, unseen: bool = False) -> int:
+    """Return a sort key: seen sellers first, then graduated, then best rating, then newest.
+
+    The lowest key comes first. The rating is at most 5 and counts to three decimals.
     """
-    return (not graduated) * UNGRADUATED | BEST_RATING - round((rating or 0) * 1000) << SEQ_BITS | LAST_SEQ - seq
+    worse = BEST_RATING - round((rating or 0) * 1000)
+    return unseen * UNSEEN | (not graduated) * UNGRADUATED | worse << SEQ_BITS | LAST_SEQ - seq
+
+
+def rank_ranges(graduated: bool | None) -> list[tuple[int, int]]:
+    """Return the ranges of rank keys in their order: of seen sellers, then of unseen ones."""
+    parts = (0, UNGRADUATED) if graduated is None else (0 if graduated else UNGRADUATED,)
+    return [(side + part, side + part + UNGRADUATED - 1) for side in (0, UNSEEN) for part in parts]
+
+
+def rating_place(rank: int) -> int:
+    """Return a listing's place among the best rated: its rank without the part of graduation."""
+    return rank & ~UNGRADUATED
+
+
+def rating_order(place: int) -> tuple[int, int, int]:
+    """Return the sort key of a place: best rating first, then seen sellers, then newest."""
+    unseen, at = divmod(place, UNSEEN)
+    return at >> SEQ_BITS, unseen, at
+
+
+def rating_after(place: int, low: int) -> int:
+    """Return the first rank after a place in the range from `low`; -1 is before every place."""
+    if place < 0:
+        return low
+    rating, unseen, at = rating_order(place)
+    if unseen == low // UNSEEN:
+        return low + at + 1
+    return low + (rating + unseen << SEQ_BITS)  # the unseen sellers of a rating come after the seen ones
 
 
 def newest_key(seq: int) -> int:
     return LAST_SEQ - seq
 
 
-def cheapest_key(price: int | None, seq: int) -> int:
-    """Return a sort key: cheapest first, then newest, quotes last; the lowest comes first.
+def cheapest_key(price: int | None, seq: int, unseen: bool = False) -> int:
+    """Return a sort key: cheapest first, then seen sellers, then newest; quotes last.
 
-    After 8 million listings the slots repeat.
+    The lowest key comes first. After 4 million listings the slots repeat.
     """
-    return (NO_PRICE if price is None else min(price, MAX_PRICE)) << SLOT_BITS | LAST_SLOT - seq & LAST_SLOT
+    bits = NO_PRICE if price is None else min(price, MAX_PRICE)
+    return bits << SLOT_BITS + 1 | unseen * UNSEEN_SLOT | LAST_SLOT - seq & LAST_SLOT
 
 
 def next_slot(cheapest: int) -> int:
-    """Return the next key among those of the same price."""
+    """Return the next key among those of the same price, and of sellers that were seen or not."""
     return cheapest & ~LAST_SLOT | cheapest + 1 & LAST_SLOT
 
 

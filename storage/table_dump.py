@@ -32,6 +32,7 @@ LEFT_OUT: Mapping[str, str] = {
     "unindexed_agents": "work that waits",
     "unmarked_jobs": "work that waits",
     "bounty_matches": "work that waits",
+    "payment_searches": "work that waits",
     "webhook_hosts": "leases of seconds",
     "webhook_fanout": "how far deliveries have come",
 }

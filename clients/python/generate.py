@@ -84,8 +84,17 @@ def body_of(described: Schema, schemas: Schema) -> Schema | None:
     return named
 
 
+def headers_of(described: Schema) -> list[tuple[str, str]]:
+    """List the arguments that are sent as headers; the operator's secret is one of them."""
+    found = [(argument(one["name"]), one["name"]) for one in parameters(described, "header")]
+    operators = {"adminToken": []} in described.get("security", [])
+    return [*found, ("admin_token", "X-Admin-Token")] if operators else found
+
+
 def login_of(described: Schema) -> str:
     security = described.get("security") or [{}]
+    if security == [{"adminToken": []}]:
+        return "none"
     if {} not in security:
         return "required"
     return "optional" if len(security) > 1 else "none"
@@ -96,11 +105,10 @@ def table(openapi: Schema) -> str:
     lines = ["from emporion_client.operation import Operation", "", "OPERATIONS: dict[str, Operation] = {"]
     for method, path, described in operations(openapi):
         body = body_of(described, openapi["components"]["schemas"])
-        headers = [(argument(one["name"]), one["name"]) for one in parameters(described, "header")]
         given = {
             "in_path": tuple(re.findall(r"{(\w+)}", path)),
             "in_query": tuple(one["name"] for one in parameters(described, "query")),
-            "in_header": tuple(headers),
+            "in_header": tuple(headers_of(described)),
             "body": "none" if body is None else "fields" if "properties" in body else "whole",
             "login": login_of(described),
         }
@@ -167,7 +175,7 @@ def arguments(path: str, described: Schema, schemas: Schema) -> list[str]:
     """List the arguments of a method with their types; those that can be left out come last."""
     kinds = {one["name"]: hint(one["schema"]) for one in parameters(described, "path")}
     needed = [f"{name}: {kinds.get(name, 'str')}" for name in re.findall(r"{(\w+)}", path)]
-    optional = [f"{argument(one['name'])}: str | None = ..." for one in parameters(described, "header")]
+    optional = [f"{name}: str | None = ..." for name, _ in headers_of(described)]
     for one in parameters(described, "query"):
         (needed if one.get("required") else optional).append(
             f"{one['name']}: {hint(one['schema'])}" + ("" if one.get("required") else " | None = ...")

@@ -13,6 +13,7 @@ from tools.engine.registry import Operation
 
 WORKFLOWS = ("hire",)  # listed beside the toolsets, if the market has them
 MAX_EXAMPLES = 3
+PLACEHOLDERS: dict[Any, Any] = {int: 1, bool: True}  # a text would be refused there
 HOW = (
     'Send a message whose one data part is {"tool": <name>, "arguments": {…}}; the answer is a message with the record, or '
     'with {"error": …}, as its data part. A key goes into the header Authorization: Bearer or X-API-Key, or into the '
@@ -46,10 +47,14 @@ def example_of(op: Operation) -> dict[str, Any]:
 
     Without an example in the registry, each required argument has its name as a placeholder.
     """
-    if op.examples:
-        return {"tool": op.name, "arguments": op.examples[0]}
-    required = [name for name, argument in op.input.model_fields.items() if argument.is_required()]
-    return {"tool": op.name, "arguments": {name: f"<{name}>" for name in required}}
+    return {"tool": op.name, "arguments": op.examples[0] if op.examples else required_example(op)}
+
+
+def required_example(op: Operation) -> dict[str, Any]:
+    """Return the required arguments: those of the registry's example, otherwise placeholders."""
+    shown = op.examples[0] if op.examples else {}
+    required = {name: one.annotation for name, one in op.input.model_fields.items() if one.is_required()}
+    return {name: shown.get(name, PLACEHOLDERS.get(kind, f"<{name}>")) for name, kind in required.items()}
 
 
 def _card(config: MarketConfig, skills: list[Card]) -> Card:

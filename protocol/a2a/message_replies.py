@@ -19,7 +19,7 @@ from tools.engine.registry import Operation
 from tools.kernel.errors import Json
 
 KEY_ADVICE = (
-    "To use an API key for good, send it as the X-API-Key header of every request. Until then pass it as api_key in the "
+    "To use an API key permanently, send it as the X-API-Key header of every request. Until then pass it as api_key in the "
     f"message's metadata, and only there. Only a test key belongs there. {TEST_KEY_LIMITS}"
 )
 

@@ -168,17 +168,24 @@ class MessageSender:
             told = "" if answer.refusal is None else said_of(answer.refusal)
             return self.replies.record(message, call, step.operation, answer, told)
         waits = wait and record["job"]["role"] == "buyer"
-        return await self._task(message.task_id, asked, call, WAITED_SECONDS if waits else 0)
+        is_talk = step.operation.action == "message"
+        return await self._task(message.task_id, asked, call, WAITED_SECONDS if waits else 0, is_talk=is_talk)
 
-    async def _task(self, job_id: str, asked: pb.SendMessageRequest, call: CallState, seconds: int) -> pb.Task:
-        """Return the task once it has ended or its buyer must act, at most `seconds` later."""
+    async def _task(
+        self, job_id: str, asked: pb.SendMessageRequest, call: CallState, seconds: int, *, is_talk: bool = False
+    ) -> pb.Task:
+        """Return the task once it has ended or its buyer must act, at most `seconds` later.
+
+        With `is_talk` it first tells that the message went to the other party.
+        """
         seconds = 0 if asked.configuration.return_immediately else seconds
         most = history_limit(asked.configuration)
         try:
             record = await self.tasks.read(job_id, call, most, seconds)
         except RateLimited:  # too many calls wait already; the request itself has been carried out
             record = await self.tasks.read(job_id, call, most)
-        return self.tasks.shown(record, call, most)
+        told = self.tasks.view.where_words_went(record, texts_of(asked.message)) if is_talk else ""
+        return self.tasks.shown(record, call, most, told=(None, [{"text": told}]) if told else None)
 
     async def _unpaid(
         self, step: RequestedCall, answer: Response, asked: pb.SendMessageRequest, call: CallState
@@ -189,7 +196,7 @@ class MessageSender:
         payment = x402.refused(record, str(step.arguments.get("transaction", "")), answer.refusal)
         told = [{"text": said_of(answer.refusal)}, {"data": orjson.loads(answer.body), "mediaType": "application/json"}]
         most = history_limit(asked.configuration)
-        return self.tasks.shown(record, call, most, payment=(payment, told))
+        return self.tasks.shown(record, call, most, told=(payment, told))
 
     def _step(self, message: pb.Message, call: CallState, record: dict[str, Json]) -> RequestedCall:
         """Return the step a message asks for: a payment, an action, or a message to the other party."""

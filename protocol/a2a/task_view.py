@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from protocol.a2a import payment as x402
+from protocol.a2a.agent_card import required_example
 from protocol.job_texts import how_it_is, what_is_due, where_it_stands
 from tools.engine.registry import Operation
 from tools.jobs.waiting_rules import otherwise
@@ -105,6 +106,20 @@ class View:
             return f"Nothing is asked of you{talks}; {comes}."
         return f"You can send a message with taskId {job['id']} and one of the data parts {', '.join(forms)}{talks}."
 
+    def where_words_went(self, record: Record, words: str) -> str:
+        """Tell that the words of a message went to the other party, and the data part that takes a step.
+
+        The step is the one that the words name, otherwise the one that the job waits for.
+        """
+        job = record["job"]
+        other = "seller" if job["role"] == "buyer" else "buyer"
+        waits = job["waiting_on"]
+        awaited = waits["action"] if waits is not None and waits["who"] == job["role"] else ""
+        named = words.lower().strip(" .!").replace(" ", "_")
+        action = next((one for one in (named, awaited) if one in job["available_actions"] and one in self.forms), None)
+        step = f"; to {action.replace('_', ' ')} send {self.forms[action]}" if action else ""
+        return f"Your {'words' if words else 'data'} went to the {other}{step}."
+
 
 def forms_of(operations: Iterable[Operation]) -> dict[str, str]:
     """Return the data part for each action, with the arguments it needs beside the job."""
@@ -162,8 +177,8 @@ def _facts(job: Record) -> Record:
 
 
 def _form(op: Operation) -> str:
-    needed = [name for name, field in op.input.model_fields.items() if field.is_required() and name not in OF_JOB]
-    return orjson.dumps({"action": op.action, **{name: f"<{name}>" for name in needed}}).decode()
+    needed = {name: value for name, value in required_example(op).items() if name not in OF_JOB}
+    return orjson.dumps({"action": op.action, **needed}).decode()
 
 
 def ids_of(task: Record) -> dict[str, str]:

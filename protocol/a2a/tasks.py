@@ -18,7 +18,7 @@ from tools.jobs.task_operations import MAX_MESSAGES, read_task, read_tasks
 from tools.kernel.errors import Json
 
 DEFAULT_PAGE_SIZE = 50
-Refused = tuple[Record, list[Json]]  # the metadata of the status, and the parts with the reason
+Told = tuple[Record | None, list[Json]]  # the metadata of a refused payment or None, and the parts said first
 NUMBERS = dict(pb.TaskState.items())
 
 
@@ -72,12 +72,12 @@ class Tasks:
         return record
 
     def shown(
-        self, record: Record, call: CallState, most: int | None, whole: bool = True, payment: Refused | None = None
+        self, record: Record, call: CallState, most: int | None, whole: bool = True, told: Told | None = None
     ) -> pb.Task:
-        """Render a record as a task, with at most `most` messages; `payment` was just refused."""
+        """Render a record as a task, with at most `most` messages; its status begins with `told`."""
         task = self.view.task(record)
-        if payment is not None:
-            task["status"] = self.view.status(record, *payment)
+        if told is not None:
+            task["status"] = self.view.status(record, *told)
         if most is not None:
             task["history"] = task["history"][-most:] if most else []
         if not whole:

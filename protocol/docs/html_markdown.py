@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-from protocol.docs.lifecycle import diagram_svg
+from protocol.docs.lifecycle import diagram_svg, usual_way_svg
 
 MAX_COLUMNS = 4  # in a table that fits a phone
 MAX_ABOUT = 200  # characters of the description
@@ -68,7 +68,8 @@ class _Renderer(RendererHTML):
         code = f'<pre tabindex="0"><code>{escape(tokens[idx].content)}</code></pre>\n'
         if tokens[idx].info != "mermaid":
             return code
-        drawn = f"{WIDE.format('Diagram')}{diagram_svg()}\n</div>\n"
+        picture = usual_way_svg() if tokens[idx].content.startswith("flowchart") else diagram_svg()
+        drawn = f"{WIDE.format('Diagram')}{picture}\n</div>\n"
         return f"{drawn}<details><summary>mermaid</summary>\n{code}</details>\n"
 
     code_block = fence

@@ -21,7 +21,6 @@ POLICY = (
     f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-SHORT = 24  # entries of a table of contents that is unfolded
 MOVED = {"/skill.md": "/docs/skill", "/llms.txt": "/docs"}  # the pages of documents that have another address
 
 
@@ -94,15 +93,14 @@ class Book:
 
 
 def _contents(headings: "list[Heading]") -> str:
-    """Return the table of contents, folded if it is long."""
+    """Return the table of contents, folded because it would fill the screen of a phone."""
     listed = [one for one in headings if one.level in (2, 3)]
     if not listed:
         return ""
-    unfolded = " open" if len(listed) <= SHORT else ""
     entries = "".join(
         f'<li class="h{one.level}"><a href="#{escape(one.id)}">{escape(one.text)}</a></li>' for one in listed
     )
     return (
-        f'<nav class="toc" aria-label="On this page"><details{unfolded}><summary>On this page</summary>'
+        '<nav class="toc" aria-label="On this page"><details><summary>On this page</summary>'
         f"<ul>{entries}</ul></details></nav>"
     )

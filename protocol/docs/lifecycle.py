@@ -47,8 +47,16 @@ LEFT, ROW, BAR, GAP = 6, 17, 22, 12
 INDENT, LETTER = 18, 6.1  # width of a letter in a monospaced font of size 10
 LANES, LANE = 254, 11
 END = 250  # right end of the bars
-START = "[*]"
+START = "a job begins"
+BOX, DROP, WIDTH = 24, 22, 240  # of the steps of the usual way: height, distance, width of the picture
 Row = tuple[str, str, str]  # source, actor and action, target
+USUAL = (  # the steps of most jobs, and what to add to the state after each
+    (Actor.BUYER, "order", ""),
+    (Actor.SELLER, "accept", ""),
+    (Actor.SELLER, "deliver", ", sealed"),
+    (Actor.BUYER, "pay", ", revealed"),
+    (Actor.BUYER, "accept", ""),
+)
 EMPTY = "—"
 SHOWN = [move for move in (*OPENINGS, *MOVES) if move.listed]  # in diagrams
 
@@ -61,6 +69,7 @@ def lifecycle_text(operations: Iterable[Operation], config: MarketConfig) -> str
         "lifecycle.md",
         base=config.base_url,
         diagram=diagram(),
+        usual_way=usual_way(),
         openings="\n".join(_moves(OPENINGS, offered)),
         states="\n".join(line for status in MEANS for line in _state(status, offered)),
         deadlines="\n".join(_deadlines(config)),
@@ -80,6 +89,41 @@ def diagram() -> str:
         for move in SHOWN
     )
     return "\n".join(("stateDiagram-v2", *arrows))
+
+
+def usual_steps() -> list[tuple[str, str]]:
+    """Return the steps of most jobs, each with the state after it, from the table of moves."""
+    found, state = list[tuple[str, str]](), None
+    for actor, action, beside in USUAL:
+        move = next(one for one in SHOWN if (one.source, one.actor, one.action) == (state, actor, action))
+        state = move.target
+        found.append((f"{actor} {action}", f"{state}{beside}"))
+    return [*found, ("both review", "")]
+
+
+def usual_way() -> str:
+    """Return the steps of most jobs as a mermaid flowchart; an arrow has the state between two."""
+    steps = usual_steps()
+    boxes = [f"step{number}[{step}]" for number, (step, _) in enumerate(steps, 1)]
+    rows = zip(boxes, boxes[1:], steps, strict=False)
+    return "\n".join(("flowchart TD", *(f"    {box} -->|{state}| {after}" for box, after, (_, state) in rows)))
+
+
+def usual_way_svg() -> str:
+    """Return the steps of most jobs as one <svg>: boxes below each other."""
+    steps, y = usual_steps(), LEFT
+    height = len(steps) * (BOX + DROP) - DROP + 2 * LEFT
+    size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
+    lines = [f'<svg class="diagram short" {size} role="img" aria-label="Diagram">']
+    for step, state in steps:
+        lines.append(f'<rect class="state" x="{LEFT}" y="{y}" width="{WIDTH - 2 * LEFT}" height="{BOX}" rx="5"/>')
+        lines.append(f'<text class="name" x="{LEFT + 8}" y="{y + 16}">{escape(step)}</text>')
+        y += BOX
+        if state:
+            lines.append(f'<path d="M{INDENT} {y}v{DROP - 7}"/><path class="head" d="M{INDENT} {y + DROP}l-4 -7h8z"/>')
+            lines.append(f'<text x="{INDENT + 12}" y="{y + 14}">{escape(state)}</text>')
+        y += DROP
+    return "\n".join([*lines, "</svg>"])
 
 
 def diagram_svg() -> str:

@@ -27,6 +27,7 @@ from tools.kernel.errors import MarketError
 from tools.kernel.records import record_schema
 from tools.operator.retention import EVENTS_KEPT
 
+MAX_LINE = 100  # characters of a command on one line
 BODY_TYPE = "-H 'Content-Type: application/json'"
 CALL = re.compile(r"^\{\{(\w+) (\{.*\})\}\}$", re.MULTILINE)  # in the quickstart: an operation and its arguments
 ANYWHERE: frozenset[type[MarketError]] = frozenset(
@@ -80,23 +81,32 @@ class Calls:
         self.operations, self.base_url = {op.name: op for op in operations}, config.base_url
 
     def curl(self, name: str, /, **arguments: Any) -> str:
-        """Return a command that makes the call; $NAME in the path is a shell variable."""
+        """Return a command that makes the call; $NAME in the URL is a shell variable.
+
+        A long command has a line for each option.
+        """
         op = self._operation(name, arguments)
         rest = {argument: value for argument, value in arguments.items() if argument not in op.path_names}
         url = self.base_url + op.path.format_map(arguments)
         if op.method == "GET":
-            sent, url = [], url + (f"?{urlencode(rest, safe='*,')}" if rest else "")
+            sent, url = [], url + (f"?{urlencode(rest, safe='*,$')}" if rest else "")
         else:
             sent = [BODY_TYPE, f"-d '{_json(rest)}'"] if rest else []
-        method = [] if op.method == "GET" else [f"-X {op.method}"]
+        method = "" if op.method == "GET" else f" -X {op.method}"
         key = [] if op.auth != "key" else ['-H "X-API-Key: $API_KEY"']
-        return " ".join(["curl -s", *method, f'"{url}"', *key, *sent])
+        words = [f'curl -s{method} "{url}"', *key, *sent]
+        command = " ".join(words)
+        if len(command) <= MAX_LINE:
+            return command
+        if len(words[-1]) > MAX_LINE:
+            words[-1] = f"-d '{_json(rest, indented=True)}'"
+        return " \\\n  ".join(words)
 
     def message(self, name: str, /, **arguments: Any) -> str:
         """Return the body of the call over A2A's HTTP+JSON."""
         self._operation(name, arguments)
         part = {"data": {"tool": name, "arguments": arguments}}
-        return _json({"message": {"messageId": "1", "role": "ROLE_USER", "parts": [part]}})
+        return _json({"message": {"messageId": "1", "role": "ROLE_USER", "parts": [part]}}, indented=True)
 
     def _operation(self, name: str, arguments: dict[str, Any]) -> Operation:
         op = self.operations[name]

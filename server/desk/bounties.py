@@ -12,7 +12,8 @@ from typing import Any
 
 import orjson
 
-from server.desk.market import JsonObject, Market, Refused
+from emporion_client import AsyncMarket, MarketError
+from server.desk.offers import JsonObject
 from server.settings import BadSettings
 from tools.bounties.operations import BountyInput, CreateBounty
 from tools.engine.arguments import read_arguments
@@ -71,7 +72,7 @@ def read_bounties(path: Path) -> list[Wanted]:
     return wanted
 
 
-async def post_bounties(market: Market, wanted: Sequence[Wanted]) -> list[JsonObject]:
+async def post_bounties(market: AsyncMarket, wanted: Sequence[Wanted]) -> list[JsonObject]:
     """Post the bounties that are due; return those of the file, then the desk's other open ones.
 
     Each has the proposals on it.
@@ -81,29 +82,29 @@ async def post_bounties(market: Market, wanted: Sequence[Wanted]) -> list[JsonOb
     told += [{"name": None, "did": "kept", "bounty": bounty} for bounty in other]
     for one in told:
         if one.get("bounty"):
-            of = f"/v1/bounties/{one['bounty']['id']}/proposals"
-            one["proposals"] = [proposal async for proposal in market.pages(of, limit=100)]
+            proposals = market.pages("list_proposals", bounty_id=one["bounty"]["id"], limit=100)
+            one["proposals"] = [proposal async for proposal in proposals]
     return told
 
 
-async def _posted(market: Market, names: set[str]) -> tuple[dict[str, JsonObject], list[JsonObject]]:
+async def _posted(market: AsyncMarket, names: set[str]) -> tuple[dict[str, JsonObject], list[JsonObject]]:
     """Return the last bounty of each name, and the open bounties with other names."""
     last, other = dict[str, JsonObject](), list[JsonObject]()
-    async for brief in market.pages("/v1/agents/me/bounties", limit=100):
+    async for brief in market.pages("list_my_bounties", limit=100):
         name = next(iter(brief["tags"]), None)
         if name in names:
             if name not in last:  # the newest comes first; lists cut descriptions
-                last[name] = await market.get(f"/v1/bounties/{brief['id']}")
+                last[name] = dict(await market.get_bounty(bounty_id=brief["id"]))
         elif brief["status"] == "open":
             other.append(brief)
     return last, other
 
 
-async def _post(market: Market, one: Wanted, last: JsonObject | None) -> JsonObject:
+async def _post(market: AsyncMarket, one: Wanted, last: JsonObject | None) -> JsonObject:
     if one.is_due(last):
         try:
-            bounty = await market.post("/v1/bounties", one.body, repeat=one.repeat(last))
-        except Refused as refused:
+            bounty = await market.create_bounty(**one.body, idempotency_key=one.repeat(last))
+        except MarketError as refused:
             return {"name": one.name, "did": "refused", "note": str(refused)}
         return {"name": one.name, "did": "posted", "bounty": bounty}
     assert last is not None

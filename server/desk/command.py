@@ -5,24 +5,33 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from server.settings import BadSettings, Settings, read_settings
 
 if TYPE_CHECKING:
-    from server.desk.market import Market
+    from emporion_client import AsyncMarket
 
 desk = typer.Typer(
     no_args_is_help=True,
     help="The operator's desk: it sells the reference services, and posts the operator's bounties.",
 )
 Url = Annotated[str | None, typer.Option(help="the market; default: the one these settings serve")]
-DataDir = Annotated[Path | None, typer.Option(help="where desk.json is kept [EMPORION_DATA_DIR]")]
+DataDir = Annotated[Path | None, typer.Option(help="where the desk's home is kept [EMPORION_DATA_DIR]")]
+Payment = Literal["on_delivery", "upfront"]
 BountyId = Annotated[str, typer.Argument(help="bty_…")]
+
+
+@desk.callback()
+def check_client() -> None:
+    """End with an error message if the client library is not installed."""
+    if find_spec("emporion_client") is None:
+        print("the desk needs the client library: pip install ./clients/python", file=sys.stderr)
+        raise typer.Exit(2)
 
 
 @desk.command("run")
@@ -69,23 +78,22 @@ def award(
     price: Annotated[
         int | None, typer.Option(help="its price as you read it, minor units; refused if it changed")
     ] = None,
-    payment: Annotated[str | None, typer.Option(help="its payment as you read it: on_delivery or upfront")] = None,
+    payment: Annotated[Payment | None, typer.Option(help="its payment as you read it: on_delivery or upfront")] = None,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """Award a bounty of the desk to a proposal: a job begins that the desk's agent must pay."""
-    asked = {"proposal_id": proposal_id, "price": price, "payment": payment}
-    chosen = {name: value for name, value in asked.items() if value is not None}
-    _ask(url, data_dir, lambda market: market.post(f"{_path(bounty_id)}/award", chosen))
+    read: Any = {name: value for name, value in (("price", price), ("payment", payment)) if value is not None}
+    _ask(url, data_dir, lambda market: market.award_bounty(bounty_id=bounty_id, proposal_id=proposal_id, **read))
 
 
 @desk.command("close")
 def close(bounty_id: BountyId, url: Url = None, data_dir: DataDir = None) -> None:
     """Close an open bounty of the desk's without an award."""
-    _ask(url, data_dir, lambda market: market.post(f"{_path(bounty_id)}/close"))
+    _ask(url, data_dir, lambda market: market.close_bounty(bounty_id=bounty_id))
 
 
-def _ask(url: str | None, data_dir: Path | None, ask: "Callable[[Market], Awaitable[Any]]") -> Any:
+def _ask(url: str | None, data_dir: Path | None, ask: "Callable[[AsyncMarket], Awaitable[Any]]") -> Any:
     """Call a market as the desk's agent and print the answer as JSON.
 
     It is ASCII, so that text of others cannot control the terminal.
@@ -101,10 +109,6 @@ def _ask(url: str | None, data_dir: Path | None, ask: "Callable[[Market], Awaita
     return told
 
 
-def _path(bounty_id: str) -> str:
-    return f"/v1/bounties/{quote(bounty_id, safe='')}"
-
-
 def _settings(data_dir: Path | None) -> Settings:
     return read_settings(**({"data_dir": data_dir} if data_dir else {}))
 
@@ -112,13 +116,13 @@ def _settings(data_dir: Path | None) -> Settings:
 @contextmanager
 def _sentences() -> Iterator[None]:
     """End the program with the message of an error that is raised inside."""
-    from server.desk.market import Away, Refused
+    from emporion_client import EmporionError
 
     try:
         yield
     except (BadSettings, OSError) as refused:
         print(str(refused), file=sys.stderr)
         raise typer.Exit(2) from None
-    except (Refused, Away) as said:  # in ASCII: it may quote others
+    except EmporionError as said:  # in ASCII: it may quote others
         print(json.dumps(str(said))[1:-1], file=sys.stderr)
         raise typer.Exit(2) from None

@@ -14,7 +14,7 @@ def on_delivery(turnaround: int) -> JsonObject:
 
 def exact(**properties: JsonObject) -> JsonObject:
     """Return the schema of an object that has all of these properties and no other."""
-    return given(properties, list(properties))
+    return object_schema(properties, list(properties))
 
 
 def by_characters(price: int, per: int, most: int) -> JsonObject:
@@ -28,7 +28,7 @@ def by_characters(price: int, per: int, most: int) -> JsonObject:
     }
 
 
-def given(properties: JsonObject, required: list[str], **more: Any) -> JsonObject:
+def object_schema(properties: JsonObject, required: list[str], **more: Any) -> JsonObject:
     """Return the schema of an object that has no other properties; some are required."""
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **more}
 

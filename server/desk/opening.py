@@ -1,70 +1,109 @@
-"""The desk's process: it registers, binds its wallet, is labelled, opens its listings and works. Each step can be repeated."""
+"""The desk's process: it joins the market, is labelled, puts its services up for sale and works their orders."""
 
 import asyncio
-import signal
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, ExitStack, closing, suppress
-from typing import TypeVar
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from typing import Any, TypeVar
 
+import orjson
 import structlog
 
+import emporion_client
+from emporion_client import AsyncMarket, Decline, Delivery, MarketDown
+from emporion_client.home import Home
+from emporion_client.money import to_usdc
 from server.adapters.checks import CheckPool
 from server.adapters.clock import SystemClock, SystemDice
 from server.adapters.http_fetch import PAGE_SECONDS, HttpFetcher
 from server.desk.catalogue import SERVICES
-from server.desk.keys import KeyFile, Keys
-from server.desk.market import Away, JsonObject, Market, Refused
 from server.desk.model import Model
+from server.desk.offers import JsonObject
 from server.desk.reader import Reader
-from server.desk.service import Kit, Service
-from server.desk.worker import AGAIN_SECONDS, Worker
+from server.desk.service import Kit, Order, Service
 from server.settings import BadSettings, Settings
 
-PROFILE = {
-    "name": "Reference desk",
-    "description": "Sells the operator's reference services: validation, extraction, classification, translation, summaries.",
-}
+NAME = "Reference desk"
+DESCRIPTION = "Sells the operator's reference services: validation, extraction, classification, translation, summaries."
 NO_MODEL = "Paused: no language model is connected to the desk now. "
 BASIS = ("unit_basis", "unit_basis_note")
-PRICING = ("price", "unit_name", *BASIS)
+SAME = "The same output again: each order is worked once. For another result order anew, with what was missing in the input."
+AT_ONCE = 4  # orders of one service, so that no service waits behind a slow one
+GRACE_SECONDS = 1.0  # an order that is worked longer is worked again by the next desk
+AGAIN_SECONDS = 2.0  # while the market does not answer
+Started = Callable[[dict[str, str]], object]
 T = TypeVar("T")
 log = structlog.get_logger()
 
 
 def run(settings: Settings, url: str) -> None:
-    """Work until a signal ends it. BadSettings and Refused where it cannot begin."""
-    file = KeyFile(settings.data_dir)
-    with file.held(), suppress(asyncio.CancelledError, KeyboardInterrupt):
-        asyncio.run(work(settings, file, url))
+    """Sell until a signal ends it. Raises BadSettings or EmporionError if it cannot begin."""
+
+    def announce(_: dict[str, str]) -> None:
+        print(f"The desk is open at {url}: {on_sale(settings)}", flush=True)
+
+    asyncio.run(work(settings, url, announce))
 
 
-async def work(settings: Settings, file: KeyFile, url: str) -> None:
-    task = asyncio.current_task()
-    assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+async def work(settings: Settings, url: str, started: Started) -> None:
     async with AsyncExitStack() as stack:
-        market = await stack.enter_async_context(Market(url))
         kit = await _kit(settings, stack)
-        services = await _opened(market, file, settings)
-        print(f"The desk is open at {url}: {_on_sale(services, settings)}", flush=True)
-        await Worker(market, kit, services).run()
+        while True:
+            try:
+                async with joined(settings, url) as (market, me):
+                    await sell(market, me, kit, started)
+                return
+            except MarketDown as down:
+                log.warning("market_down", why=str(down))
+                await asyncio.sleep(AGAIN_SECONDS)
 
 
-def _on_sale(services: Mapping[str, Service], settings: Settings) -> str:
+async def sell(market: AsyncMarket, me: JsonObject, kit: Kit, started: Started, at_once: int = AT_ONCE) -> None:
+    """Put the services up for sale and work their orders until a signal or a cancellation."""
+    await adopt_listings(market)
+    for service in SERVICES.values():
+        offer = offer_of(service, kit, first_party=me["first_party"])
+        price, active = to_usdc(offer.pop("price")), is_active(service, kit)
+        handler = _handler(market, service, kit)
+        market.sells(name=service.name, price=price, work_first=True, at_once=at_once, active=active, **offer)(handler)
+    await market.run(grace=GRACE_SECONDS, pause_when_stopped=False, started=started)
+
+
+def on_sale(settings: Settings) -> str:
     """Say how many services can be bought, and what the others wait for."""
-    waiting = sum(one.needs_model for one in services.values()) if settings.desk_llm_url is None else 0
+    waiting = sum(one.needs_model for one in SERVICES.values()) if settings.desk_llm_url is None else 0
     if not waiting:
-        return f"{len(services)} services on sale"
-    return f"{len(services) - waiting} services on sale, {waiting} wait for EMPORION_DESK_LLM_URL"
+        return f"{len(SERVICES)} services on sale"
+    return f"{len(SERVICES) - waiting} services on sale, {waiting} wait for EMPORION_DESK_LLM_URL"
 
 
-async def _opened(market: Market, file: KeyFile, settings: Settings) -> dict[str, Service]:
-    while True:
-        try:
-            return await open_desk(market, file, settings)
-        except Away as away:
-            log.warning("market_away", why=str(away))
-            await asyncio.sleep(AGAIN_SECONDS)
+def is_active(service: Service, kit: Kit) -> bool:
+    """Tell whether a service can be bought: four need a language model."""
+    return kit.model is not None or not service.needs_model
+
+
+def offer_of(service: Service, kit: Kit, *, first_party: bool) -> JsonObject:
+    """Return the arguments of create_listing for a service.
+
+    Only an agent of the operator may publish how units are counted; the desk counts them anyway.
+    """
+    offer = {name: value for name, value in service.offer.items() if first_party or name not in BASIS}
+    if not is_active(service, kit):
+        offer["description"] = NO_MODEL + offer["description"]
+    return offer
+
+
+def _handler(market: AsyncMarket, service: Service, kit: Kit) -> Callable[..., Awaitable[Any]]:
+    async def work(order: emporion_client.Order, **_: Any) -> Any:
+        if order.job["deliveries"]:
+            last = max(one["revision"] for one in order.job["deliveries"])
+            earlier = await market.get_delivery(job_id=order.id, revision=last)
+            return Delivery(earlier["output"], SAME)
+        if not is_active(service, kit):
+            raise Decline("No language model is connected to this desk now.")
+        return await service.work(kit, Order(order.input, order.units))
+
+    return work
 
 
 async def _kit(settings: Settings, stack: AsyncExitStack) -> Kit:
@@ -78,12 +117,52 @@ async def _kit(settings: Settings, stack: AsyncExitStack) -> Kit:
     return Kit(Reader(browser), checks, SystemClock(), SystemDice(), model)
 
 
-async def open_desk(market: Market, file: KeyFile, settings: Settings) -> dict[str, Service]:
-    """Return the services by listing id; raise BadSettings if the market forgot the desk's key."""
-    me = await enter(market, file, settings)
-    if not me["first_party"]:
-        log.warning("not_first_party", agent=me["id"], call=label_call(me))
-    return await _listed(market, settings, bool(me["first_party"]))
+@asynccontextmanager
+async def joined(settings: Settings, url: str) -> AsyncIterator[tuple[AsyncMarket, JsonObject]]:
+    """Yield the desk's client and its agent.
+
+    The agent is registered if necessary, and labelled if the operator's secret is set.
+    """
+    for name in ("EMPORION_API_KEY", "EMPORION_WALLET_KEY"):  # of the operator's own client, not of the desk
+        os.environ.pop(name, None)
+    adopt_keys(settings)
+    async with AsyncMarket(url, env=settings.desk_env, name=NAME, home=settings.desk_home) as market:
+        me: JsonObject = dict(await market.get_me())
+        if me["description"] != DESCRIPTION:
+            me |= await market.update_me(description=DESCRIPTION)
+        if not me["first_party"] and settings.operator_secret:
+            me |= await market.set_first_party(
+                agent_id=me["id"], first_party=True, admin_token=settings.operator_secret
+            )
+        if not me["first_party"]:
+            log.warning("not_first_party", agent=me["id"], call=label_call(me))
+        yield market, me
+
+
+def adopt_keys(settings: Settings) -> None:
+    """Take over the keys that earlier versions kept in desk.json."""
+    old = settings.data_dir / "desk.json"
+    if not old.exists() or (settings.desk_home / "agent.json").exists():
+        return
+    try:
+        kept = orjson.loads(old.read_bytes())
+        found = {"wallet": kept["wallet_key"]}
+        if kept["api_keys"] is not None:
+            found |= {"agent_id": kept["agent_id"], "api_key": kept["api_keys"][settings.desk_env]}
+            found |= {"root_key": kept["root_key"]} if kept["root_key"] else {}
+    except (ValueError, TypeError, KeyError):
+        raise BadSettings(f"{old}: does not hold the keys of a desk; move it away to begin anew") from None
+    with closing(Home(settings.desk_home)) as home:
+        home.add_keys(**found)
+
+
+async def adopt_listings(market: AsyncMarket) -> None:
+    """Go on with the listings of earlier versions, which had no external_id."""
+    journal = market.account.home.journal
+    async for record in market.pages("list_my_listings", limit=100):
+        for name in set(record["tags"]) & SERVICES.keys():
+            if record["status"] != "archived" and record["external_id"] is None:
+                journal.put(f"listing:{name}", record["id"])
 
 
 def label_call(me: JsonObject) -> str:
@@ -91,130 +170,15 @@ def label_call(me: JsonObject) -> str:
     return f"POST /v1/admin/agents/{me['id']}/first-party"
 
 
-async def enter(market: Market, file: KeyFile, settings: Settings) -> JsonObject:
-    """Return the desk's agent for the process that holds the key file.
+async def as_desk(settings: Settings, url: str, ask: Callable[[AsyncMarket], Awaitable[T]]) -> T:
+    """Ask something as the desk's agent, beside a desk that sells or without one.
 
-    It is registered if necessary, with its wallet, and labelled if the secret is known.
+    Raises BadSettings if the agent is not labelled, because buyers would take it for a stranger.
     """
-    keys = file.read()
-    me = await _me(market, keys, settings) or await _joined(market, file, keys, settings)
-    return await _furnished(market, file, me, settings)
-
-
-async def enter_beside(market: Market, file: KeyFile, settings: Settings) -> JsonObject:
-    """Return the agent of a running desk; raise BadSettings if it has not registered yet."""
-    me = await _me(market, file.read(), settings) if file.path.exists() else None
-    if me is None:
-        raise BadSettings(f"{file.path}: the desk that works with it has not opened yet: once it says so, try again")
-    return await _furnished(market, file, me, settings)
-
-
-async def as_desk(settings: Settings, url: str, ask: Callable[[Market], Awaitable[T]]) -> T:
-    """Ask something as the desk's agent, beside a desk at work or without one.
-
-    Raises BadSettings if the agent is not labelled: what it posts would pass for a stranger's.
-    """
-    async with Market(url) as market:
-        me = await _entered(market, KeyFile(settings.data_dir), settings)
+    async with joined(settings, url) as (market, me):
         if not me["first_party"]:
             raise BadSettings(
                 f"the desk's agent {me['handle']} is not labelled first-party: set EMPORION_OPERATOR_SECRET, or make the call "
                 f"{label_call(me)}"
             )
         return await ask(market)
-
-
-async def _entered(market: Market, file: KeyFile, settings: Settings) -> JsonObject:
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(file.held())
-        except BadSettings:
-            return await enter_beside(market, file, settings)
-        return await enter(market, file, settings)
-
-
-async def _furnished(market: Market, file: KeyFile, me: JsonObject, settings: Settings) -> JsonObject:
-    if me["wallet_address"] is None:
-        await market.post("/v1/agents/me/wallet-address", file.read().bound(settings.service_name, me["id"]))
-    if not me["first_party"] and settings.operator_secret:
-        marked = await market.post(
-            f"/v1/admin/agents/{me['id']}/first-party", {"first_party": True}, admin=settings.operator_secret
-        )
-        me = {**me, "first_party": marked["first_party"]}
-    return me
-
-
-async def _me(market: Market, keys: Keys, settings: Settings) -> JsonObject | None:
-    """Read the desk's agent from the market; None if it must register."""
-    if keys.api_keys is None:
-        return None
-    market.key = keys.api_keys[settings.desk_env]
-    try:
-        return await market.get("/v1/agents/me")
-    except Refused as refused:
-        if refused.status != 401:
-            raise
-    if settings.desk_env == "live":
-        raise BadSettings(
-            "desk.json: this market does not take the desk's key any more; move the file away to begin anew"
-        )
-    market.key = None
-    return None  # the sandbox was emptied: register again, with the same wallet
-
-
-async def _joined(market: Market, file: KeyFile, keys: Keys, settings: Settings) -> JsonObject:
-    made = await market.post("/v1/agents", PROFILE)
-    agent, root_key = made["agent"]["id"], (made["keypair"] or {}).get("secret_key")
-    file.write(Keys(keys.wallet_key, agent_id=agent, api_keys=made["api_keys"], root_key=root_key))
-    market.key = made["api_keys"][settings.desk_env]
-    return await market.get("/v1/agents/me")
-
-
-async def _listed(market: Market, settings: Settings, first_party: bool) -> dict[str, Service]:
-    found: dict[str, JsonObject] = {}
-    async for record in market.pages("/v1/agents/me/listings", limit=100):
-        for name in set(record["tags"]) & SERVICES.keys():
-            if record["status"] != "archived":
-                found.setdefault(name, await market.get(f"/v1/listings/{record['id']}"))  # lists cut descriptions
-    listed = {}
-    for name, service in SERVICES.items():
-        record = await _offered(market, service, found.get(name), settings, first_party)
-        listed[str(record["id"])] = service
-    return listed
-
-
-async def _offered(
-    market: Market, service: Service, record: JsonObject | None, settings: Settings, first_party: bool
-) -> JsonObject:
-    """Create, change, pause or activate a listing; return it."""
-    offer = wanted(service, settings, first_party)
-    status = "paused" if service.needs_model and settings.desk_llm_url is None else "active"
-    if record is None:
-        record = await market.post("/v1/listings", offer)
-    change = {name: value for name, value in offer.items() if value != shown(record, name)}
-    if record["status"] != status:
-        change["status"] = status
-    if change:
-        record = await market.patch(f"/v1/listings/{record['id']}", change)
-    log.info("listed", service=service.name, listing=record["id"], status=status)
-    return record
-
-
-def wanted(service: Service, settings: Settings, first_party: bool) -> JsonObject:
-    """Return the fields of a service's listing.
-
-    Only an agent of the operator may publish how units are counted; the desk counts them anyway.
-    """
-    offer = {name: value for name, value in service.offer.items() if first_party or name not in BASIS}
-    if service.needs_model and settings.desk_llm_url is None:
-        offer["description"] = NO_MODEL + offer["description"]
-    return offer
-
-
-def shown(record: Mapping[str, object], name: str) -> object:
-    """Return the value in a listing's record of an argument of create_listing."""
-    pricing = record["pricing"]
-    assert isinstance(pricing, dict)
-    if name == "pricing_model":
-        return pricing["model"]
-    return pricing[name] if name in PRICING else record[name]

@@ -1,10 +1,11 @@
-"""A service of the desk: its listing, the check of an order before it is accepted, and the work."""
+"""A service of the desk: its listing and its work."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from emporion_client import Decline
 from server.desk.model import Model, Question, Unusable
 from server.desk.offers import JsonObject
 from server.desk.reader import Reader
@@ -12,18 +13,8 @@ from tools.engine.ports import Checks, Clock, RandomSource
 from tools.kernel.records import Json
 
 BY = "desk"  # whom checks and look-ups are counted for
-MAX_REASON = 500  # characters, as decline_job and cancel_job take them
 ATTEMPTS = 2  # of the model
 MARK_BYTES = 12
-Work = Callable[[], Awaitable[Json]]
-
-
-class Declined(Exception):
-    """The order is not taken; the text tells the buyer why, and how to order instead."""
-
-
-class Failed(Exception):
-    """The work has no result that may be delivered; the text tells the buyer why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,37 +38,25 @@ class Kit:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One service. Before an order is accepted, `look` returns the work to do or a Declined.
+    """One service. Its work returns the output, or raises Decline with the reason for the buyer."""
 
-    The work answers with the output, or raises Failed.
-    """
-
-    name: str  # also a tag of its listing, by which the desk finds it again
+    name: str  # also the first tag of its listing
     offer: JsonObject  # as create_listing takes it
-    look: Callable[[Kit, Order], Awaitable[Work]]
+    work: Callable[[Kit, Order], Awaitable[Json]]
     needs_model: bool = False
 
 
-def ready(output: Json) -> Work:
-    """Return the work of an order whose output is known already."""
-
-    async def work() -> Json:
-        return output
-
-    return work
-
-
 def need_units(order: Order, characters: int, per: int) -> None:
-    """Raise Declined, with the needed number, if the units do not fit the characters."""
+    """Raise Decline, with the needed number, if the units do not fit the characters."""
     needed = max(1, ceil(characters / per))
     if order.units != needed:
-        raise Declined(
+        raise Decline(
             f"This order needs units: {needed}, one for each {per} characters begun of {characters}; it was ordered with "
             f"{order.units}. Order again with units: {needed}."
         )
 
 
-async def answered(
+async def ask_model(
     kit: Kit,
     task: str,
     wanted: JsonObject,
@@ -89,10 +68,10 @@ async def answered(
 ) -> Json:
     """Ask the model; return the output that `judged` makes of its answer, and the model's name.
 
-    Wishes that the buyer left open (None in `wanted`) are not sent. Raises Failed, with what was wrong with the last answer.
+    Wishes that the buyer left open (None in `wanted`) are not sent. Raises Decline, with what was wrong with the last answer.
     """
     if kit.model is None:
-        raise Failed("No language model is connected to this desk.")
+        raise Decline("No language model is connected to this desk.")
     said = {name: value for name, value in wanted.items() if value is not None}
     asking = Question(task, said, about, schema, kit.dice.random_bytes(MARK_BYTES).hex(), strict)
     why = ""
@@ -102,4 +81,4 @@ async def answered(
             return {**output, "model": kit.model.name}
         except Unusable as unusable:
             why = str(unusable)
-    raise Failed(f"Nothing could be delivered: {why}. You are not charged.")
+    raise Decline(f"Nothing could be delivered: {why}. You are not charged.")

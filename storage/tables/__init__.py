@@ -17,7 +17,7 @@ from storage.tables.events import DeliveryRow, EventRow, FanoutRow, HostSlotRow,
 from storage.tables.jobs import JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow
 from storage.tables.listings import DocumentRow, JobResultRow, ListingPayerRow, ListingRow, ListingTermsRow
 from storage.tables.messages import MessageRow, ReportRow, ThreadRow, UnreadRow
-from storage.tables.payments import FaucetClaimRow, PurchaseRow, SettlementRow, X402AccountRow
+from storage.tables.payments import FaucetClaimRow, PaymentSearchRow, PurchaseRow, SettlementRow, X402AccountRow
 from storage.tables.quotas import JobTextRow, MemoryRow, RoomRow
 from storage.tables.reputation import (
     CategoryRow,

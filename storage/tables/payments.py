@@ -1,4 +1,4 @@
-"""Tables of settlements, of purchases with one signed payment (x402), and of claims of test money.
+"""Tables of settlements, of gas-free payments to search for, of x402 purchases, and of claims of test money.
 
 A settlement is a verified transfer and is never deleted: what a job paid and owes is derived from them.
 """
@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import CheckConstraint, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import EntityOfEnv, JsonText, StateOfAgent, partial_index
+from storage.rows import EntityOfEnv, JsonText, Row, StateOfAgent, partial_index
 from storage.vocabulary import PurchaseStatus, SettlementKind, SettlementStatus
 
 SETTLEMENT_PARTS = [
@@ -39,6 +39,25 @@ class SettlementRow(EntityOfEnv, name="settlements", parts=SETTLEMENT_PARTS):
     settled_at: Mapped[datetime | None]
     voluntary: Mapped[bool] = mapped_column(default=False)  # a refund that was not owed
     created_at: Mapped[datetime]
+
+
+SEARCH_PARTS = [
+    CheckConstraint("nonce = lower(nonce) AND length(nonce) = 66", name="nonce"),
+    CheckConstraint("scanned_to >= 0 AND valid_before > 0", name="bounds"),
+    Index(None, "env", "valid_before", "job_id"),
+]
+
+
+class PaymentSearchRow(Row, name="payment_searches", parts=SEARCH_PARTS):
+    """A job whose gas-free terms were answered: a later block may have its payment."""
+
+    job_id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    env: Mapped[str]
+    nonce: Mapped[str]  # 0x and 64 hex, lower case
+    scanned_to: Mapped[int]  # block number; no block up to this one has the payment
+    valid_before: Mapped[int]  # Unix seconds
+    look_at: Mapped[datetime]  # when a worker searches again
 
 
 PURCHASE_PARTS = [

@@ -3,14 +3,20 @@
 The full-text tables are created by the revisions 0002, 0007 and 0013.
 """
 
+from datetime import datetime
+
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from storage.rows import Row
+from storage.rows import Row, partial_index
+
+UNSEEN_INDEX = partial_index("ix_listing_search_unseen", "seller_id", where="seen_until IS NULL AND tokens IS NOT NULL")
 
 
 class ListingSearchRow(
-    Row, name="listing_search", parts=[Index(None, "env", key, unique=True) for key in ("rank", "newest", "cheapest")]
+    Row,
+    name="listing_search",
+    parts=[*(Index(None, "env", key, unique=True) for key in ("rank", "newest", "cheapest")), UNSEEN_INDEX],
 ):
     """A listing's key in each order, lowest first, and its tokens; null unless it is active."""
 
@@ -23,6 +29,7 @@ class ListingSearchRow(
     cheapest: Mapped[int | None]
     tokens: Mapped[str | None]  # separated by single spaces
     made_by: Mapped[int | None] = mapped_column(index=True)  # the TOKENS_VERSION that made the tokens
+    seen_until: Mapped[datetime | None] = mapped_column(index=True)  # of its seller; null: it ranks as unseen
 
 
 class AgentSearchRow(Row, name="agent_search"):

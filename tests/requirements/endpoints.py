@@ -213,7 +213,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "pricing_model": "pricing_model filters.",
             "payment": "payment filters.",
             "graduated": "graduated=true leaves the proven ones.",
-            "sort": "sort=relevance puts graduated first, then rating, then newest.",
+            "sort": "sort=relevance puts seen sellers first, then graduated, then rating, then newest.",
             "env": "env chooses the environment.",
         },
     ),

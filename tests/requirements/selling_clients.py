@@ -29,6 +29,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "second.absent",
         {
             "paused": "A listing is paused after three expired orders in a row of three buyers, its seller unseen for 24 h.",
+            "ranked": "A search puts listings last whose sellers were not seen for their accept_timeout_seconds.",
             "told": "The event listing.paused tells the seller; paused_by is market.",
             "resumed": "The seller's next call sets it active again.",
         },

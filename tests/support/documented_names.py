@@ -124,7 +124,7 @@ def names_in(part: Any) -> Iterator[str]:
             yield from names_in(one)
     if isinstance(part, dict):
         yield from part.get("properties", {})
-        yield from (value for value in part.get("enum", []) if isinstance(value, str))
+        yield from (value for value in [*part.get("enum", []), part.get("const")] if isinstance(value, str))
         for one in part.values():
             yield from names_in(one)
 

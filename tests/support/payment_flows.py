@@ -233,10 +233,22 @@ def authorization(
     return Authorization(values, bytes(signed.signature))
 
 
+def signed_terms(payer: LocalAccount, typed_data: Any) -> Authorization:
+    """Sign what the gas-free terms of a job give to sign."""
+    message = typed_data["message"]
+    values = (message[name] for name in ("from", "to", "value", "validAfter", "validBefore"))
+    signed = payer.sign_typed_data(full_message=typed_data)
+    return Authorization((*values, bytes.fromhex(message["nonce"][2:])), bytes(signed.signature))
+
+
 def relayed(evm: Evm, relayer: LocalAccount, signed: Authorization) -> str:
     """Send the payer's authorization from another account, with the signature as bytes."""
-    call = pack(f"transferWithAuthorization{_AUTHORIZED}bytes)", *signed.arguments, signed.signature)
-    return evm.send(relayer, evm.usdc, call)
+    return evm.send(relayer, evm.usdc, relaying(signed))
+
+
+def relaying(signed: Authorization) -> bytes:
+    """Return the call data that sends an authorization."""
+    return pack(f"transferWithAuthorization{_AUTHORIZED}bytes)", *signed.arguments, signed.signature)
 
 
 def relayed_in_parts(evm: Evm, relayer: LocalAccount, signed: Authorization) -> str:

@@ -1,11 +1,11 @@
 """Listings and searches for the tests of search, and the expected results, computed directly from the rules."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from random import Random  # noqa: TID251 - seeded: the same listings and searches every time
 
-from storage.listing_search import FTS, Indexed, find, index_listings
+from storage.listing_search import FTS, Indexed, find, index_listings, move_seen
 from storage.search_tokens import ListingSearch, Sort
 from storage.store import Store
 from storage.tables import ListingRow
@@ -19,6 +19,13 @@ CATEGORIES = ["text", "code", "r & d", "50% off", "言語"]
 TAGS = ["c++", "a b", "100%", '"quoted"', "it's", "back\\slash", "*", "言語", ":*", "and", "x|y", "(z)"]
 PRICES = [None, 0, 1, 9_999, 10_000, 250_000, 999_999, 1_000_000, 1_000_001, 10**12]
 SELLERS = ["agt_1", "agt_2", "agt_3"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Indexed):
+    """An indexed listing, and whether its seller was not seen for too long."""
+
+    unseen: bool = False
 
 
 def listing(number: int, **changed: object) -> ListingRow:
@@ -36,7 +43,7 @@ def changed(row: ListingRow, **values: object) -> ListingRow:
     return ListingRow(**(row.__dict__ | values))
 
 
-def some_listing(dice: Random, number: int) -> Indexed:
+def some_listing(dice: Random, number: int) -> Case:
     price = dice.choice(PRICES)
     row = listing(
         number,
@@ -52,11 +59,13 @@ def some_listing(dice: Random, number: int) -> Indexed:
         graduated=dice.random() < 0.4,
         status=dice.choice([*[ListingStatus.ACTIVE] * 8, ListingStatus.PAUSED, ListingStatus.ARCHIVED]),
     )
-    return indexed(row, dice.choice([None, 1.0, 3.5, 4.25, 4.251, 5.0]))
+    rating = dice.choice([None, 1.0, 3.5, 4.25, 4.251, 5.0])
+    unseen = row.status is ListingStatus.ACTIVE and dice.random() < 0.4
+    return replace(indexed(row, rating), unseen=unseen)
 
 
-def indexed(row: ListingRow, rating: float | None = None) -> Indexed:
-    return Indexed(row, index_terms(row.title, row.description, row.tags, row.category), rating)
+def indexed(row: ListingRow, rating: float | None = None) -> Case:
+    return Case(row, index_terms(row.title, row.description, row.tags, row.category), rating)
 
 
 def some_search(dice: Random) -> ListingSearch:
@@ -95,19 +104,19 @@ def fits(search: ListingSearch, one: Indexed) -> bool:
     )
 
 
-def order(sort: Sort, one: Indexed, age: int) -> tuple[float, ...]:
+def order(sort: Sort, one: Case, age: int) -> tuple[float, ...]:
     """Return the sort key, lowest first. `age` is lower for newer listings."""
     row, rating = one.listing, -(one.rating or 0)
     orders: dict[Sort, tuple[float, ...]] = {
-        Sort.RELEVANCE: (not row.graduated, rating, age),
-        Sort.RATING: (rating, age),
+        Sort.RELEVANCE: (one.unseen, not row.graduated, rating, age),
+        Sort.RATING: (rating, one.unseen, age),
         Sort.NEWEST: (age,),
-        Sort.CHEAPEST: (row.price is None, row.price or 0, age),
+        Sort.CHEAPEST: (row.price is None, row.price or 0, one.unseen, age),
     }
     return orders[sort]
 
 
-def expected(search: ListingSearch, listings: Sequence[Indexed]) -> list[str]:
+def expected(search: ListingSearch, listings: Sequence[Case]) -> list[str]:
     """Return the ids of all pages; `listings` are in the order of their first indexing."""
     ages = {one.listing.id: -place for place, one in enumerate(listings)}
     found = [one for one in listings if fits(search, one)]
@@ -129,8 +138,13 @@ def every_page(tx: Tx, search: ListingSearch) -> list[str]:
         search = replace(search, after=found.after, any_terms=found.any_terms)
 
 
-async def put(store: Store, *listings: Indexed) -> None:
-    await store.write(lambda tx: index_listings(tx, listings))
+async def put(store: Store, *listings: Case) -> None:
+    def write(tx: Tx) -> None:
+        index_listings(tx, listings)
+        for one in listings:
+            move_seen(tx, one.listing.id, None if one.unseen else BORN)
+
+    await store.write(write)
 
 
 async def ids(store: Store, q: str = "", **filters: object) -> list[str]:

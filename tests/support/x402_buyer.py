@@ -12,7 +12,7 @@ from x402.http.clients.httpx import x402_httpx_transport
 from x402.mechanisms.evm import EthAccountSigner
 from x402.mechanisms.evm.exact import register_exact_evm_client
 
-from server.demo import Chain
+from emporion_client.wallet import CHAINS, USDC
 from server.sandbox.genesis import facilitator_key
 from tests.end_to_end.processes.test_x402_clients import signed
 
@@ -33,19 +33,25 @@ def opened(url: str, count: int = 6) -> dict[str, Any]:
 
 @dataclass
 class Purse:
-    """A wallet, the market where it buys, and the chain of both."""
+    """A wallet, the market where it buys, and a node of their chain."""
 
     http: httpx.AsyncClient
-    chain: Chain
+    node: str
     wallet: LocalAccount
 
     @classmethod
     async def filled(cls, http: httpx.AsyncClient) -> Self:
         network = (await http.get("/v1/payments", params={"env": "test"})).json()["network"]
-        chain = Chain(http, network["rpc_hint"], network["asset"]["address"], network["chain_id"])
-        purse = cls(http, chain, Account.create())
-        await chain.rpc("dev_faucet", purse.wallet.address, FUNDS)
+        purse = cls(http, network["rpc_hint"], Account.create())
+        await purse.rpc("dev_faucet", purse.wallet.address, FUNDS)
         return purse
+
+    async def rpc(self, method: str, *params: object) -> Any:
+        """Call the node of the chain."""
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = (await self.http.post(self.node, json=body)).json()
+        assert "error" not in answer, answer
+        return answer["result"]
 
     async def on_sale(self) -> set[str]:
         index = (await self.http.get("/v1/x402", params={"env": "test"})).json()
@@ -78,12 +84,12 @@ class Purse:
     async def charged(self) -> tuple[int, int]:
         """Return the amount that the wallet paid and the facilitator's number of transactions."""
         sender = facilitator_key().public_key.to_checksum_address()
-        sent = await self.chain.rpc("eth_getTransactionCount", sender, "latest")
+        sent = await self.rpc("eth_getTransactionCount", sender, "latest")
         return FUNDS - await self.usdc(self.wallet.address), int(sent, 16)
 
     async def usdc(self, address: str) -> int:
-        asked = {"to": self.chain.usdc, "data": "0x70a08231" + address[2:].rjust(64, "0")}
-        return int(await self.chain.rpc("eth_call", asked, "latest"), 16)
+        asked = {"to": USDC[CHAINS["test"]], "data": "0x70a08231" + address[2:].rjust(64, "0")}
+        return int(await self.rpc("eth_call", asked, "latest"), 16)
 
     async def gas(self) -> int:
-        return int(await self.chain.rpc("eth_getBalance", self.wallet.address, "latest"), 16)
+        return int(await self.rpc("eth_getBalance", self.wallet.address, "latest"), 16)

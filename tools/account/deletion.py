@@ -156,7 +156,7 @@ def _job_parts() -> Iterator[Part]:
 
 def _listing_parts(action: str) -> Iterator[Part]:
     for env, move in product(Env, LISTING_MOVES):
-        if move.action == action and move.source is not None:
+        if move.action == action and move.actor is Actor.SELLER and move.source is not None:
             query = rows_at(ListingRow, "seller_id", env.value, move.source.value)
             yield _part(env, query, partial(_close_listing, target=ListingStatus(move.target)))
 

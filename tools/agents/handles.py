@@ -27,7 +27,7 @@ def first_handle(ctx: TxContext, wanted: str | None, name: str) -> str:
             raise _taken(wanted)
         return wanted
     plain = unicodedata.normalize("NFKD", name.lower()).encode("ascii", "ignore").decode()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain)[:28].strip("-")
+    slug = re.sub(r"[^a-z0-9]+", "-", plain.replace("'", ""))[:28].strip("-")
     slug = slug if len(slug) >= 3 else f"agent-{slug}".strip("-")
     slug = slug if reserved_word(slug, ctx.config.brand) is None else "agent"
     return slug if _is_free(ctx, slug) else f"{slug[:27]}-{ctx.world.dice.random_bytes(2).hex()}"

@@ -69,6 +69,7 @@ class ProposeOnBounty(BountyNamed):
     ),
     status=201,
     toolset="bounties",
+    examples=({"bounty_id": "<bty_…>", "price": 800_000},),
 )
 def propose_on_bounty(ctx: TxContext, asked: ProposeOnBounty) -> ProposalMade:
     """Offer to do a bounty at a price. Proposing again replaces your proposal.

@@ -24,6 +24,7 @@ from tools.chain.transfer_verification import (
 from tools.chain.wallet_proof import address_of
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest
+from tools.engine.ports import Chain
 from tools.kernel.plurals import counted
 
 TRANSACTION: dict[str, JsonValue] = {"pattern": "^(0x)?[0-9a-fA-F]{64}$"}
@@ -53,22 +54,32 @@ def no_chain(env: Env, hint: str) -> ChainUnavailable:
     return ChainUnavailable(f"no chain is configured for {env}", hint=hint, retry_after_seconds=60)
 
 
+def chain_of(read_ctx: ReadContext) -> Chain:
+    """Return the environment's chain; raises ChainUnavailable if none is configured."""
+    chain = read_ctx.world.chains.get(read_ctx.env)
+    if chain is None:
+        raise no_chain(read_ctx.env, "What was sent stands. Ask the operator: this market verifies nothing there yet.")
+    return chain
+
+
 async def verify_transfer(read_ctx: ReadContext, transaction: str, terms: Terms) -> Verification:
     """Judge what the chain of this environment shows of a transaction.
 
     Raises ChainUnavailable.
     """
-    chain = read_ctx.world.chains.get(read_ctx.env)
-    if chain is None:
-        raise no_chain(read_ctx.env, "What was sent stands. Ask the operator: this market verifies nothing there yet.")
+    chain = chain_of(read_ctx)
     try:
         return verify(transaction, await look_up(chain, transaction), terms)
     except (ChainDown, InvalidNodeAnswer) as error:
-        raise ChainUnavailable(
-            "the chain reader is down or answers nonsense; the payment stands",
-            cause=str(error)[:200],
-            retry_after_seconds=5,
-        ) from None
+        raise chain_failed(error) from None
+
+
+def chain_failed(error: Exception) -> ChainUnavailable:
+    """Return the error for a node that gives no usable answer."""
+    cause = str(error)[:200]
+    return ChainUnavailable(
+        "the chain reader is down or answers nonsense; the payment stands", cause=cause, retry_after_seconds=5
+    )
 
 
 def refuse_unpaid(verdict: Verification, terms: Terms) -> None:

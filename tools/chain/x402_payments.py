@@ -10,6 +10,7 @@ from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from urllib.parse import SplitResult, urlsplit
 
@@ -24,6 +25,8 @@ MAX_SIGNATURE = 4_096  # hex digits; a contract wallet's is longer than a key's 
 MIN_LEFT = 60  # seconds an authorization must still be valid, so that the work can be done first
 MAX_LEFT = 3600  # ... and may be valid at most, because its result stays open that long
 MIN_TO_SETTLE = 10  # seconds it must still be valid when it is submitted
+AFTERMATH = timedelta(seconds=60)  # after valid_before, because a node may lag behind its chain
+QUIET = timedelta(hours=1)  # after valid_before, if the chain's newest block is older than that
 MAX_UINT = 2**256 - 1
 V1_NETWORKS = {"base": "eip155:8453", "base-sepolia": "eip155:84532"}
 
@@ -148,22 +151,26 @@ def settles(receipt: object, asset: str, authorization: Authorization) -> bool:
     return isinstance(logs, list) and any(_is_use(log, asset, authorization) for log in logs)
 
 
-def transactions_with_nonce(block: object, given_nonce: str) -> list[str]:
-    """Return the hashes of a block's transactions whose input has this nonce.
+def inputs_in(block: object) -> tuple[tuple[str, str], ...]:
+    """Return the hash and the input of each transaction of a block, in lower case.
 
     A node's answer is untrusted, and malformed parts are ignored.
     """
     found = block.get("transactions") if isinstance(block, dict) else None
-    wanted = given_nonce[2:]
-    return [
-        one["hash"].lower()
+    return tuple(
+        (one["hash"].lower(), text.lower())
         for one in (found if isinstance(found, list) else [])
         if isinstance(one, dict)
         and isinstance(text := one.get("input"), str)
-        and wanted in text.lower()
         and isinstance(one.get("hash"), str)
         and _NONCE.fullmatch(one["hash"])
-    ]
+    )
+
+
+def transactions_with_nonce(inputs: Iterable[tuple[str, str]], given_nonce: str) -> list[str]:
+    """Return the hashes of the transactions whose input has this nonce."""
+    wanted = given_nonce[2:]
+    return [transaction for transaction, text in inputs if wanted in text]
 
 
 def _is_use(log: object, asset: str, authorization: Authorization) -> bool:

@@ -20,6 +20,8 @@ CHANGELOG = (
             "listing_id.",
             "deliver_job on an open on_delivery order accepts and delivers it in one call; accepted_at and deliver_by "
             "then count from the order, and available_actions of its seller contain deliver.",
+            "search_listings puts listings last whose sellers made no call for their accept_timeout_seconds, at least 5 "
+            "minutes; by price or rating only among equals. Any call with a key counts.",
             "search_listings and search_agents take seen_within_seconds; a listing shows seller_last_seen_at and "
             "seller.response_rate.",
             "Every change that requires another action answers next_steps.",
@@ -74,7 +76,8 @@ CHANGELOG = (
             "A listing is paused (paused_by market, the event listing.paused) after three expired orders in a row of "
             "three buyers if its seller has made no call for 24 hours; the seller's next call sets it active again.",
             "cancel_job takes fault input: within 60 seconds of accepting, with nothing paid, the seller returns an input "
-            "it cannot work with (cancel_kind returned, jobs_returned); otherwise 409 fault_not_allowed.",
+            "it cannot work with (cancel_kind returned, also in job.cancelled; jobs_returned); otherwise 409 "
+            "fault_not_allowed.",
             "accept_job and deliver_job take worker: it holds the job for 120 seconds (worker, lease_until), and "
             "another worker of yours gets 409 taken.",
             "get_me answers wallet_binding, the line that a wallet signs to be bound; with address it is the whole "
@@ -151,6 +154,9 @@ CHANGELOG = (
             "find_tools refuses an unknown toolset and names the known ones; before, it answered with an empty list.",
             "Over MCP find_tools answers the best three with description and input_schema, the others with their "
             "summary; detail full shows all.",
+            "pay_job with gasless: true finds the transaction of a gas-free payment whose facilitator's answer was lost. "
+            "Until a confirmed block shows it: 409 transaction_not_found with retry_after_seconds; after the "
+            "authorization's end: 402 with new terms. A worker finds such payments too.",
             "A job's payment terms contain gasless, which a wallet signs so that the facilitator sends the payment "
             "and pays the gas, and x402, the same terms for x402 clients. Signing the same terms twice cannot pay "
             "twice. get_payments_info explains how.",

@@ -1,11 +1,11 @@
-"""Caches: of records, dropped by the commit that changes one; and of answers that read much of the market."""
+"""Caches: of records, dropped by the commit that changes one; of answers that read much; of blocks of the chains."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
-from typing import TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from storage.cache import Cache
 from storage.store import Store
@@ -15,6 +15,7 @@ from tools.engine.ports import Clock
 T = TypeVar("T")
 KEPT_SECONDS, REST = 60.0, 50  # of a shared result; the longer one counts: KEPT_SECONDS, or REST times its computation
 MAX_BYTES = 64 * 1024 * 1024  # for listings: about 15,000 ordinary ones or 100 of the largest
+BLOCK_SECONDS, MAX_BLOCK_BYTES = 30.0, 32 * 1024 * 1024  # for blocks; a busy one has half a megabyte of inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +103,54 @@ class SharedResults:
 
     def _stands(self, name: str) -> bool:
         return name in self.kept and self.clock.monotonic() < self.kept[name][1]
+
+
+class Sized(Protocol):
+    """A value that knows its approximate bytes in memory."""
+
+    @property
+    def size(self) -> int: ...
+
+
+B = TypeVar("B", bound=Sized)
+
+
+class BlockCache:
+    """The blocks that were read last. All who look at a block share one read of it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.kept: dict[tuple[Env, int], tuple[asyncio.Task[Any], float]] = {}
+
+    async def of(self, env: Env, number: int, read: Callable[[], Coroutine[Any, Any, B]]) -> B:
+        """Return a block of an environment's chain; read it if it is not kept."""
+        place = env, number
+        if not self._stands(place):
+            self._forget()
+            reading = asyncio.create_task(read(), name="block")
+            reading.add_done_callback(_has_failed)  # asyncio logs a failure that nobody has looked at
+            self.kept[place] = reading, self.clock.monotonic() + BLOCK_SECONDS
+        reading = self.kept[place][0]
+        return cast(B, await asyncio.shield(reading))  # a caller that leaves does not end the read of the others
+
+    def _stands(self, place: tuple[Env, int]) -> bool:
+        """Check whether a block is kept, neither old nor a read that failed."""
+        if place not in self.kept:
+            return False
+        reading, until = self.kept[place]
+        return self.clock.monotonic() < until and not (reading.done() and _has_failed(reading))
+
+    def _forget(self) -> None:
+        """Forget the blocks that are old or failed; then the oldest, until the others fit."""
+        self.kept = {place: one for place, one in self.kept.items() if self._stands(place)}
+        sizes = {place: one.result().size for place, (one, _) in self.kept.items() if one.done()}
+        total = sum(sizes.values())
+        for place, size in sizes.items():
+            if total <= MAX_BLOCK_BYTES:
+                break
+            del self.kept[place]
+            total -= size
+
+
+def _has_failed(ended: asyncio.Task[Any]) -> bool:
+    return ended.cancelled() or ended.exception() is not None

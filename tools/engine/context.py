@@ -1,7 +1,7 @@
 """The contexts of operations: TxContext in a unit of work, ReadContext outside of one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import orjson
@@ -73,3 +73,8 @@ class ReadContext(HasServices):
     def within(self, tx: Tx) -> TxContext:
         """Return the context of the same call in a unit of work."""
         return TxContext(tx, self.world, self.config, self.caller, self.env, self.now, self.operation)
+
+    def acting_for(self, tx: Tx, agent_id: str | None) -> TxContext:
+        """Return a context that acts for another agent, or for none, at the present time."""
+        caller = Caller(agent_id, None, self.env, ("*",), self.caller.request)
+        return replace(self.within(tx), caller=caller, now=self.world.clock.now())

@@ -218,7 +218,10 @@ class Market(HasServices):
         def look(read_ctx: ReadContext) -> Any:
             return self.store.read(lambda tx: run(read_ctx.within(tx), call.arguments))
 
-        return self._respond(call, await wait(call.op, call.arguments, call.read_ctx, look))
+        record = await wait(call.op, call.arguments, call.read_ctx, look)
+        if call.op.before_answer is not None:
+            await call.op.before_answer(call.read_ctx, record)
+        return self._respond(call, record)
 
     def _respond(self, call: Call, record: Any) -> Response:
         """Return the response with a record; if it is an error, what was written is still committed."""

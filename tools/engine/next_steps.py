@@ -79,10 +79,11 @@ def after_wallet(_: TxContext, me: Any) -> list[Step]:
     return steps(funds, sell_step("Sell: offer a service."), search)
 
 
-def after_listing(_: TxContext, listing: Any) -> list[Step]:
+def after_listing(ctx: TxContext, listing: Any) -> list[Step]:
     """Suggest waiting for orders of an active listing; otherwise reactivate it or make another."""
     if listing.status == "active":
-        return steps(step("get_inbox", "See what waits for you; its last step waits for orders."))
+        look = step("list_jobs", "See what to do.", role="seller", status=["open", "in_progress"])
+        return steps(wait_for(ctx, "Wait for orders; again with since = next_since.", "job.*"), look)
     if listing.status == "paused":
         return steps(step("update_listing", "Offer it again.", listing_id=listing.id, status="active"))
     return steps(sell_step("Offer something else."))

@@ -90,6 +90,8 @@ class Waiting:
     gather: Callable[[ReadContext, Any], Awaitable[Any]] | None = None
     is_ready: Callable[[Any, Any], bool] | None = None  # for calls that may wait: whether the record is worth an answer
     poll: Run | None = None  # for write-then-wait operations: builds the later answer from the first one
+    # For write-then-wait operations: stores what must be known once the later answer is given.
+    before_answer: Callable[[ReadContext, Any], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from storage.store import Store
 from storage.vocabulary import Env
-from tools.engine.caches import Caches, SharedResults
+from tools.engine.caches import BlockCache, Caches, SharedResults
 from tools.engine.config import MarketConfig
 from tools.engine.errors import TooBusy
 from tools.engine.last_seen import LastSeenBuffer
@@ -60,6 +60,7 @@ class Services:
     def __init__(self, store: Store, world: World, config: MarketConfig) -> None:
         self.store, self.world, self.config = store, world, config
         self.caches, self.shared_results = Caches(store, world.clock), SharedResults(world.clock)
+        self.blocks = BlockCache(world.clock)
         self.rate_limits, self.notifier = RateLimitCounter(store, world.clock), Notifier(store)
         self.health, self.cpu_thread = HealthSnapshot(), CpuThread()
         self.last_seen, self.searches = LastSeenBuffer(), SearchLog()  # a worker writes them

@@ -47,7 +47,7 @@ def list_events(ctx: TxContext, asked: ListEvents) -> EventPage:
 
     Pass next_since in the next call: no event is missed. Without since: from the oldest event kept (90 days). While
     has_more is true, call again, also after an empty page. With wait_seconds an empty answer comes only after that
-    time.
+    time. A seller waits for orders with types, since and wait_seconds, then list_jobs shows what to do.
     """
     since = asked.cursor if asked.since is None else asked.since
     if asked.cursor not in (None, since):

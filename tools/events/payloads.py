@@ -167,6 +167,9 @@ class JobCancelled(JobEvent):
 
     by: Literal["buyer", "seller", "clock", "platform"]
     walk_away: Annotated[bool, Field(description="true: the buyer left a sealed delivery, unpaid")]
+    cancel_kind: Annotated[
+        Literal["returned"] | None, Field(description="returned: the seller gave the input back soon after accepting")
+    ]
     reason: NotRequired[Annotated[str | None, Foreign(NOT_THEIRS)]]
 
 

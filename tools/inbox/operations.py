@@ -50,8 +50,8 @@ def something_happened(asked: GetInbox, inbox: Inbox) -> bool:
 def get_inbox(ctx: TxContext, asked: GetInbox) -> Inbox:
     """List what waits for you: jobs, disputes to judge, proposals, unread threads, refunds.
 
-    Call this when you start, and whenever you do not know what is next. get_job explains what a job waits for. To wait
-    for more, call again with since = next_since of the last answer and wait_seconds. Without since it answers at once.
+    Call this when you start, and whenever you do not know what is next. get_job explains what a job waits for. Without
+    since it answers at once. To wait for more, call again with since = next_since of the last answer and wait_seconds.
     """
     after = number_of(asked.since)
     # The newest event is read first, so that what comes later ends the next wait.

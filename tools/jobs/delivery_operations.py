@@ -225,6 +225,7 @@ class ReviewJob(JobRef):
     errors=(NotFound, JobNotSettled, AlreadyReviewed, ContentRejected),
     status=201,
     toolset="jobs",
+    examples=({"job_id": "<job_…>", "rating": 5},),
 )
 def review_job(ctx: TxContext, arguments: ReviewJob) -> Review:
     """Rate the other party of a completed or resolved job; a review is permanent.

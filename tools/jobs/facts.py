@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from storage.vocabulary import FINAL, RETURNS, SELLER_FAILURES, ClosedAs, JobStatus, Outcome, PricingModel, Timing
 from tools.kernel.money import DUST_MINOR
@@ -153,15 +153,22 @@ def refund_expected(facts: JobFacts) -> int:
     return max(0, _share_of_payments(facts) + _stray(facts) - facts.refunded_minor)
 
 
-def how_it_ended(event: str, facts: JobFacts) -> dict[str, bool]:
+def cancel_kind(facts: JobFacts) -> Literal["returned"] | None:
+    """Return "returned" if the seller gave the input back soon after accepting."""
+    return "returned" if facts.closed_as in RETURNS else None
+
+
+def how_it_ended(event: str, facts: JobFacts) -> dict[str, bool | str | None]:
     """Return the extra fields of the event about a job's end.
 
     job.expired has `unpaid`, if the buyer owed the price. job.cancelled has `walk_away`, if the buyer left a sealed
-    delivery.
+    delivery, and `cancel_kind`.
     """
     if event == "job.expired":
         return {"unpaid": facts.is_unpaid}
-    return {"walk_away": facts.closed_as is ClosedAs.BUYER_WALKED_AWAY} if event == "job.cancelled" else {}
+    if event == "job.cancelled":
+        return {"walk_away": facts.closed_as is ClosedAs.BUYER_WALKED_AWAY, "cancel_kind": cancel_kind(facts)}
+    return {}
 
 
 def was_paid(facts: JobFacts) -> bool:

@@ -39,7 +39,12 @@ class DeliveryOf(JobRef):
     revision: int = Field(ge=0, le=5, description="0 is the first delivery; get_job lists them as deliveries")
 
 
-@operation("GET /v1/jobs/{job_id}/deliveries/{revision}", errors=(NotFound,), toolset="jobs")
+@operation(
+    "GET /v1/jobs/{job_id}/deliveries/{revision}",
+    errors=(NotFound,),
+    toolset="jobs",
+    examples=({"job_id": "<job_…>", "revision": 0},),
+)
 def get_delivery(ctx: TxContext, asked: DeliveryOf) -> Delivery:
     """Read one delivery of a job in full, also one that a revision has replaced.
 

@@ -312,6 +312,8 @@ ListingMove: TypeAlias = Move[ListingStatus, None]
 LISTING_MOVES: tuple[ListingMove, ...] = (
     Move("pause", ListingStatus.ACTIVE, SELLER, ListingStatus.PAUSED),
     Move("activate", ListingStatus.PAUSED, SELLER, ListingStatus.ACTIVE),
+    Move("pause", ListingStatus.ACTIVE, CLOCK, ListingStatus.PAUSED),
+    Move("activate", ListingStatus.PAUSED, CLOCK, ListingStatus.ACTIVE),
     Move("archive", ListingStatus.ACTIVE, SELLER, ListingStatus.ARCHIVED),
     Move("archive", ListingStatus.PAUSED, SELLER, ListingStatus.ARCHIVED),
 )

@@ -10,7 +10,7 @@ from storage.jobs import jobs_of
 from storage.tables import JobRow
 from storage.vocabulary import Actor
 from tools.engine.arguments import MAX_WAITED, Listed, LongPoll
-from tools.engine.context import TxContext
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import Document
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import page
@@ -18,6 +18,7 @@ from tools.engine.registry import internal_operation, operation
 from tools.jobs.errors import PriceAboveMax, ReferenceReused
 from tools.jobs.lifecycle import payment_due, waiting_on
 from tools.jobs.logic import JobRef, projected
+from tools.jobs.payments.searches import begin_search
 from tools.jobs.payments.terms import payment_terms
 from tools.jobs.place_order import ORDER_ERRORS, REFERENCE, JudgedOrder, Order, Warnings, hurdles
 from tools.jobs.records import STATUSES, Hired, HireTask, Job, JobCreated, JobPage
@@ -47,6 +48,12 @@ def look_again(ctx: TxContext, _order: Hire, *, answered: Json) -> Hired:
     return _hired(ctx, find_mine(ctx.tx, job["id"], ctx.agent, ctx.env), job["warnings"])
 
 
+async def remember_terms(read_ctx: ReadContext, hired: Hired) -> None:
+    """Begin the search for the payment of gas-free terms that came while the call waited."""
+    if hired.terms is not None and hired.terms.gasless is not None:
+        await read_ctx.store.write(lambda tx: begin_search(read_ctx.within(tx), hired.terms), "begin_search")
+
+
 @operation(
     "POST /v1/hire",
     scope="buy",
@@ -54,6 +61,7 @@ def look_again(ctx: TxContext, _order: Hire, *, answered: Json) -> Hired:
     preconditions=hurdles,
     is_ready=is_buyers_turn,
     poll=look_again,
+    before_answer=remember_terms,
     errors=HIRE_ERRORS,
     status=201,
     toolset="buying",
@@ -68,7 +76,9 @@ def hire(ctx: TxContext, order: Hire, judged: JudgedOrder | Document) -> Hired |
     present state.
     """
     seen, warned, new = order_once(ctx, order, judged)
-    return _hired(ctx, seen, warned) if new else Existing(_hired(ctx, seen, warned))
+    hired = _hired(ctx, seen, warned)
+    begin_search(ctx, hired.terms)
+    return hired if new else Existing(hired)
 
 
 @internal_operation("GET /v1/jobs/{job_id}", errors=(NotFound,), toolset="buying")
@@ -111,7 +121,7 @@ def create_job(ctx: TxContext, order: Order, judged: JudgedOrder | Document) -> 
     """Order a listing. Nothing is charged now.
 
     The seller has accept_timeout_seconds to accept; then work begins (on_delivery) or you pay first (upfront).
-    If it does not answer in time, the job expires and nothing is owed. Follow it with get_job or list_events.
+    If it does not answer in time, the job expires and nothing is owed. Then wait with get_job and wait_seconds.
     """
     seen, warned, new = order_once(ctx, order, judged)
     job = created_record(ctx, seen, warned)
@@ -141,7 +151,7 @@ def get_job(ctx: TxContext, ref: GetJob) -> Job:
     """Read one of your jobs: status, what you can do now, what it waits for and until when.
 
     The output is null until it is delivered and, on on_delivery jobs, paid for. With wait_seconds it answers when it is
-    your turn.
+    your turn or the job has ended: a buyer waits here after hire.
     """
     return job_record(ctx, find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env))
 

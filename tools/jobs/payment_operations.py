@@ -2,27 +2,23 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from storage.agents import wallets_ever_held
 from storage.tables import SettlementRow
-from storage.transaction import Tx
-from storage.vocabulary import FINAL, Actor, Env, SettlementKind, SettlementStatus
+from storage.vocabulary import FINAL, Actor, SettlementKind, SettlementStatus
 from tools.chain.transfer_proof import (
     TRANSACTION,
     known_settlement,
     no_chain,
     read_hash,
-    wallets_of,
 )
-from tools.chain.transfer_verification import Terms
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.rate_limits import Rate
 from tools.jobs.errors import JobNotPayable, SellerHasNoWalletAddress, SettleItYourself
 from tools.jobs.facts import PaymentStatus, payment_status
-from tools.jobs.lifecycle import after_due_move, payment_due
+from tools.jobs.lifecycle import payment_due
 from tools.jobs.logic import JobRef, job_action, own_job_locked, refusal
 from tools.jobs.payments.logic import (
     TRANSFER_ERRORS,
@@ -34,34 +30,53 @@ from tools.jobs.payments.logic import (
     too_low,
 )
 from tools.jobs.payments.records import PaymentTerms
-from tools.jobs.payments.terms import chain_terms, gasless_not_supported_error, payment_terms, too_early
+from tools.jobs.payments.searches import begin_search, find_payment
+from tools.jobs.payments.terms import (
+    gasless_not_supported_error,
+    own_terms,
+    payees_of,
+    payers_of,
+    payment_terms,
+    too_early,
+    transfer_terms,
+)
 from tools.jobs.records import Job
 from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.views import job_record
 from tools.kernel.errors import MarketError
-from tools.wallets.errors import WalletAddressRequired
 
 
 class PayJob(JobRef):
     transaction: Annotated[str, Field(max_length=80, json_schema_extra=TRANSACTION)] | None = Field(
         None, description="hash of the mined transfer, 0x and 64 hex; left out: returns the terms"
     )
+    gasless: bool = Field(False, description="true: find the gas-free payment in the blocks, if its hash is lost")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.gasless and self.transaction is not None:
+            raise ValueError("gasless and transaction exclude each other: send the hash, or let it be found")
+        return self
 
 
 PAY_ERRORS = (*TRANSFER_ERRORS, JobNotPayable, SellerHasNoWalletAddress, SettleItYourself)
 
 
 async def read_proof(read_ctx: ReadContext, claim: PayJob) -> TransferProof | None:
-    """Make the checks that need no chain, then check the transfer on the chain.
+    """Make the checks that need no chain, then check or find the transfer on the chain.
 
-    Returns None if no transaction is to be checked.
+    Returns None if there is no transaction to check.
     """
     if read_ctx.caller.request.payment is not None:
         return None
     seen = await read_ctx.store.read(lambda tx: find_mine(tx, claim.job_id, read_ctx.caller.agent, read_ctx.env))
-    if claim.transaction is None or read_ctx.caller.agent != seen.row.buyer_id:
+    if read_ctx.caller.agent != seen.row.buyer_id:
         return None
-    return await prove_transfer(read_ctx, claim.transaction, lambda tx: _chain_terms(tx, read_ctx, seen))
+    if claim.gasless and not seen.facts.is_paid:
+        return await find_payment(read_ctx, claim.job_id)
+    if claim.transaction is None:
+        return None
+    return await prove_transfer(read_ctx, claim.transaction, lambda tx: transfer_terms(tx, read_ctx, seen))
 
 
 def _hurdles(ctx: TxContext, claim: PayJob) -> Iterator[Callable[[], object]]:
@@ -73,8 +88,8 @@ def _hurdles(ctx: TxContext, claim: PayJob) -> Iterator[Callable[[], object]]:
         yield partial(_check_chain, ctx)
         if claim.transaction is not None:
             yield partial(read_hash, claim.transaction)
-            yield partial(_payers, ctx.tx, seen, ctx.env)
-            yield partial(_payees, ctx.tx, seen, ctx.env)
+            yield partial(payers_of, ctx.tx, seen, ctx.env)
+            yield partial(payees_of, ctx.tx, seen, ctx.env)
 
 
 @job_action(
@@ -97,7 +112,7 @@ def pay_job(ctx: TxContext, claim: PayJob, proof: TransferProof | None) -> Job |
     """
     seen = own_job_locked(ctx, claim.job_id)
     if ctx.caller.request.payment is not None:
-        raise gasless_not_supported_error(ctx, seen)
+        return _authorization_refused(ctx, seen)
     _check_buyer(ctx, seen)
     if proof is None:
         return _terms(ctx, seen)
@@ -108,6 +123,15 @@ def pay_job(ctx: TxContext, claim: PayJob, proof: TransferProof | None) -> Job |
         raise too_early(ctx, seen)
     settled = apply_transfer(ctx, seen, proof.transaction, proof.verification)
     return settled if isinstance(settled, MarketError) else job_record(ctx, settled)
+
+
+def _authorization_refused(ctx: TxContext, seen: JobSnapshot) -> MarketError:
+    """Return the error for a payment authorization with the terms; raise it if none are due."""
+    terms = own_terms(ctx, seen)
+    if terms is None:
+        raise gasless_not_supported_error(None)
+    begin_search(ctx, terms)
+    return gasless_not_supported_error(terms)
 
 
 def _check_buyer(ctx: TxContext, seen: JobSnapshot) -> None:
@@ -134,7 +158,9 @@ def _terms(ctx: TxContext, seen: JobSnapshot) -> Job | PaymentTerms:
         return job_record(ctx, seen)
     _check_due(ctx, seen, None)
     _check_chain(ctx)
-    return payment_terms(ctx, seen)
+    terms = payment_terms(ctx, seen)
+    begin_search(ctx, terms)
+    return terms
 
 
 def _again(ctx: TxContext, seen: JobSnapshot, known: SettlementRow) -> Job | MarketError:
@@ -145,41 +171,3 @@ def _again(ctx: TxContext, seen: JobSnapshot, known: SettlementRow) -> Job | Mar
     if known.status is SettlementStatus.PARTIAL and payment_status(seen.facts, ctx.now) is PaymentStatus.DUE:
         return too_low(seen)
     return orphaned(ctx, seen, known)
-
-
-def _not_yet_due(seen: JobSnapshot, read_ctx: ReadContext) -> bool:
-    """Tell whether a payment would come too early.
-
-    Its terms are frozen when the job is accepted or, if its work is sealed, delivered.
-    """
-    if seen.row.price == 0:  # a free job takes no payment, so no transfer counts
-        return True
-    facts = after_due_move(seen.facts, read_ctx.now)
-    return not facts.is_paid and not payment_due(facts, read_ctx.now) and facts.status not in FINAL
-
-
-def _chain_terms(tx: Tx, read_ctx: ReadContext, seen: JobSnapshot) -> Terms | None:
-    """Return the terms that a payment must meet; None if it would come too early.
-
-    Transfers count between the wallets frozen when payment fell due, and those bound now. A wallet of the buyer that
-    was ever the seller's is on both sides, so that a transfer from it pays for nothing.
-    """
-    if _not_yet_due(seen, read_ctx):
-        return None
-    payers, payees = _payers(tx, seen, read_ctx.env), _payees(tx, seen, read_ctx.env)
-    both = payers & {*tx.all(wallets_ever_held, agent_id=seen.row.seller_id)}
-    return chain_terms(read_ctx, seen, payers, payees | both)
-
-
-def _payers(tx: Tx, seen: JobSnapshot, env: Env) -> set[str]:
-    payers = wallets_of(tx, seen.row.buyer_id, seen.row.pay_from, env)
-    if not payers:
-        raise WalletAddressRequired("bind the wallet you pay from first")
-    return payers
-
-
-def _payees(tx: Tx, seen: JobSnapshot, env: Env) -> set[str]:
-    payees = wallets_of(tx, seen.row.seller_id, seen.row.pay_to, env)
-    if not payees:
-        raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
-    return payees

@@ -76,7 +76,13 @@ class QuoteJob(JobRef):
     message: str | None = Field(None, max_length=2000, description="what the price covers; posted to the job's thread")
 
 
-@job_action("quote", scope="sell", errors=(*WRITTEN_ERRORS, StorageFull), toolset="selling")
+@job_action(
+    "quote",
+    scope="sell",
+    errors=(*WRITTEN_ERRORS, StorageFull),
+    toolset="selling",
+    examples=({"job_id": "<job_…>", "price": 250_000},),
+)
 def quote_job(ctx: TxContext, offer: QuoteJob) -> Job:
     """Name your price for a job ordered from a quote listing.
 

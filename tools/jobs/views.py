@@ -8,7 +8,7 @@ from storage.events import newest_event
 from storage.messages import messages_of
 from storage.tables import JobDeliveryRow, JobRow, ThreadRow, WebhookRow
 from storage.transaction import Tx
-from storage.vocabulary import FINAL, RETURNS, Actor, Env, JobStatus, SettlementKind, SettlementStatus
+from storage.vocabulary import FINAL, Actor, Env, JobStatus, SettlementKind, SettlementStatus
 from tools.agents.logic import handles
 from tools.agents.records import Party
 from tools.engine.context import TxContext
@@ -17,7 +17,7 @@ from tools.engine.next_steps import step, steps, wait_step
 from tools.engine.registry import CATALOGUE
 from tools.events.webhooks.deliveries import NO_OUTPUT
 from tools.jobs.disputes.views import party_steps
-from tools.jobs.facts import JobFacts, PaymentStatus, payment_status, refund_expected
+from tools.jobs.facts import JobFacts, PaymentStatus, cancel_kind, payment_status, refund_expected
 from tools.jobs.lifecycle import Waiter, after_due_move, available_actions, due, waiting_on
 from tools.jobs.logic import clock_changes, projected
 from tools.jobs.payments.logic import settlement_record
@@ -87,7 +87,7 @@ def _record(kind: type[J], ctx: TxContext, seen: JobSnapshot, named: Mapping[str
         refund=payment.refund,
         deadlines=record_from(Deadlines, row),
         panel_seed_hash=sha256_hex(row.panel_seed),
-        cancel_kind="returned" if facts.closed_as in RETURNS else None,
+        cancel_kind=cancel_kind(facts),
         unpaid=facts.is_unpaid,
         resolution=_resolution(row),
         next_steps=_next_steps(ctx, seen, facts, role, actions),
@@ -162,7 +162,12 @@ def _next_steps(ctx: TxContext, seen: JobSnapshot, facts: JobFacts, role: Actor,
     found = [
         refund_step(ctx, seen, facts)
         if action == "refund"
-        else step(by_action[action], _why(facts, action), deadline=until, **_asked(action, seen.row))
+        else step(
+            by_action[action],
+            _why(facts, action),
+            deadline=None if action == "message" else until,  # the thread stays open
+            **_asked(action, seen.row),
+        )
         for action in actions
         if action not in _left_out(seen, facts)
     ]

@@ -94,8 +94,14 @@ def listing_record(tx: Tx, row: ListingRow, seller: AgentRow, work: SellerRecord
 def index(tx: Tx, row: ListingRow) -> None:
     """Update the listing's entry in the search index and drop it from every cache."""
     terms = index_terms(row.title, row.description, row.tags, row.category)
-    index_listing(tx, row, terms, orjson.loads(row.stats)["rating_avg"])
+    index_listing(tx, row, terms, rating_shown(row))
     tx.invalidate(cache_name(row.id))
+
+
+def rating_shown(row: ListingRow) -> float | None:
+    """Return the average rating in the listing's figures."""
+    rating: float | None = orjson.loads(row.stats)["rating_avg"]
+    return rating
 
 
 def index_stale(tx: Tx) -> bool:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from storage.listing_search import find
 from storage.search_index import Found, Hit
-from storage.search_tokens import ListingSearch, Sort
+from storage.search_tokens import UNSEEN, ListingSearch, Sort
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.agents.logic import find_agent
@@ -71,7 +71,8 @@ class SearchListings(Listed):
         None, description="only sellers that made a call in the last so many seconds, 60-2592000"
     )
     sort: Literal["relevance", "newest", "cheapest", "rating"] = Field(
-        "relevance", description="relevance: proven first, then rating, then newest"
+        "relevance",
+        description="relevance: sellers seen within their accept_timeout_seconds first, then proven, rating, newest",
     )
 
 
@@ -93,7 +94,7 @@ async def search_listings(read_ctx: ReadContext, asked: SearchListings) -> Listi
     page, looked_at = await _filled(read_ctx, found.hits)
     after = found.after if looked_at == len(found.hits) else found.hits[looked_at - 1].key
     cursor = None if after is None else cursor_to(read_ctx, asked, [after, found.any_terms])
-    fair = interleave(page) if asked.sort == "relevance" else page  # one seller's listings are not side by side
+    fair = _fair(page) if asked.sort == "relevance" else [shown for _, shown in page]
     data: list[Any] = [spliced(shown.brief) for shown in fair]
     if not data and cursor is None:
         return _nothing(asked, read_ctx.env)
@@ -120,9 +121,9 @@ def _search(tx: Tx, read_ctx: ReadContext, asked: SearchListings, place: Json) -
     return find(tx, search)
 
 
-async def _filled(read_ctx: ReadContext, hits: Sequence[Hit]) -> tuple[list[CachedListing], int]:
+async def _filled(read_ctx: ReadContext, hits: Sequence[Hit]) -> tuple[list[tuple[Hit, CachedListing]], int]:
     """Return at most one page of listings that are still active, and the number of hits read."""
-    page, size = list[CachedListing](), 0
+    page, size = list[tuple[Hit, CachedListing]](), 0
     for looked_at, hit in enumerate(hits):
         cached = read_ctx.services.caches.listings.get(cache_name(hit.id))
         shown = cached or await shown_listing(read_ctx, hit.id)
@@ -131,8 +132,14 @@ async def _filled(read_ctx: ReadContext, hits: Sequence[Hit]) -> tuple[list[Cach
         size += len(shown.brief)
         if page and size > MAX_PAGE:
             return page, looked_at
-        page.append(shown)
+        page.append((hit, shown))
     return page, len(hits)
+
+
+def _fair(page: Sequence[tuple[Hit, CachedListing]]) -> list[CachedListing]:
+    """Part one seller's listings on a page; those of unseen sellers stay last."""
+    parts = ([shown for hit, shown in page if (hit.key >= UNSEEN) is unseen] for unseen in (False, True))
+    return [shown for part in parts for shown in interleave(part)]
 
 
 def _nothing(asked: SearchListings, env: Env) -> ListingPage:

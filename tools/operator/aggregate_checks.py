@@ -12,10 +12,11 @@ from storage.disputes import dispute_ids
 from storage.jobs import deliveries_of_jobs, settlements_of_jobs
 from storage.query import Query
 from storage.quotas import COUNTED, rooms_of
+from storage.search_tokens import rank_key
 from storage.store import Store
-from storage.tables import ThreadRow
+from storage.tables import ListingRow, ThreadRow
 from storage.transaction import Tx
-from storage.vocabulary import SettlementKind
+from storage.vocabulary import ListingStatus, SettlementKind
 from tools.chain.transfer_verification import is_too_old
 from tools.jobs.disputes.draws import faults_of_draws
 from tools.jobs.facts import refund_expected
@@ -24,6 +25,7 @@ from tools.jobs.sealing_rules import commitment
 from tools.jobs.snapshot import with_settlements
 from tools.jobs.stored_texts import is_counted, output_part
 from tools.kernel.ids import Prefix
+from tools.listings.logic import rating_shown
 from tools.listings.stats import has_drifted, result_in, results_from_jobs
 from tools.listings.stats_rules import Result, wallet_moves
 from tools.operator.reputation_rebuild import COLUMNS, categories, counterparties, marks, reputations, tiers, unlike
@@ -90,6 +92,17 @@ def _payers(tx: Tx, ids: Ids) -> set[str]:
             for wallet, paid_minor in wallet_moves(Result(), result):
                 made[f"{one} {wallet}"] += paid_minor
     return unlike({f"{row.listing_id} {row.wallet}": row.paid_minor for row in rows}, made, 0)
+
+
+def _ranks(tx: Tx, ids: Ids) -> list[str]:
+    """Find wrong places of listings in the search."""
+    wrong = list[str]()
+    for place in tx.all(stored.places_of_listings, ids=ids):
+        row = tx.need(ListingRow, place.listing_id)
+        rank = rank_key(row.graduated, rating_shown(row), place.seq, place.seen_until is None)
+        if place.rank != (rank if row.status is ListingStatus.ACTIVE else None):
+            wrong.append(str(place.seq))
+    return wrong
 
 
 def _jobs(tx: Tx, ids: Ids) -> list[str]:
@@ -220,6 +233,7 @@ AGGREGATES: tuple[Aggregate, ...] = (
     ),
     Aggregate("job_results", tuple(one.name for one in fields(Result)), stored.LISTINGS, _results),
     Aggregate("listing_payers", ("paid_minor",), stored.LISTINGS, _payers),
+    Aggregate("listing_search", ("rank",), stored.LISTINGS, _ranks),
     Aggregate("jobs", ("revision_count", *COMMITTED, "counted"), stored.JOBS, _jobs),
     Aggregate("job_deliveries", ("revision", "output_bytes", "output_commitment"), stored.JOBS, _deliveries),
     Aggregate("open_refunds", ("job_id",), stored.JOBS, _open_refunds),

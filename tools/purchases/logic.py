@@ -14,7 +14,6 @@ from tools.chain.transfer_proof import known_settlement
 from tools.chain.transfer_verification import Verification
 from tools.chain.wallet_proof import address_of
 from tools.chain.x402_payload import Authorization
-from tools.engine.caller import Caller
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import StaleInput
 from tools.engine.errors import NotFound
@@ -58,12 +57,6 @@ class SeenPurchase:
         row, stage = self.row, self.row.status
         held = row.held_until is not None and row.held_until > now
         return PurchaseState(stage, self.job.facts, row.created_at, row.valid_before, held, row.asked_at)
-
-
-def acting_for(read_ctx: ReadContext, tx: Tx, agent_id: str | None) -> TxContext:
-    """Return a context that acts for the buyer, or for no agent."""
-    caller = Caller(agent_id, None, read_ctx.env, ("*",), read_ctx.caller.request)
-    return replace(read_ctx.within(tx), caller=caller, now=read_ctx.world.clock.now())
 
 
 def any_listing(tx: Tx, listing_id: str, env: str | None) -> ListingRow:
@@ -116,8 +109,8 @@ def begin(read_ctx: ReadContext, tx: Tx, order: Order, judged: JudgedOrder, ente
     if status is None:
         return row
     listing = tx.need(ListingRow, order.listing_id)
-    buyer = buyer_of(acting_for(read_ctx, tx, read_ctx.caller.agent_id), address_of(row.payer), listing)
-    ctx = acting_for(read_ctx, tx, buyer.id)
+    buyer = buyer_of(read_ctx.acting_for(tx, read_ctx.caller.agent_id), address_of(row.payer), listing)
+    ctx = read_ctx.acting_for(tx, buyer.id)
     seen, _ = place_order(ctx, order, judged)
     if seen.row.price != row.amount:
         raise StaleInput  # the price was changed in between
@@ -154,7 +147,7 @@ def hand_over(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | 
     status = target_of(standing.stage, Event.SUBMIT)
     if status is None or end_of(standing, now) is not None:
         return None
-    _extend_payment_deadline(acting_for(read_ctx, tx, seen.row.agent_id), seen)
+    _extend_payment_deadline(read_ctx.acting_for(tx, seen.row.agent_id), seen)
     return tx.change(seen.row, status=status, updated_at=now, **_lease_columns(now))
 
 
@@ -210,7 +203,7 @@ def finish(read_ctx: ReadContext, tx: Tx, purchase_id: str, transaction: str, ve
     status = target_of(row.status, Event.PAY)
     if status is None:
         return row
-    ctx = acting_for(read_ctx, tx, row.agent_id)
+    ctx = read_ctx.acting_for(tx, row.agent_id)
     known = known_settlement(tx, ctx, transaction)
     if known is not None and known.job_id != row.job_id:
         return close(read_ctx, tx, purchase_id, Outcome.TOGETHER)
@@ -234,7 +227,7 @@ def close(read_ctx: ReadContext, tx: Tx, purchase_id: str, end: Outcome) -> Purc
     status = target_of(row.status, end.event)
     if status is None:  # it has ended, or was submitted in between
         return row
-    ctx = acting_for(read_ctx, tx, row.agent_id)
+    ctx = read_ctx.acting_for(tx, row.agent_id)
     cancel_job_of(ctx, own_job_locked(ctx, row.job_id))
     reason = row.reason if end is Outcome.NOT_CHARGED and row.reason else end.value
     kept = end is Outcome.TOGETHER or not is_unclaimed(tx, row.agent_id)
@@ -275,7 +268,7 @@ def postpone(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> None:
     """Set the next check of a purchase whose client has disconnected."""
     now, seen = read_ctx.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     if seen.row.status is PurchaseStatus.WORKING:
-        _extend_payment_deadline(acting_for(read_ctx, tx, seen.row.agent_id), seen)
+        _extend_payment_deadline(read_ctx.acting_for(tx, seen.row.agent_id), seen)
         tx.change(seen.row, look_at=look_again_at(seen.standing(now), now))
 
 

@@ -18,7 +18,7 @@ from tools.chain.x402_payments import Payment
 from tools.engine.context import ReadContext
 from tools.engine.ports import SettleNotSent, SettleUnknown
 from tools.purchases.errors import X402AuthorizationInUse
-from tools.purchases.logic import LEASE, UNPAID_KEPT, acting_for, find_purchase
+from tools.purchases.logic import LEASE, UNPAID_KEPT, find_purchase
 from tools.purchases.workflow import TICK_SECONDS, facilitator_of, in_use, stay
 
 MAX_REFUSED = 5  # payments of one wallet whose work was done but that no facilitator accepted
@@ -94,7 +94,7 @@ def enter(read_ctx: ReadContext, tx: Tx, given: Authorization, columns: dict[str
             retry_after_seconds=60,
         )
     row = PurchaseRow(
-        id=acting_for(read_ctx, tx, None).new_id("pur_"),
+        id=read_ctx.acting_for(tx, None).new_id("pur_"),
         env=read_ctx.env,
         payer=given.payer.lower(),
         nonce=given.nonce,

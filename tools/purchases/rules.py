@@ -6,14 +6,12 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from storage.vocabulary import FINAL, JobStatus, PurchaseStatus
-from tools.chain.x402_payments import MIN_TO_SETTLE
+from tools.chain.x402_payments import AFTERMATH, MIN_TO_SETTLE, QUIET
 from tools.jobs.facts import JobFacts
 
 PATIENCE = timedelta(seconds=90)  # from the order to the delivery
 GONE = timedelta(seconds=60)  # without a call with the same payment, while the order is not accepted
 BEAT = timedelta(seconds=15)  # between two records that a call is still connected
-AFTERMATH = timedelta(seconds=60)  # after valid_before, because a node may lag behind its chain
-QUIET = timedelta(hours=1)  # after valid_before, if the chain's newest block is older than that
 MIN_PAUSE, MAX_PAUSE = timedelta(seconds=10), timedelta(seconds=60)  # between two checks for a payment
 PAUSES = 8  # a pause is an eighth of the purchase's age
 

@@ -15,6 +15,7 @@ import structlog
 from storage.tables import PurchaseRow
 from storage.transaction import StorageError
 from storage.vocabulary import PurchaseStatus
+from tools.chain.block_reader import BLOCKS_AT_ONCE, last_confirmed, number_in, read_block
 from tools.chain.errors import ChainUnavailable, TransactionPending
 from tools.chain.transfer_proof import no_chain, verify_transfer
 from tools.chain.transfer_verification import (
@@ -23,7 +24,6 @@ from tools.chain.transfer_verification import (
     InvalidNodeAnswer,
     TransferStatus,
     Verification,
-    quantity,
 )
 from tools.chain.x402_payload import Authorization
 from tools.chain.x402_payments import read_authorization, settles, transactions_with_nonce
@@ -65,7 +65,6 @@ TICK_SECONDS = 0.5  # between two polls of a purchase that another call is proce
 CALL_SECONDS = 160.0  # total time a call spends on a purchase: the work, the facilitator, the block
 CONFIRM_SECONDS = 80.0  # the part of it spent on the block
 MAX_WAITING = 8  # concurrent calls with the same payment
-BLOCKS_AT_ONCE = 60
 SHOWN_SECONDS = 30.0  # within which the chain must show a submitted transaction; after that its hash is dropped
 
 log = structlog.get_logger("emporion.purchases")
@@ -305,26 +304,18 @@ async def _scan_for_nonce(read_ctx: ReadContext, row: PurchaseRow) -> PurchaseRo
         head = await chain.head()
         ends = min(head, began + BLOCKS_AT_ONCE)
         for number in range(began + 1, ends + 1):
-            block = await chain.whole_block(number)
-            if _number_in(block, "number", number) != number:
-                raise InvalidNodeAnswer("another block")
-            for transaction in transactions_with_nonce(block, given.nonce):
+            block = await read_block(read_ctx, chain, number, head)
+            for transaction in transactions_with_nonce(block.inputs, given.nonce):
                 if settles(await chain.receipt(transaction), read_ctx.network.asset, given):
                     return await _record(read_ctx, row, Event.SEND, tx_hash=transaction)
         over = False
         if ends == head and has_ended(row.valid_before, now):
-            over = is_over(row.valid_before, _number_in(await chain.block(head), "timestamp", MAX_BLOCK_TIME), now)
+            over = is_over(row.valid_before, number_in(await chain.block(head), "timestamp", MAX_BLOCK_TIME), now)
     except (ChainDown, InvalidNodeAnswer):
         raise silent_chain() from None
     if over:
         return await read_ctx.store.write(lambda tx: close(read_ctx, tx, row.id, Outcome.NOT_CHARGED), "close_purchase")
-    firm = min(ends, head - read_ctx.network.confirmations + 1)
-    return await _record(read_ctx, row, scanned_to=max(began, firm))
-
-
-def _number_in(block: object, name: str, most: int) -> int:
-    """Return a block number that a node reported; raises InvalidNodeAnswer."""
-    return quantity(block.get(name) if isinstance(block, dict) else None, f"block.{name}", most)
+    return await _record(read_ctx, row, scanned_to=max(began, min(ends, last_confirmed(read_ctx, head))))
 
 
 async def _record(read_ctx: ReadContext, row: PurchaseRow, event: Event | None = None, **found: object) -> PurchaseRow:

@@ -22,7 +22,7 @@ from tools.wallets.logic import WalletSignature, bind, contract_agrees, refuse_s
 class SetWalletAddress(Arguments):
     address: WalletAddress = Field(description="0x and 40 hex; EIP-55 where mixed case")
     signature: WalletSignature = Field(
-        description="personal_sign (EIP-191) by that wallet over `<service>:wallet:<agent_id>:<address_lowercase>`",
+        description="personal_sign (EIP-191) by that wallet over the text that get_me answers as wallet_binding",
     )
     proof: str | None = Field(
         None,
@@ -59,9 +59,9 @@ async def judge_wallet(read_ctx: ReadContext, claim: SetWalletAddress) -> str:
 def set_wallet_address(ctx: TxContext, claim: SetWalletAddress, message: str) -> OwnAgent:
     """Bind the wallet you are paid at and pay from, in the environment of your key.
 
-    Sign the text `<service>:wallet:<agent_id>:<address_lowercase>` with the wallet (personal_sign); `<service>` is the name
-    get_health tells, and a refusal holds the exact text in details.text. Changing a bound wallet also needs `proof`, so
-    a leaked API key cannot redirect your income. Needed to sell and to pay.
+    First get_me with `address` answers the exact text in `wallet_binding`. Sign that text with the wallet
+    (personal_sign). A refusal has the text in details.text. Changing a bound wallet also needs `proof`, so a leaked API
+    key cannot redirect your income. Needed to sell and to pay.
     """
     agent = ctx.tx.need(AgentRow, ctx.agent, lock=True)
     bound = ctx.tx.get(WalletRow, agent.id, ctx.env, lock=True)

@@ -28,7 +28,7 @@ from emporion_client.errors import (
     WrongTerms,
 )
 from emporion_client.market import AsyncMarket, Market
-from emporion_client.selling import Order
+from emporion_client.selling import Delivery, Order
 from emporion_client.wallet import LocalWallet, Signer
 from emporion_client.webhooks import verified
 
@@ -37,6 +37,7 @@ __all__ = [
     "Bought",
     "Conflict",
     "Decline",
+    "Delivery",
     "EmporionError",
     "HomeDamaged",
     "InProgress",

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from emporion_client.errors import UnexpectedAnswer
@@ -74,6 +75,16 @@ def rows(page: Any) -> list[JsonObject]:
     """Return the records of a page."""
     found = _of_kind(list, page, ("data",))
     return [one for one in found if isinstance(one, dict)]
+
+
+def pages(call: Callable[..., JsonObject], name: str, **arguments: Any) -> Iterator[JsonObject]:
+    """Yield all records of an operation that answers pages."""
+    while True:
+        page = call(name, **arguments)
+        yield from rows(page)
+        arguments["cursor"] = page.get("next_cursor")
+        if not page.get("has_more") or arguments["cursor"] is None:
+            return
 
 
 def quantity(value: Any) -> int:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from emporion_client.account import Account
 from emporion_client.answers import JsonObject, part, record_at, rows, text, whole
-from emporion_client.errors import EmporionError, MarketError, NotDelivered, StillWaiting, TooDear
+from emporion_client.errors import EmporionError, InProgress, MarketError, NotDelivered, StillWaiting, TooDear
 from emporion_client.money import Price, shown, to_minor
 from emporion_client.paying import pay
 from emporion_client.purchase import Purchase, begun, taken, unreported
@@ -25,12 +25,17 @@ class Bought:
     """A delivery that is paid for and open."""
 
     job: JsonObject = field(repr=False)
-    transaction: str | None  # of the payment; None if the work was free
 
     @property
     def id(self) -> str:
         """The id of the job."""
         return str(self.job["id"])
+
+    @property
+    def transaction(self) -> str | None:
+        """The transaction of the payment; None if the work was free."""
+        settlement = part(self.job, "payment", "settlement")
+        return None if settlement is None else text(settlement, "transaction")
 
     @property
     def output(self) -> Any:
@@ -64,6 +69,22 @@ def buy(
     yield from account.joined()
     with begun(account, {"listing": order.listing, "input": given, **more}, key) as purchase:
         return (yield from _bought(account, purchase, order))
+
+
+def pay_for(account: Account, job_id: str, max_price: Price, timeout: float) -> Flow[Bought]:
+    """Pay for a job that was ordered in another way, and return the open delivery."""
+    most = to_minor(max_price)
+    account.check_spending()
+    yield from account.joined()
+    own = f"job:{job_id}"
+    if account.home.journal.rows("select 1 from purchases where job_id=? and key<>?", job_id, own):
+        raise InProgress(f"{job_id} was ordered by buy(); the same buy() continues with it")
+    with begun(account, {"job": job_id}, own) as purchase:
+        if purchase.job_id is None:
+            purchase.reserve(most)
+            purchase.job_id = job_id
+            purchase.note("ordered")
+        return (yield from _bought(account, purchase, Order("", None, most, time.time() + timeout, {})))
 
 
 def listing_id(account: Account, listing: str) -> str:
@@ -115,7 +136,7 @@ def _bought(account: Account, purchase: Purchase, order: Order) -> Flow[Bought]:
         else:
             job = yield from _waited(account, job, order.until)
     purchase.note("done")
-    return Bought(job, (purchase.paying or {}).get("transaction"))
+    return Bought(job)
 
 
 def _is_open(job: JsonObject) -> bool:

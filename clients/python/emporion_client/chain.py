@@ -9,12 +9,10 @@ from emporion_client.errors import EmporionError, MarketError, NotFunded, Unexpe
 from emporion_client.home import safe_url
 from emporion_client.money import shown
 from emporion_client.transport import Call, Flow, Pause, attempts
-from emporion_client.wallet import AUTHORIZATION_USED, BALANCE_OF, CHAINS, LIVE_NODE, USDC, padded
+from emporion_client.wallet import BALANCE_OF, CHAINS, LIVE_NODE, USDC, padded
 
 METHOD_NOT_FOUND = -32601
 PLAY_MONEY = 5_000_000
-SEARCHED_BLOCKS = 9_000  # public nodes search at most 10,000 at once
-BLOCK_SECONDS = 2
 
 
 class NodeError(EmporionError):
@@ -92,22 +90,6 @@ def _faucet_money(account: Account, amount: int) -> Flow[None]:
         if (yield from balance(account)) >= amount:
             return
         yield Pause(2)
-
-
-def used_in(account: Account, nonce: str, age_seconds: float) -> Flow[str | None]:
-    """Return the transaction that used an authorization, as the token's log has it."""
-    newest = quantity((yield from rpc(account, "eth_blockNumber")))
-    first = max(0, newest - int(age_seconds / BLOCK_SECONDS) - SEARCHED_BLOCKS // 2)
-    wanted = {
-        "fromBlock": hex(first),
-        "toBlock": hex(min(newest, first + SEARCHED_BLOCKS)),
-        "address": USDC[CHAINS[account.env]],
-        "topics": [AUTHORIZATION_USED, "0x" + padded(account.wallet.address), nonce],
-    }
-    logs = yield from rpc(account, "eth_getLogs", wanted)
-    if not isinstance(logs, list) or not all(isinstance(one, dict) for one in logs):
-        raise UnexpectedAnswer("a node answered something that is no list of logs")
-    return str(logs[0].get("transactionHash")) if logs else None
 
 
 def account_nonce(account: Account) -> Flow[int]:

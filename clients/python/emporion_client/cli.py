@@ -1,4 +1,4 @@
-"""The command emporion-client: buy; sell a command, an HTTP API or MCP tools; finish interrupted payments."""
+"""The command emporion-client: buy; pay; sell a command, an HTTP API or MCP tools; finish interrupted payments."""
 
 import argparse
 import json
@@ -37,6 +37,10 @@ def main(argv: list[str] | None = None) -> None:
 def _buy(market: Market, options: argparse.Namespace) -> None:
     bought = market.buy(options.listing, json.loads(options.input), options.max_price, key=options.key)
     print(json.dumps(bought.output))
+
+
+def _pay(market: Market, options: argparse.Namespace) -> None:
+    print(json.dumps(market.pay(options.job, options.max_price).output))
 
 
 def _find(market: Market, options: argparse.Namespace) -> None:
@@ -111,6 +115,9 @@ def _buyer_options(verbs: Any) -> None:
     buying.add_argument("input", help="JSON")
     buying.add_argument("--max-price", required=True, help="the most that is paid, in USDC")
     buying.add_argument("--key", help="your name for this purchase: with it, it is made once")
+    paying = _verb(verbs, "pay", _pay, "pay for a job that was ordered in another way, and print the output")
+    paying.add_argument("job", help="its id")
+    paying.add_argument("--max-price", required=True, help="the most that is paid, in USDC")
     finding = _verb(verbs, "find", _find, "print the id of the best listing for some words")
     finding.add_argument("words")
     finding.add_argument("--max-price")

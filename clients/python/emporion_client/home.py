@@ -55,6 +55,21 @@ class Home:
                 _write_private(self.file, json.dumps(known, indent=1))
             return known
 
+    def forget_agent(self, api_key: str) -> None:
+        """Remove an agent that the market does not know any more; the wallet stays.
+
+        The old keys are kept in another file. If another process has registered an agent meanwhile, it stays.
+        """
+        with self.lock("keys", wait=True):
+            known = self.read_keys()
+            if known.get("api_key") != api_key:
+                return
+            aside = self.folder / f"agent-{secrets.token_hex(4)}.json"
+            _write_private(aside, json.dumps(known, indent=1))
+            self.journal.clear()
+            wallet = {name: value for name, value in known.items() if name in ("wallet", "address")}
+            _write_private(self.file, json.dumps(wallet, indent=1))
+
     @contextmanager
     def lock(self, name: str, *, wait: bool = False) -> Iterator[None]:
         """Hold a lock of this home, which the kernel frees when the process dies.

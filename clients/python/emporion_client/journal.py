@@ -59,6 +59,12 @@ class Journal:
         """Write a note."""
         self.write("insert or replace into notes values (?,?)", name, json.dumps(value))
 
+    def clear(self) -> None:
+        """Remove everything, because the market does not have it any more."""
+        with self.transaction():
+            for table in ("notes", "purchases", "works"):
+                self.write(f"delete from {table}")  # noqa: S608 - names of this file
+
     def once(self, name: str) -> str:
         """Return a random text that stays the same from its first use on: an idempotency key."""
         with self.transaction():

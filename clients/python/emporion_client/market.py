@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -13,14 +13,15 @@ from typing import Any, Generic, Self, TypeVar
 import httpx
 
 from emporion_client.account import Account, Env
-from emporion_client.buying import Bought, buy, finish, found
+from emporion_client.answers import JsonObject, pages, rows
+from emporion_client.buying import Bought, buy, finish, found, pay_for
 from emporion_client.methods import AsyncOperations, Operations
 from emporion_client.money import Price
 from emporion_client.selling import Offers
 from emporion_client.streams import stream, stream_async
 from emporion_client.transport import TIMEOUT, drive, drive_async
 from emporion_client.wallet import Signer
-from emporion_client.worker import Worker
+from emporion_client.worker import Started, Worker
 
 Client = TypeVar("Client", bound=httpx.Client | httpx.AsyncClient)
 
@@ -91,16 +92,35 @@ class Market(_Connected[httpx.Client], Operations):
         """
         return drive(self.http, buy(self.account, listing, input, max_price, key, timeout, more))
 
+    def pay(self, job_id: str, max_price: Price, *, timeout: float = 300) -> Bought:
+        """Pay for a job of yours, at most `max_price`, and return the open delivery.
+
+        It is for jobs that buy() did not order: hired by hand, or awarded from a bounty. It pays once, as buy() does.
+        """
+        return drive(self.http, pay_for(self.account, job_id, max_price, timeout))
+
+    def pages(self, operation: str, **arguments: Any) -> Iterator[JsonObject]:
+        """Yield all records of an operation that answers pages, such as list_jobs."""
+        return pages(lambda name, **given: self._operate(name, given), operation, **arguments)
+
     def finish_payments(self) -> list[str]:
         """Send and report payments that were signed by killed processes; return their jobs."""
         return drive(self.http, finish(self.account))
 
-    def run(self, *, at_once: int = 4, grace: float = 30, pause_when_stopped: bool = True) -> None:
+    def run(
+        self,
+        *,
+        at_once: int = 4,
+        grace: float = 30,
+        pause_when_stopped: bool = True,
+        started: Started | None = None,
+    ) -> None:
         """Work the orders of the functions for sale until SIGTERM or Ctrl-C.
 
-        Orders that are worked then get `grace` seconds. A second signal ends at once.
+        Orders that are worked then get `grace` seconds. A second signal ends at once. `started` is called with the
+        ids of the listings, by the names of the functions, once they can be bought.
         """
-        worker = Worker(self.account, self.offers, at_once, grace, pause_when_stopped)
+        worker = Worker(self.account, self.offers, at_once, grace, pause_when_stopped, started=started)
         with worker.signals():
             worker.run()
 
@@ -144,17 +164,37 @@ class AsyncMarket(_Connected[httpx.AsyncClient], AsyncOperations):
         """Order a listing, wait, pay at most `max_price` and return the open delivery."""
         return await drive_async(self.http, buy(self.account, listing, input, max_price, key, timeout, more))
 
+    async def pay(self, job_id: str, max_price: Price, *, timeout: float = 300) -> Bought:
+        """Pay for a job of yours that buy() did not order, and return the open delivery."""
+        return await drive_async(self.http, pay_for(self.account, job_id, max_price, timeout))
+
+    async def pages(self, operation: str, **arguments: Any) -> AsyncIterator[JsonObject]:
+        """Yield all records of an operation that answers pages, such as list_jobs."""
+        more = True
+        while more:
+            page = await self._operate(operation, arguments)
+            for record in rows(page):
+                yield record
+            more, arguments = page["has_more"], arguments | {"cursor": page["next_cursor"]}
+
     async def finish_payments(self) -> list[str]:
         """Send and report payments that were signed by killed processes; return their jobs."""
         return await drive_async(self.http, finish(self.account))
 
-    async def run(self, *, at_once: int = 4, grace: float = 30, pause_when_stopped: bool = True) -> None:
+    async def run(
+        self,
+        *,
+        at_once: int = 4,
+        grace: float = 30,
+        pause_when_stopped: bool = True,
+        started: Started | None = None,
+    ) -> None:
         """Work the orders of the functions for sale until SIGTERM, Ctrl-C or cancellation.
 
-        `async def` functions run on this event loop, others in threads.
+        `async def` functions run on this event loop, others in threads. The arguments are those of Market.run.
         """
         loop = asyncio.get_running_loop()
-        worker = Worker(self.account, self.offers, at_once, grace, pause_when_stopped, loop)
+        worker = Worker(self.account, self.offers, at_once, grace, pause_when_stopped, loop, started)
         in_main_thread = threading.current_thread() is threading.main_thread()  # only there Python takes signals
         handled = (signal.SIGTERM, signal.SIGINT) if in_main_thread else ()
         for one in handled:

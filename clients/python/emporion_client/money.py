@@ -19,6 +19,11 @@ def to_minor(usdc: Price) -> int:
     return int(exact)
 
 
+def to_usdc(minor: int) -> str:
+    """Return the amount in USDC of minor units: to_usdc(10000) is "0.01"."""
+    return f"{Decimal(minor) / UNIT:f}"
+
+
 def shown(minor: int) -> str:
     """Return minor units as people read them: shown(10000) is "0.01 USDC"."""
-    return f"{Decimal(minor) / UNIT:f} USDC"
+    return f"{to_usdc(minor)} USDC"

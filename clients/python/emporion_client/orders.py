@@ -9,8 +9,11 @@ process is given up too.
 import asyncio
 import json
 import logging
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 from emporion_client.account import Account
@@ -26,9 +29,10 @@ from emporion_client.errors import (
     redacted,
 )
 from emporion_client.schemas import to_json
-from emporion_client.selling import Order, Service
+from emporion_client.selling import Delivery, Order, Service
 
 FAULT = "The seller's service failed at this order. You are not charged."
+WITHHELD = "This input cannot be worked. The reason is withheld, because it looks like a secret. You are not charged."
 MAX_REASON = 500
 LONGEST_PAUSE = 30.0
 log = logging.getLogger("emporion.seller")
@@ -40,61 +44,57 @@ class Orders:
 
     def __init__(self, account: Account, call: Caller, loop: asyncio.AbstractEventLoop) -> None:
         self._journal, self._call, self._loop = account.home.journal, call, loop
+        self._turn = threading.Lock()
+        self._running: dict[str, Future[Any]] = {}
+        self._stopped: set[str] = set()
 
     def open_listing(self, service: Service) -> str:
         """Make the listing of a service, or change it as the program changed; return its id."""
-        listing = self._journal.get(f"listing:{service.name}")
-        record = None if listing is None else self._listed(listing)
-        if record is None:
-            number = (
-                self._journal.get(f"listings:{service.name}") or 0
-            )  # an archived listing is not made again by its key
-            repeat = self._journal.once(f"list:{service.name}:{number}")
-            record = self._call("create_listing", idempotency_key=repeat, **service.offer)
-            with self._journal.transaction():
-                self._journal.put(f"listing:{service.name}", text(record, "id"))
-                self._journal.put(f"listings:{service.name}", number + 1)
-            return text(record, "id")
-        known = record | {"price": part(record, "pricing", "price"), "pricing_model": part(record, "pricing", "model")}
-        change = {name: value for name, value in service.offer.items() if known.get(name) != value}
-        if record.get("status") != "active":
-            change["status"] = "active"
-        if change:
-            self._call("update_listing", listing_id=listing, **change)
-        return str(listing)
-
-    def _listed(self, listing: str) -> JsonObject | None:
-        """Return the listing if it can be sold again."""
-        try:
-            record = self._call("get_listing", listing_id=listing)
-        except NotFound:
-            return None
-        return None if record.get("status") == "archived" else record
+        status = "active" if service.active else "paused"
+        known = self._journal.get(f"listing:{service.name}")
+        if known is not None:
+            with suppress(NotFound, Conflict):  # it was archived: the program sells it again
+                self._call("update_listing", listing_id=known, status=status, **service.offer)
+                return str(known)
+        record = self._call("create_listing", external_id=service.external_id, **service.offer)
+        listing = text(record, "id")
+        if record.get("status") != status:
+            self._call("update_listing", listing_id=listing, status=status)
+        self._journal.put(f"listing:{service.name}", listing)
+        return listing
 
     def work(self, service: Service, job: JsonObject) -> None:
         """Accept, work and deliver an order; continue where an earlier process stopped."""
-        if self._is_settled(text(job, "id"), len(part(job, "deliveries"))):
+        revision = len(part(job, "deliveries"))
+        if self._is_settled(text(job, "id"), revision):
             return  # the list of jobs was read before the end of this order
+        if text(job, "status") not in ("open", "in_progress"):
+            return
         if text(job, "status") == "open":
             if not self._accepted_by_check(service, job):
                 return
-            first = service.work_first and text(job, "payment", "timing") == "on_delivery"
-            if first and self._output(service, job, 0) is None:
-                return
-            job = self._call("accept_job", job_id=text(job, "id"))
-        if text(job, "status") != "in_progress":
-            return  # it waits for the payment, whose event wakes the loop
-        revision = len(part(job, "deliveries"))
-        output = self._output(service, job, revision)
-        if output is not None:
-            self._deliver(job, revision, output[0])
+            if not service.work_first or text(job, "payment", "timing") != "on_delivery":
+                job = self._call("accept_job", job_id=text(job, "id"))
+                if text(job, "status") != "in_progress":
+                    return  # it waits for the payment, whose event wakes the loop
+        delivery = self._delivery(service, job, revision)
+        if delivery is not None:
+            self._deliver(job, revision, delivery)  # delivering an open order accepts it
+
+    def stop(self, job: str | None = None) -> None:
+        """Stop the async function of an order that has ended, or all if the program ends."""
+        with self._turn:
+            running = {id: one for id, one in self._running.items() if job in (None, id)}
+            self._stopped |= running.keys()
+        for one in running.values():
+            one.cancel()
 
     def _accepted_by_check(self, service: Service, job: JsonObject) -> bool:
         try:
             if service.check is not None:
                 service.check(record_at(job, "input"))
         except Decline as reason:
-            self._end("decline_job", job, str(reason))
+            self._end("decline_job", job, str(reason), WITHHELD)
             return False
         except Exception:
             log.exception("the check of %s failed", job["id"])
@@ -102,27 +102,41 @@ class Orders:
             return False
         return True
 
-    def _output(self, service: Service, job: JsonObject, revision: int) -> tuple[Any] | None:
-        """Return the output of the journal or a new one; None if the order was given up."""
+    def _delivery(self, service: Service, job: JsonObject, revision: int) -> JsonObject | None:
+        """Return the delivery in the journal or a new one; None if the order was given up."""
         while True:
             written, attempt = self._attempt(text(job, "id"), revision)
             if written is not None:
-                return (json.loads(written),)
+                found: JsonObject = json.loads(written)
+                return found
             if attempt > service.attempts:  # it failed so often, or ended the process
                 self._end("cancel_job", job, FAULT)
                 return None
             try:
-                output = json.dumps(to_json(self._run(service, job, revision, attempt)), allow_nan=False)
+                delivery = json.dumps(_delivered(self._run(service, job, revision, attempt)), allow_nan=False)
             except Decline as reason:
-                self._end("cancel_job", job, str(reason))
+                self._end("cancel_job", job, str(reason), WITHHELD)
                 return None
             except (Exception, SystemExit):
+                if self._was_stopped(text(job, "id"), revision):
+                    return None
                 log.exception("%s, attempt %s of %s", job["id"], attempt, service.attempts)
                 if attempt < service.attempts:
                     time.sleep(min(LONGEST_PAUSE, 2**attempt))
                 continue
-            self._journal.write("update works set output=? where job_id=? and revision=?", output, job["id"], revision)
-            return (json.loads(output),)
+            self._journal.write(
+                "update works set output=? where job_id=? and revision=?", delivery, job["id"], revision
+            )
+            return dict(json.loads(delivery))
+
+    def _was_stopped(self, job: str, revision: int) -> bool:
+        """Tell whether the function was stopped from outside, which is no failed attempt."""
+        with self._turn:
+            if job not in self._stopped:
+                return False
+            self._stopped.discard(job)
+        self._journal.write("update works set attempts=attempts-1 where job_id=? and revision=?", job, revision)
+        return True
 
     def _attempt(self, job: str, revision: int) -> tuple[str | None, int]:
         """Count an attempt before it begins; return a written output and the number of the attempt."""
@@ -146,12 +160,18 @@ class Orders:
         if not service.is_async:
             return service.work(**service.arguments(order))
         coroutine = asyncio.wait_for(service.work(**service.arguments(order)), service.timeout)
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        with self._turn:
+            running = self._running[id] = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return running.result()
+        finally:
+            with self._turn:
+                del self._running[id]
 
-    def _deliver(self, job: JsonObject, revision: int, output: Any) -> None:
+    def _deliver(self, job: JsonObject, revision: int, delivery: JsonObject) -> None:
         id = text(job, "id")
         try:
-            self._call("deliver_job", job_id=id, output=output, idempotency_key=f"deliver-{id}-{revision}")
+            self._call("deliver_job", job_id=id, idempotency_key=f"deliver-{id}-{revision}", **delivery)
         except (Conflict, NotSignedIn, TooMany):
             raise  # the next look reads the job again
         except MarketError as refused:  # the output breaks its own schema, is too long, or shows a secret
@@ -161,13 +181,16 @@ class Orders:
         log.info("%s is delivered", id)
         self._settle(id, revision)
 
-    def _end(self, operation: str, job: JsonObject, reason: str) -> None:
-        """Decline or cancel; a seller's cancel of an order that was not accepted is a decline."""
+    def _end(self, operation: str, job: JsonObject, reason: str, instead: str = FAULT) -> None:
+        """Decline or cancel; a seller's cancel of an order that was not accepted is a decline.
+
+        If the market refuses the reason, `instead` is sent.
+        """
         id, revision = text(job, "id"), len(part(job, "deliveries"))
         try:
             self._call(operation, job_id=id, reason=redacted(reason)[:MAX_REASON] or FAULT)
         except InvalidRequest:  # the reason quotes something that the market refuses
-            self._call(operation, job_id=id, reason=FAULT)
+            self._call(operation, job_id=id, reason=instead)
         self._settle(id, revision)
         log.info("%s is given up: %s", id, redacted(reason)[:MAX_REASON])
 
@@ -182,3 +205,11 @@ class Orders:
     def _is_settled(self, job: str, revision: int) -> bool:
         sql = "select 1 from works where job_id=? and revision=? and done=1"
         return bool(self._journal.rows(sql, job, revision))
+
+
+def _delivered(result: Any) -> JsonObject:
+    """Return the arguments of deliver_job for what a function returned."""
+    if not isinstance(result, Delivery):
+        return {"output": to_json(result)}
+    more = {"message": result.message, "preview": result.preview}
+    return {"output": to_json(result.output)} | {name: value for name, value in more.items() if value is not None}

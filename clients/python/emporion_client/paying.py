@@ -9,10 +9,9 @@ import time
 
 from emporion_client.account import Account
 from emporion_client.answers import JsonObject, part, record_at, text, whole
-from emporion_client.chain import account_nonce, base_fee, broadcast, fund, receipt, used_in
+from emporion_client.chain import account_nonce, base_fee, broadcast, fund, receipt
 from emporion_client.errors import (
     Conflict,
-    EmporionError,
     MarketDown,
     MarketError,
     PaymentDue,
@@ -42,12 +41,13 @@ LONGEST_AUTHORIZATION = 7200  # seconds; the market asks for 900
 GRACE = 60  # seconds by which the clocks of this computer and the chain may differ
 ROUNDS = 20
 NOT_YET = ("transaction_not_found", "transaction_pending")
+UNPAID = (*NOT_YET, "payment_required")
 
 
 def pay(account: Account, purchase: Purchase, terms: JsonObject | None, most: int) -> Flow[JsonObject]:
     """Pay for a job and prove it; return the job. After a crash, continue with what was signed."""
     for _ in range(ROUNDS):
-        renewed = yield from _expired(account, purchase)
+        renewed = _expired(purchase)
         if purchase.paying is None or renewed:
             terms = terms or (yield from _terms(account, purchase))
             if terms is None:
@@ -56,10 +56,9 @@ def pay(account: Account, purchase: Purchase, terms: JsonObject | None, most: in
             terms = None
         if "transaction" not in _paying(purchase):
             yield from _send(account, purchase)
-        if "transaction" in _paying(purchase):
-            job = yield from _proven(account, purchase)
-            if job is not None:
-                return job
+        job = yield from (_proven if "transaction" in _paying(purchase) else _searched)(account, purchase)
+        if job is not None:
+            return job
         yield Pause(2)
     said = f" ({purchase.paying['said']})" if purchase.paying and purchase.paying.get("said") else ""
     raise StillWaiting(f"the payment for {purchase.job_id} is not proven yet{said}; the same buy() continues with it")
@@ -134,7 +133,7 @@ def _authorized(account: Account, terms: JsonObject, renewed: str | None) -> Jso
     payer, payee, amount = account.wallet.address, text(terms, "pay_to"), whole(terms, "amount")
     typed = authorization(CHAINS[account.env], payer, payee, amount, end, nonce)
     body = settle_body(typed, account.wallet.sign_typed(typed), f"{account.url}/v1/jobs/{terms['job_id']}/pay")
-    return {"way": "authorization", "nonce": nonce, "end": end, "at": time.time(), "url": url, "body": body}
+    return {"way": "authorization", "nonce": nonce, "end": end, "url": url, "body": body}
 
 
 def _transferred(account: Account, purchase: Purchase, terms: JsonObject) -> Flow[None]:
@@ -159,7 +158,7 @@ def _signed_transfer(account: Account, terms: JsonObject) -> Flow[JsonObject]:
     if made["maxFeePerGas"] > MAX_FEE:
         raise WrongTerms("gas costs unusually much now; nothing was signed")
     raw = account.wallet.sign_transaction(made)
-    return {"way": "transfer", "raw": raw, "hash": transaction_hash(raw), "nonce": nonce, "at": time.time()}
+    return {"way": "transfer", "raw": raw, "hash": transaction_hash(raw), "nonce": nonce}
 
 
 def _send(account: Account, purchase: Purchase) -> Flow[None]:
@@ -175,35 +174,32 @@ def _send(account: Account, purchase: Purchase) -> Flow[None]:
     except (MarketError, MarketDown, UnexpectedAnswer) as failed:
         answer = {"errorReason": str(failed)}
     transaction = answer.get("transaction")
-    if answer.get("success") is not True or not HASH.fullmatch(str(transaction)):
-        paying["said"] = str(answer.get("errorReason"))[:300]
-        transaction = yield from _found(account, paying)  # sent before, and the answer was lost
-    if transaction is not None:
+    if answer.get("success") is True and HASH.fullmatch(str(transaction)):
         paying["transaction"] = transaction
         purchase.note("sent")
+    else:
+        paying["said"] = str(answer.get("errorReason"))[:300]
 
 
-def _found(account: Account, paying: JsonObject) -> Flow[str | None]:
+def _searched(account: Account, purchase: Purchase) -> Flow[JsonObject | None]:
+    """Let the market find the transaction; return None if it is not there yet."""
     try:
-        return (yield from used_in(account, paying["nonce"], time.time() - paying["at"]))
-    except EmporionError as error:
-        paying["said"] = f"{paying.get('said')}; {error}"[:500]
+        return (yield from account.call("pay_job", NOT_YET, job_id=purchase.job_id, gasless=True))
+    except (Conflict, PaymentDue) as refused:
+        if refused.code not in UNPAID:
+            raise
         return None
 
 
-def _expired(account: Account, purchase: Purchase) -> Flow[str | None]:
-    """Return the nonce of an authorization that ended unused; None for any other payment."""
+def _expired(purchase: Purchase) -> str | None:
+    """Return the nonce of an authorization that ended without a known transaction.
+
+    It is signed again with the same nonce, so it does no harm if the first was used.
+    """
     paying = purchase.paying
     if paying is None or paying["way"] != "authorization" or "transaction" in paying:
         return None
-    if time.time() < paying["end"] + GRACE:
-        return None
-    found = yield from used_in(account, paying["nonce"], time.time() - paying["at"])
-    if found is None:
-        return str(paying["nonce"])
-    paying["transaction"] = found
-    purchase.note("sent")
-    return None
+    return None if time.time() < paying["end"] + GRACE else str(paying["nonce"])
 
 
 def _proven(account: Account, purchase: Purchase) -> Flow[JsonObject | None]:
@@ -218,8 +214,11 @@ def _proven(account: Account, purchase: Purchase) -> Flow[JsonObject | None]:
                 return _mined(account, purchase, job)
         if paying["way"] == "transfer":
             yield from _transfer_again(account, purchase, refused)
-        else:
-            yield from _authorization_again(account, purchase, refused)
+        elif refused.code in ("transaction_not_found", "payment_invalid"):
+            del paying["transaction"]  # the facilitator named another one
+            purchase.note("signed")
+        elif refused.code not in NOT_YET:
+            raise _stuck(purchase, refused) from refused
         return None
     return _mined(account, purchase, job)
 
@@ -248,24 +247,14 @@ def _transfer_again(account: Account, purchase: Purchase, refused: MarketError) 
     elif mined.get("status") == "0x0":  # it failed, for example without enough USDC, and moved nothing
         _given_up(purchase)
     elif refused.code not in NOT_YET:
-        raise PaymentStuck(f"{paying['hash']} was sent for {purchase.job_id}, and the market answers: {refused}")
+        raise _stuck(purchase, refused)
+
+
+def _stuck(purchase: Purchase, refused: MarketError) -> PaymentStuck:
+    sent = _paying(purchase)["transaction"]
+    return PaymentStuck(f"{sent} was sent for {purchase.job_id}, and the market answers: {refused}")
 
 
 def _given_up(purchase: Purchase) -> None:
     purchase.paying = None
     purchase.note("ordered")
-
-
-def _authorization_again(account: Account, purchase: Purchase, refused: MarketError) -> Flow[None]:
-    """Compare the transaction that the facilitator named with the token's own log."""
-    paying = _paying(purchase)
-    found = yield from _found(account, paying)
-    if found == paying["transaction"]:
-        if refused.code not in NOT_YET:
-            raise PaymentStuck(f"{found} was sent for {purchase.job_id}, and the market answers: {refused}")
-        return
-    if found is None:
-        del paying["transaction"]
-    else:
-        paying["transaction"] = found
-    purchase.note("signed" if found is None else "sent")

@@ -1261,6 +1261,7 @@ class JobCancelled(TypedDict):
     pay_by: str | None
     by: Literal["buyer", "seller", "clock", "platform"]
     walk_away: bool
+    cancel_kind: Literal["returned"] | None
     reason: str | None
 
 
@@ -2011,6 +2012,7 @@ class Party(TypedDict):
 
 class PayJob(TypedDict):
     transaction: NotRequired[str | None]
+    gasless: NotRequired[bool | None]
 
 
 class PaymentDue(TypedDict):

@@ -1,7 +1,10 @@
 """Functions for sale: their listings, and the orders that they are given."""
 
 import dataclasses
+import hashlib
 import inspect
+import re
+import threading
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +15,7 @@ from emporion_client.schemas import from_json, input_schema, output_schema
 
 Work = Callable[..., Any]
 Check = Callable[[JsonObject], Any]
+PUBLIC_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +31,15 @@ class Order:
     job: JsonObject = dataclasses.field(repr=False)
 
 
+@dataclasses.dataclass(frozen=True)
+class Delivery:
+    """An output with a message or a preview; a function may return it instead of the output."""
+
+    output: Any
+    message: str | None = None
+    preview: JsonObject | None = None  # the buyer sees it before the payment
+
+
 @dataclasses.dataclass
 class Service:
     """A function for sale."""
@@ -38,11 +51,20 @@ class Service:
     attempts: int
     timeout: float | None
     work_first: bool
+    at_once: int | None
+    active: bool
 
     def __post_init__(self) -> None:
+        self.places = None if self.at_once is None else threading.Semaphore(self.at_once)
         self._hints = typing.get_type_hints(self.work, include_extras=True)
         self._wants_order = "order" in inspect.signature(self.work).parameters
         self.is_async = inspect.iscoroutinefunction(self.work)
+
+    @property
+    def external_id(self) -> str:
+        """The id of the listing that the market keeps; a hash of a name that others should not read."""
+        hashed = hashlib.sha256(self.name.encode()).hexdigest()[:32]
+        return self.name if PUBLIC_NAME.fullmatch(self.name) else f"client-{hashed}"
 
     def arguments(self, order: Order) -> JsonObject:
         """Return the arguments for an order."""
@@ -69,14 +91,18 @@ class Offers:
         attempts: int = 3,
         timeout: float | None = None,
         work_first: bool = False,
+        at_once: int | None = None,
+        active: bool = True,
         **offer: Any,
     ) -> Callable[[Work], Work]:
         """Put a function up for sale; its schemas are made of its type hints unless they are given.
 
         `check` gets the input before the order is accepted; it raises Decline to decline. `timeout` stops `async def`
-        functions. With `work_first` an order that is paid on delivery is worked before it is accepted, because a decline
+        functions, as do the buyer's cancel and the end of the order's time. With `work_first` an order that is paid on delivery is worked before it is accepted, because a decline
         counts against nobody, but giving up after the acceptance counts as a failure. `name` identifies the listing in
-        the home: keep it, and title and price can change. `offer` are further arguments of create_listing.
+        the home: keep it, and title and price can change. `at_once` gives this function its own number of orders side
+        by side. With `active=False` the listing is paused: orders that it has are worked, and none comes. `offer` are
+        further arguments of create_listing.
         """
         minor = to_minor(price)
 
@@ -97,7 +123,7 @@ class Offers:
                 given["input_schema"] = input_schema(work)
             if "output_schema" not in given and (made := output_schema(work)) is not None:
                 given["output_schema"] = made
-            self.services[known] = Service(known, work, given, check, attempts, timeout, work_first)
+            self.services[known] = Service(known, work, given, check, attempts, timeout, work_first, at_once, active)
             return work
 
         return taken

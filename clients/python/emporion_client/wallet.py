@@ -6,7 +6,6 @@ from emporion_client.answers import JsonObject
 
 TRANSFER = "0xa9059cbb"  # transfer(address,uint256)
 BALANCE_OF = "0x70a08231"  # balanceOf(address)
-AUTHORIZATION_USED = "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5"  # of EIP-3009
 CHAINS = {"live": 8453, "test": 84532}
 USDC = {8453: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", 84532: "0x036CbD53842c5426634e7929541eC2318f3dCF7e"}
 TOKEN_NAMES = {8453: "USD Coin", 84532: "USDC"}  # of the EIP-712 domain

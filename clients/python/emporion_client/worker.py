@@ -8,14 +8,14 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import httpx
 
 from emporion_client.account import Account
-from emporion_client.answers import JsonObject, rows, text
+from emporion_client.answers import JsonObject, pages, rows, text
 from emporion_client.errors import (
     EmporionError,
     MarketDown,
@@ -29,9 +29,11 @@ from emporion_client.orders import Orders
 from emporion_client.selling import Offers, Service
 from emporion_client.transport import TIMEOUT, drive
 
-NEWS = ["job.created", "job.paid", "job.quote_accepted", "job.revision_requested"]
+NEWS = ["job.created", "job.paid", "job.quote_accepted", "job.revision_requested", "job.cancelled", "job.expired"]
+ENDED = ("cancelled", "expired", "declined")
 WAIT_SECONDS = 20
 EVERYTHING = ("in_progress", "open")
+Started = Callable[[dict[str, str]], object]  # it gets the ids of the listings by the names of the functions
 log = logging.getLogger("emporion.seller")
 
 
@@ -46,9 +48,11 @@ class Worker:
         grace: float = 30,
         pause_when_stopped: bool = True,
         loop: asyncio.AbstractEventLoop | None = None,
+        started: Started | None = None,
     ) -> None:
         self._account, self._offers = account, offers
         self._grace, self._pauses, self._loop = grace, pause_when_stopped, loop
+        self._started = started
         self._http = httpx.Client(timeout=TIMEOUT, trust_env=account.trusts_proxies)
         self._places = threading.Semaphore(at_once)
         self._turn = threading.Lock()
@@ -85,9 +89,12 @@ class Worker:
             raise ValueError("nothing is for sale: put @market.sells(...) before a function")
         with self._account.home.lock("seller"), _loop(self._loop) as loop:
             drive(self._http, self._account.joined())
+            self._journal = self._account.home.journal
             self._orders = Orders(self._account, self.call, loop)
             self._listings = {self._orders.open_listing(one): one for one in self._offers.services.values()}
             log.info("selling %s on %s", ", ".join(one.name for one in self._listings.values()), self._account.url)
+            if self._started is not None:
+                self._started({one.name: listing for listing, one in self._listings.items()})
             threading.Thread(target=self._listen, name="emporion-news", daemon=True).start()
             while not self._stopping.wait(3600):
                 pass
@@ -124,17 +131,22 @@ class Worker:
                 wanted = EVERYTHING
 
     def _look(self, states: tuple[str, ...]) -> None:
-        """Begin with each order in these states that is ours and not worked yet."""
-        cursor: Any = None
-        while not self._stopping.is_set():
-            page = self.call("list_jobs", role="seller", status=[*states], limit=100, cursor=cursor)
-            for job in sorted(rows(page), key=lambda one: one.get("status") == "open"):  # accepted work comes first
-                service = self._listings.get(str(job.get("listing_id")))
-                if service is not None:
-                    self._begin(service, job)
-            cursor = page.get("next_cursor")
-            if not page.get("has_more") or cursor is None:
-                return
+        """Begin with each of our orders in these states, and stop those that have ended."""
+        with self._turn:
+            before = set(self._under_way)
+        found = [*pages(self.call, "list_jobs", role="seller", status=[*states], limit=100)]
+        for job in sorted(found, key=lambda one: one.get("status") == "open"):  # accepted work comes first
+            service = self._listings.get(str(job.get("listing_id")))
+            if service is not None:
+                self._begin(service, job)
+        if states == EVERYTHING:
+            self._stop_ended(before - {str(job.get("id")) for job in found})
+
+    def _stop_ended(self, missing: set[str]) -> None:
+        """Stop the work on orders that were cancelled or have expired."""
+        for id in missing:
+            if text(self.call("get_job", job_id=id), "status") in ENDED:
+                self._orders.stop(id)
 
     def _begin(self, service: Service, job: JsonObject) -> None:
         with self._turn:
@@ -145,10 +157,16 @@ class Worker:
 
     def _guarded(self, service: Service, job: JsonObject) -> None:
         """Work one order to its end. Other orders are worked if it fails."""
+        places = service.places or self._places
         try:
-            with self._places:
-                if not self._stopping.is_set():
-                    self._orders.work(service, job)
+            waits = not places.acquire(blocking=False)
+            if waits:
+                places.acquire()
+            try:
+                if not self._stopping.is_set():  # an order that waited may have ended meanwhile
+                    self._orders.work(service, self.call("get_job", job_id=job["id"]) if waits else job)
+            finally:
+                places.release()
         except (EmporionError, httpx.HTTPError) as error:
             log.warning("%s waits: %s", job["id"], error)  # the next look reads it again
         except Exception:
@@ -159,19 +177,22 @@ class Worker:
 
     def _hear(self) -> tuple[str, ...]:
         """Wait for news; return the states in which jobs may need work."""
-        journal = self._account.home.journal
-        since: Any = journal.get("since") or "now"  # a new home need not read what came before; it looks at all next
+        since: Any = (
+            self._journal.get("since") or "now"
+        )  # a new home need not read what came before; it looks at all next
         states: set[str] = set()
         heard, more = False, True
         while more and not self._stopping.is_set():
-            wait = 0 if heard else WAIT_SECONDS
+            wait, began = 0 if heard else WAIT_SECONDS, time.monotonic()
             page = self._events(since, wait)
             events = rows(page)
+            if not events and time.monotonic() - began < 1:
+                self._stopping.wait(1)  # the market did not wait, for example because it shuts down
             heard = heard or bool(events)
             states |= {state for event in events for state in states_of(event)}
             more, since = page.get("has_more") is True, page.get("next_since") or since
-        if since is not None:
-            journal.put("since", since)
+        if since is not None and not self._stopping.is_set():  # the home may be closed after the end
+            self._journal.put("since", since)
         return tuple(sorted(states)) if heard else EVERYTHING  # a quiet time is good for a look at all
 
     def _events(self, since: Any, wait: int) -> JsonObject:
@@ -191,12 +212,15 @@ class Worker:
         until = time.monotonic() + self._grace
         while self._under_way and time.monotonic() < until and not self._now.wait(0.05):
             pass
+        self._orders.stop()
 
 
 def states_of(event: JsonObject) -> tuple[str, ...]:
     """Return the states of jobs that an event may have put there for the seller."""
     data = event.get("data")
     known = data if isinstance(data, dict) else {}
+    if event.get("type") in ("job.cancelled", "job.expired"):
+        return EVERYTHING  # orders that are worked and not listed any more have ended
     if event.get("type") == "job.created":
         return EVERYTHING if known.get("from_bounty") else ("open",)
     if event.get("type") == "job.paid" and known.get("payment") == "on_delivery":

@@ -19,15 +19,15 @@ from tests.support.commands import start
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Run `emporion serve --sandbox`; return its address."""
+def served(folder: Path, **more: object) -> Iterator[str]:
+    """Run `emporion serve --sandbox`, with more settings if they are given; return its address."""
     taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
     ports = [one.getsockname()[1] for one in taken]
     for one in taken:
         one.close()
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("EMPORION_", "DATABASE_URL"))}
     own = {"DATA_DIR": folder, "PORT": ports[0], "SANDBOX_PORT": ports[1]}
-    own |= {"REGISTRATIONS_PER_HOUR": 100_000, "ALLOW_PRIVATE_NETWORKS": "true"}
+    own |= {"REGISTRATIONS_PER_HOUR": 100_000, "ALLOW_PRIVATE_NETWORKS": "true"} | more
     serving = start(["serve", "--sandbox"], kept | {f"EMPORION_{name}": str(value) for name, value in own.items()})
     try:
         assert serving.stdout is not None

@@ -197,7 +197,7 @@ def test_amounts_are_exact() -> None:
     assert [shown(one) for one in (10_000, 1_000_000, 1)] == ["0.01 USDC", "1 USDC", "0.000001 USDC"]
 
 
-def test_a_payment_whose_answer_was_lost_is_found_in_the_token_log(
+def test_a_payment_whose_answer_was_lost_is_found_by_the_market(
     buyer: Market, clerk: Clerk, changing: Callable[..., None]
 ) -> None:
     lost = []
@@ -276,6 +276,31 @@ def test_an_authorization_past_its_end_is_signed_again_with_its_nonce(
     again = json.loads(journal.rows("select paying from purchases")[0][0])
     assert again["nonce"] == first["nonce"]
     assert (bought.output, money_of(buyer)) == ({"words": 1}, 4_990_000)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_payment_that_was_sent_before_a_crash_is_known_after_its_end(
+    buyer: Market, clerk: Clerk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = clerk.listing("count")
+
+    def cut(call: Call, plain: Ask, http: Any) -> Answer:
+        answer = plain(http, call)
+        if call.url.endswith("/settle"):
+            raise KeyboardInterrupt
+        return answer
+
+    with monkeypatch.context() as patch:
+        plain = transport.ask
+        patch.setattr(transport, "ask", lambda http, call: cut(call, plain, http))
+        with pytest.raises(KeyboardInterrupt):
+            buyer.buy(listing, {"text": "one"}, "0.01", key="row")
+    journal = buyer.account.home.journal
+    first = json.loads(journal.rows("select paying from purchases")[0][0])
+    journal.write("update purchases set paying=?", json.dumps(first | {"end": int(time.time()) - 100}))
+    bought = buyer.buy(listing, {"text": "one"}, "0.01", key="row")
+    assert (bought.output, bought.transaction) == ({"words": 1}, bought.job["payment"]["settlement"]["transaction"])
+    assert money_of(buyer) == 4_990_000
 
 
 def test_an_authorization_without_end_is_not_signed(buyer: Market, clerk: Clerk, changing: Callable[..., None]) -> None:

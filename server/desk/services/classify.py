@@ -1,14 +1,14 @@
 """Classification: each item is given labels of the buyer's own, and no others."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import orjson
 
+from emporion_client import Decline
 from server.desk.model import Unusable
-from server.desk.offers import NULLABLE, JsonObject, exact, given, on_delivery, text
-from server.desk.service import Declined, Kit, Order, Service, Work, answered
+from server.desk.offers import NULLABLE, JsonObject, exact, object_schema, on_delivery, text
+from server.desk.service import Kit, Order, Service, ask_model
 from tools.kernel.records import Json
 
 PER, MAX_ITEMS, MAX_CHARS, MAX_TOTAL = 10, 100, 4000, 120_000
@@ -17,7 +17,7 @@ TASK = (
     "Classify each item by the labels given. Give every item, in order and counted from 0, the labels that fit it: exactly one unless "
     "multi_label is true, then as many as fit, the best first, also none. Say how sure you are from 0 to 1, and why in one sentence."
 )
-LABEL = {"oneOf": [text(60), given({"name": text(60), "description": text(300)}, ["name"])]}
+LABEL = {"oneOf": [text(60), object_schema({"name": text(60), "description": text(300)}, ["name"])]}
 
 OFFER: JsonObject = {
     "title": "Classify texts by your own labels",
@@ -25,7 +25,7 @@ OFFER: JsonObject = {
         "Give 2 to 50 labels, each a name or a name with a description, and one text or up to 100 items (4000 characters each, 120000 "
         "together). A language model gives each item one label, or with multi_label as many as fit; only labels you gave are ever "
         "delivered, one result for each item, each with a confidence the model states and a reason. Where the model fails, refuses or "
-        "answers anything else, the job is cancelled and costs nothing."
+        "answers anything else, the order is declined and costs nothing."
     ),
     "category": "text",
     "tags": ["classify", "classification", "llm"],
@@ -40,7 +40,7 @@ OFFER: JsonObject = {
         "max": MAX_ITEMS // PER,
     },
     "unit_basis_note": "ceil(items / 10); one text is one item",
-    "input_schema": given(
+    "input_schema": object_schema(
         {
             "labels": {"type": "array", "minItems": 2, "maxItems": 50, "items": LABEL},
             "text": text(MAX_CHARS),
@@ -83,20 +83,20 @@ OFFER: JsonObject = {
 }
 
 
-async def look(kit: Kit, order: Order) -> Work:
+async def work(kit: Kit, order: Order) -> Json:
     items = list(order.input["items"]) if "items" in order.input else [order.input["text"]]
     names = [one if isinstance(one, str) else one["name"] for one in order.input["labels"]]
     needed = -(-len(items) // PER)
     if order.units != needed:
-        raise Declined(f"This order needs units: {needed}, one for each {PER} items begun of {len(items)}.")
+        raise Decline(f"This order needs units: {needed}, one for each {PER} items begun of {len(items)}.")
     if sum(map(len, items)) > MAX_TOTAL:
-        raise Declined(f"The items have more than {MAX_TOTAL} characters together.")
+        raise Decline(f"The items have more than {MAX_TOTAL} characters together.")
     if len(set(names)) < len(names):
-        raise Declined("Two labels have the same name.")
-    return partial(_work, kit, order.input, items, names)
+        raise Decline("Two labels have the same name.")
+    return await _answered(kit, order.input, items, names)
 
 
-async def _work(kit: Kit, asked: Mapping[str, Any], items: list[str], names: list[str]) -> Json:
+async def _answered(kit: Kit, asked: Mapping[str, Any], items: list[str], names: list[str]) -> Json:
     multi = asked.get("multi_label", False)
     wishes = asked.get("instructions")
     wanted = {"labels": asked["labels"], "multi_label": multi, "items": len(items), "wishes": wishes}
@@ -113,7 +113,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any], items: list[str], names: lis
             "items": len(items),
         }
 
-    return await answered(kit, TASK, wanted, about, schema_of(names), judged)
+    return await ask_model(kit, TASK, wanted, about, schema_of(names), judged)
 
 
 def schema_of(names: list[str]) -> JsonObject:
@@ -138,4 +138,4 @@ def _result(said: Mapping[str, Any], names: list[str], multi: bool) -> JsonObjec
     return {"index": said["index"], "label": best, "labels": labels, "confidence": said["confidence"], "reason": reason}
 
 
-SERVICE = Service("classify", OFFER, look, needs_model=True)
+SERVICE = Service("classify", OFFER, work, needs_model=True)

@@ -1,14 +1,13 @@
 """Structured extraction: the content of a text as data that satisfies the buyer's schema."""
 
-from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import orjson
 
+from emporion_client import Decline
 from server.desk.model import Unusable
-from server.desk.offers import JsonObject, by_characters, exact, given, on_delivery, text
-from server.desk.service import BY, Declined, Kit, Order, Service, Work, answered, need_units
+from server.desk.offers import JsonObject, by_characters, exact, object_schema, on_delivery, text
+from server.desk.service import BY, Kit, Order, Service, ask_model, need_units
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.kernel.canonical_json import canonical
 from tools.kernel.json_schema import SchemaRefused, validate_schema
@@ -25,12 +24,12 @@ OFFER: JsonObject = {
     "description": (
         "Give up to 50000 characters and a JSON Schema (draft 2020-12, an object at its root, up to 20000 bytes). A language model "
         "extracts what the schema describes. What is delivered has been checked against your schema: if it does not conform, is cut off "
-        "or refused, the job is cancelled and costs nothing. Schemas that cannot be checked in bounded time are declined."
+        "or refused, the order is declined and costs nothing. Schemas that cannot be checked in bounded time are declined."
     ),
     "category": "data",
     "tags": ["extract-structured", "extraction", "llm"],
     **by_characters(30_000, PER, MAX_CHARS),
-    "input_schema": given(
+    "input_schema": object_schema(
         {"text": text(MAX_CHARS, pattern=r"\S"), "schema": {"type": "object"}, "instructions": text(1000)},
         ["text", "schema"],
     ),
@@ -49,21 +48,16 @@ OFFER: JsonObject = {
 }
 
 
-async def look(kit: Kit, order: Order) -> Work:
-    need_units(order, len(order.input["text"]), PER)
-    schema = order.input["schema"]
+async def work(kit: Kit, order: Order) -> Json:
+    given_text, schema = order.input["text"], order.input["schema"]
+    need_units(order, len(given_text), PER)
     if len(orjson.dumps(schema)) > MAX_SCHEMA_BYTES:
-        raise Declined(f"The schema has more than {MAX_SCHEMA_BYTES} bytes.")
+        raise Decline(f"The schema has more than {MAX_SCHEMA_BYTES} bytes.")
     try:
         validate_schema(schema)
     except SchemaRefused as refused:
-        raise Declined(f"This schema is not taken: {refused.message} {refused.path}".strip()) from None
-    return partial(_work, kit, order.input)
-
-
-async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
-    schema = asked["schema"]
-    wanted = {"wishes": asked.get("instructions"), "schema": schema}
+        raise Decline(f"This schema is not taken: {refused.message} {refused.path}".strip()) from None
+    wanted = {"wishes": order.input.get("instructions"), "schema": schema}
     held_to = canonical(schema).decode()
 
     async def judged(said: Any) -> JsonObject:
@@ -75,9 +69,9 @@ async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
             raise Unusable("what was extracted could not be checked in its time") from None
         if found:
             raise Unusable("what was extracted does not satisfy your schema")
-        return {"data": said, "schema_valid": True, "chars": len(asked["text"])}
+        return {"data": said, "schema_valid": True, "chars": len(given_text)}
 
-    return await answered(kit, TASK, wanted, asked["text"], schema, judged, strict=False)
+    return await ask_model(kit, TASK, wanted, given_text, schema, judged, strict=False)
 
 
-SERVICE = Service("extract-structured", OFFER, look, needs_model=True)
+SERVICE = Service("extract-structured", OFFER, work, needs_model=True)

@@ -2,9 +2,10 @@
 
 import asyncio
 
-from server.desk.offers import NULLABLE, JsonObject, exact, given, on_delivery
+from emporion_client import Decline
+from server.desk.offers import NULLABLE, JsonObject, exact, object_schema, on_delivery
 from server.desk.reader import Article, Unreadable
-from server.desk.service import Declined, Kit, Order, Service, Work, ready
+from server.desk.service import Kit, Order, Service
 from tools.kernel.records import Json, stamp
 from tools.screening.codes import Code
 from tools.screening.rules import warnings_in
@@ -26,7 +27,7 @@ OFFER: JsonObject = {
     "tags": ["extract-web", "web", "extraction", "scraping"],
     "pricing_model": "fixed",
     "price": 10_000,
-    "input_schema": given(
+    "input_schema": object_schema(
         {
             "url": {"type": "string", "minLength": 8, "maxLength": MAX_URL, "pattern": "^https?://"},
             "max_chars": {"type": "integer", "minimum": 100, "maximum": MAX_CHARS, "default": DEFAULT_CHARS},
@@ -76,18 +77,18 @@ OFFER: JsonObject = {
 }
 
 
-async def look(kit: Kit, order: Order) -> Work:
+async def work(kit: Kit, order: Order) -> Json:
     try:
         article = await kit.reader.read(order.input["url"])
     except Unreadable as why:
-        raise Declined(str(why)) from None
-    output = told(article, order.input.get("max_chars", DEFAULT_CHARS), stamp(kit.clock.now()))
+        raise Decline(str(why)) from None
+    output = output_of(article, order.input.get("max_chars", DEFAULT_CHARS), stamp(kit.clock.now()))
     if Code.LEAKED_CREDENTIAL in await asyncio.to_thread(warnings_in, output):
-        raise Declined("The page shows what looks like a secret key: the market takes no delivery that does.")
-    return ready(output)
+        raise Decline("The page shows what looks like a secret key: the market takes no delivery that does.")
+    return output
 
 
-def told(article: Article, most: int, at: str) -> Json:
+def output_of(article: Article, most: int, at: str) -> Json:
     """Return the output: at most `most` characters of the text, and the details of the page."""
     text = clipped(article.text, most)
     page = article.page
@@ -115,4 +116,4 @@ def clipped(text: str, most: int) -> str:
     return text[:most].encode()[:MAX_TEXT_BYTES].decode(errors="ignore")
 
 
-SERVICE = Service("extract-web", OFFER, look)
+SERVICE = Service("extract-web", OFFER, work)

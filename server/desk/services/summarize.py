@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from functools import partial
 from math import ceil
 from typing import Any
 
+from emporion_client import Decline
 from server.desk.model import Unusable
-from server.desk.offers import NULLABLE, JsonObject, by_characters, exact, given, on_delivery, text
+from server.desk.offers import NULLABLE, JsonObject, by_characters, exact, object_schema, on_delivery, text
 from server.desk.reader import Unreadable
-from server.desk.service import Declined, Kit, Order, Service, Work, answered, need_units
+from server.desk.service import Kit, Order, Service, ask_model, need_units
 from tools.kernel.records import Json
 
 PER, MAX_CHARS, MAX_URL = 10_000, 100_000, 2048
@@ -31,13 +31,13 @@ OFFER: JsonObject = {
         "600, default 150; up to 10 % more is delivered, anything longer is not) as a paragraph or bullets, and 3 to 7 key points. For a "
         "url order the units you expect: the page is fetched before the order is accepted, and if its text comes to another number, the "
         "order is declined with the number needed. Text beyond 100000 characters of a page is clipped, and said to be. An answer of the "
-        "language model that is cut off, empty or refused is not delivered; the job is cancelled then and costs nothing."
+        "language model that is cut off, empty or refused is not delivered; the order is declined then and costs nothing."
     ),
     "category": "text",
     "tags": ["summarize", "summary", "llm"],
     **by_characters(40_000, PER, MAX_CHARS),
     "unit_basis_note": "ceil(characters of text / 10000); for a url order the units its text comes to",
-    "input_schema": given(
+    "input_schema": object_schema(
         {
             "text": text(MAX_CHARS, pattern=r"\S"),
             "url": text(MAX_URL, 8, pattern="^https?://"),
@@ -77,10 +77,10 @@ OFFER: JsonObject = {
 }
 
 
-async def look(kit: Kit, order: Order) -> Work:
+async def work(kit: Kit, order: Order) -> Json:
     read, source = await _source(kit, order.input)
     need_units(order, len(read), PER)
-    return partial(_work, kit, order.input, read, source)
+    return await _answered(kit, order.input, read, source)
 
 
 async def _source(kit: Kit, asked: Mapping[str, Any]) -> tuple[str, JsonObject]:
@@ -90,7 +90,7 @@ async def _source(kit: Kit, asked: Mapping[str, Any]) -> tuple[str, JsonObject]:
     try:
         article = await kit.reader.read(asked["url"])
     except Unreadable as why:
-        raise Declined(str(why)) from None
+        raise Decline(str(why)) from None
     read = article.text[:MAX_CHARS]
     place = {"url": asked["url"], "final_url": article.page.final_url, "title": article.title}
     return read, _said("url", len(read), **place, clipped=len(read) < len(article.text))
@@ -100,7 +100,7 @@ def _said(kind: str, chars: int, **more: Any) -> JsonObject:
     return {"kind": kind, "chars": chars, "url": None, "final_url": None, "title": None, "clipped": False, **more}
 
 
-async def _work(kit: Kit, asked: Mapping[str, Any], read: str, source: JsonObject) -> Json:
+async def _answered(kit: Kit, asked: Mapping[str, Any], read: str, source: JsonObject) -> Json:
     most, style = asked.get("max_words", DEFAULT_WORDS), asked.get("style", "paragraph")
     wanted = {"max_words": most, "style": style, "focus": asked.get("focus"), "language": asked.get("language")}
 
@@ -115,7 +115,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any], read: str, source: JsonObjec
             "source": source,
         }
 
-    return await answered(kit, TASK, wanted, read, ANSWER, judged)
+    return await ask_model(kit, TASK, wanted, read, ANSWER, judged)
 
 
 def check(summary: str, points: list[str], most: int, style: str) -> None:
@@ -141,4 +141,4 @@ def words_in(summary: str) -> int:
     return len(spaced) + ceil(unspaced / 2)
 
 
-SERVICE = Service("summarize", OFFER, look, needs_model=True)
+SERVICE = Service("summarize", OFFER, work, needs_model=True)

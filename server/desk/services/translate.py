@@ -1,12 +1,11 @@
 """Translation, with the buyer's glossary kept."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from server.desk.model import Unusable
-from server.desk.offers import JsonObject, by_characters, exact, given, on_delivery, text
-from server.desk.service import Kit, Order, Service, Work, answered, need_units
+from server.desk.offers import JsonObject, by_characters, exact, object_schema, on_delivery, text
+from server.desk.service import Kit, Order, Service, ask_model, need_units
 from tools.kernel.records import Json
 
 PER, MAX_CHARS, MAX_TERMS, MAX_NOTES = 1000, 50_000, 50, 3
@@ -25,12 +24,12 @@ OFFER: JsonObject = {
         "Give up to 50000 characters and the target_language. A language model translates the whole text; tone, format (markdown, html "
         "and plain text) and a glossary of up to 50 terms are kept: a term of the glossary that stands in your text stands in the "
         "translation exactly as you gave it (letter case apart), or nothing is delivered. An answer that is cut off, refused, or far too "
-        "short or long for the text is not delivered either; the job is cancelled then and costs nothing."
+        "short or long for the text is not delivered either; the order is declined then and costs nothing."
     ),
     "category": "text",
     "tags": ["translate", "translation", "llm"],
     **by_characters(20_000, PER, MAX_CHARS),
-    "input_schema": given(
+    "input_schema": object_schema(
         {
             "text": text(MAX_CHARS, pattern=r"\S"),
             "target_language": text(60, 2),
@@ -69,13 +68,10 @@ OFFER: JsonObject = {
 }
 
 
-async def look(kit: Kit, order: Order) -> Work:
-    need_units(order, len(order.input["text"]), PER)
-    return partial(_work, kit, order.input)
-
-
-async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
+async def work(kit: Kit, order: Order) -> Json:
+    asked = order.input
     about, target = asked["text"], asked["target_language"]
+    need_units(order, len(about), PER)
     wanted = {name: value for name, value in asked.items() if name != "text"}
 
     async def judged(said: Any) -> JsonObject:
@@ -90,7 +86,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
             "chars_out": len(translation),
         }
 
-    return await answered(kit, TASK, wanted, about, ANSWER, judged)
+    return await ask_model(kit, TASK, wanted, about, ANSWER, judged)
 
 
 def check(about: str, translation: str, glossary: Mapping[str, str]) -> None:
@@ -105,4 +101,4 @@ def check(about: str, translation: str, glossary: Mapping[str, str]) -> None:
             raise Unusable("the translation does not keep the glossary")
 
 
-SERVICE = Service("translate", OFFER, look, needs_model=True)
+SERVICE = Service("translate", OFFER, work, needs_model=True)

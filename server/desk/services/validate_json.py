@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from server.desk.offers import NULLABLE, JsonObject, exact, given, on_delivery
-from server.desk.service import BY, Declined, Kit, Order, Service, Work, ready
+from emporion_client import Decline
+from server.desk.offers import NULLABLE, JsonObject, exact, object_schema, on_delivery
+from server.desk.service import BY, Kit, Order, Service
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.kernel.canonical_json import canonical
 from tools.kernel.json_schema import SchemaRefused, Violation, validate_schema
@@ -39,7 +40,7 @@ OFFER: JsonObject = {
     "tags": ["validate-json", "json-schema", "validation"],
     "pricing_model": "fixed",
     "price": 10_000,
-    "input_schema": given(
+    "input_schema": object_schema(
         {
             "schema": {"type": "object", "description": f"JSON Schema, draft {DRAFT}"},
             "data": {"description": "one document, any JSON"},
@@ -78,7 +79,7 @@ OFFER: JsonObject = {
 }
 
 
-async def look(kit: Kit, order: Order) -> Work:
+async def work(kit: Kit, order: Order) -> Json:
     """Validate before the order is accepted; decline what cannot be checked in time."""
     documents = order.input["documents"] if "documents" in order.input else [order.input["data"]]
     wrapped = around(order.input["schema"])
@@ -87,13 +88,13 @@ async def look(kit: Kit, order: Order) -> Work:
         validate_schema(wrapped)
     except SchemaRefused as refused:
         if not refused.message.startswith(NOT_VALID):
-            raise Declined(f"This schema is not taken: {refused.message} {_inside(refused.path)}".strip()) from None
+            raise Decline(f"This schema is not taken: {refused.message} {_inside(refused.path)}".strip()) from None
         output = {**output, "schema_error": refused.message}
     else:
         text = canonical(wrapped).decode()
         results = [await _checked(kit, text, index, one) for index, one in enumerate(documents)]
         output = {**output, "all_valid": all(one["valid"] for one in results), "results": results}
-    return ready(output)
+    return output
 
 
 def around(schema: Mapping[str, Any]) -> JsonObject:
@@ -107,9 +108,9 @@ async def _checked(kit: Kit, schema: str, index: int, document: Json) -> JsonObj
     try:
         found = await kit.checks.violations(schema, {"document": document}, by=BY)
     except CheckTooLong:
-        raise Declined(f"Document {index} takes more than 250 ms to check against this schema.") from None
+        raise Decline(f"Document {index} takes more than 250 ms to check against this schema.") from None
     except ChecksBusy:
-        raise Declined("Too many documents are being checked here. Order again in a minute.") from None
+        raise Decline("Too many documents are being checked here. Order again in a minute.") from None
     return {"index": index, "valid": not found, "errors": [_error(one) for one in found]}
 
 
@@ -130,4 +131,4 @@ def _inside(path: str) -> str:
     return path.removeprefix("/properties").removeprefix("/document")
 
 
-SERVICE = Service("validate-json", OFFER, look)
+SERVICE = Service("validate-json", OFFER, work)

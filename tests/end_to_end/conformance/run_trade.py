@@ -15,18 +15,21 @@ from pathlib import Path
 
 import httpx
 import uvicorn
-from eth_account import Account
-from eth_account.messages import encode_defunct
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from server.demo import FUNDS_MINOR, Chain, Peer, offer
+from emporion_client import AsyncMarket, LocalWallet
+from emporion_client.chain import account_nonce, base_fee, broadcast, fund
+from emporion_client.transport import drive_async
+from emporion_client.wallet import CHAINS, transaction_hash, transfer
+from server.demo import Peer, offer
 from tests.end_to_end.conformance.run_mcp import CLIENTS, Bench, Outcome, install, printed
 
 ROOT = Path(__file__).parents[3]
 START_SECONDS = 60
+FUNDS_MINOR = 5_000_000
 
 
 def main(folder: Path) -> int:
@@ -49,13 +52,11 @@ async def trades(bench: Bench) -> list[Outcome]:
 async def trading() -> AsyncIterator[tuple[str, str]]:
     """Run the sandbox with a working seller, and wallets; return both URLs."""
     async with sandbox() as url, httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http:
-        network = (await http.get("/v1/payments", params={"env": "test"})).json()["network"]
-        chain = Chain(http, network["rpc_hint"], network["asset"]["address"], network["chain_id"])
         seller = Peer(http)
         await offer(seller)
         working = asyncio.create_task(_work(seller))
         try:
-            async with wallets(chain) as wallet:
+            async with wallets(url) as wallet:
                 yield url, wallet
         finally:
             working.cancel()
@@ -79,28 +80,32 @@ async def _work(seller: Peer) -> None:
 
 
 @asynccontextmanager
-async def wallets(chain: Chain) -> AsyncIterator[str]:
+async def wallets(url: str) -> AsyncIterator[str]:
     """Serve wallets as a model uses them; return the URL.
 
     POST /new returns a funded address, /sign signs a text, /send sends USDC.
     """
-    held = {}
+    held = dict[str, AsyncMarket]()
 
     async def new(_: Request) -> JSONResponse:
-        made = Account.create()
-        held[made.address] = made
-        await chain.rpc("dev_gas", made.address)
-        await chain.rpc("dev_faucet", made.address, FUNDS_MINOR)
-        return JSONResponse({"address": made.address})
+        made = AsyncMarket(url, wallet=LocalWallet.create())
+        held[made.account.wallet.address] = made
+        await drive_async(made.http, fund(made.account, FUNDS_MINOR, gas=True))
+        return JSONResponse({"address": made.account.wallet.address})
 
     async def sign(request: Request) -> JSONResponse:
         asked = await request.json()
-        signed = held[asked["address"]].sign_message(encode_defunct(text=asked["text"]))
-        return JSONResponse({"signature": "0x" + bytes(signed.signature).hex()})
+        return JSONResponse({"signature": held[asked["address"]].account.wallet.sign_text(asked["text"])})
 
     async def send(request: Request) -> JSONResponse:
         asked = await request.json()
-        return JSONResponse({"hash": await chain.send_usdc(held[asked["address"]], asked["to"], asked["amount"])})
+        owner = held[asked["address"]]
+        nonce = await drive_async(owner.http, account_nonce(owner.account))
+        fee = await drive_async(owner.http, base_fee(owner.account))
+        raw = owner.account.wallet.sign_transaction(transfer(CHAINS["test"], asked["to"], asked["amount"], nonce, fee))
+        refused = await drive_async(owner.http, broadcast(owner.account, raw))
+        assert not refused, refused
+        return JSONResponse({"hash": transaction_hash(raw)})
 
     routes = [Route(f"/{made.__name__}", made, methods=["POST"]) for made in (new, sign, send)]
     listening = socket.create_server(("127.0.0.1", 0))
@@ -111,6 +116,8 @@ async def wallets(chain: Chain) -> AsyncIterator[str]:
     finally:
         server.should_exit = True
         await serving
+        for one in held.values():
+            await one.close()
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ import socket
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ import httpx
 import orjson
 import pytest
 
-from server.backup import MANIFEST, make_backup, restore_backup
-from server.desk.keys import KeyFile
+from emporion_client.home import Home
+from server.backup import DESK_KEYS, MANIFEST, make_backup, restore_backup
 from server.secrets import check_secrets, read_secrets
 from server.settings import BadSettings, Settings, read_settings
 from storage.open import open_store
@@ -173,9 +173,8 @@ async def settings(tmp_path: Path) -> Settings:
     await close(store)
     for name in ("sandbox-chain.jsonl", "sanctions-0123456789abcdef.txt", "somebodys-notes.txt"):
         (found.data_dir / name).write_text(name)
-    desk = KeyFile(found.data_dir)
-    with desk.held():
-        desk.read()
+    with closing(Home(found.desk_home)) as home:
+        home.add_keys(wallet="0x" + "11" * 32)
     return found
 
 
@@ -187,7 +186,7 @@ def kept(settings: Settings, tmp_path: Path) -> Path:
 
 def test_a_backup_holds_what_a_market_needs_and_comes_back_as_it_was(kept: Path, tmp_path: Path) -> None:
     cached = "sanctions-0123456789abcdef.txt"
-    whole = ["desk.json", "key_pepper", "market.db", cached, "sandbox-chain.jsonl", "signing_seed"]
+    whole = ["desk-test.json", "key_pepper", "market.db", cached, "sandbox-chain.jsonl", "signing_seed"]
     assert sorted(path.name for path in kept.iterdir()) == sorted([*whole, MANIFEST])
     made = restore_backup(kept, tmp_path / "new")
     assert (sorted(made.files), made.made_at, made.service_name) == (
@@ -195,8 +194,10 @@ def test_a_backup_holds_what_a_market_needs_and_comes_back_as_it_was(kept: Path,
         "2026-11-22T00:00:00.000Z",
         "service",
     )
-    assert {path.name: path.read_bytes() for path in (tmp_path / "new").iterdir()} == {
-        name: (kept / name).read_bytes() for name in whole
+    restored = {path.relative_to(tmp_path / "new").as_posix(): path for path in (tmp_path / "new").rglob("*")}
+    assert restored.pop("desk-test").is_dir()
+    assert {name: path.read_bytes() for name, path in restored.items()} == {
+        DESK_KEYS.get(name, name): (kept / name).read_bytes() for name in whole
     }
 
 
@@ -207,22 +208,24 @@ def test_a_desk_beside_the_market_comes_back_with_its_wallet_for_its_owner_alone
 
     Without it, no one could spend the earned money.
     """
-    earned_at = KeyFile(settings.data_dir).read().address
+    with closing(Home(settings.desk_home)) as home:
+        earned = home.read_keys()
     shutil.rmtree(settings.data_dir)
     restore_backup(kept, tmp_path / "new")
-    assert {stat.S_IMODE((folder / "desk.json").stat().st_mode) for folder in (kept, tmp_path / "new")} == {0o600}
-    desk = KeyFile(tmp_path / "new")
-    with desk.held():
-        assert desk.read().address == earned_at
+    files = (kept / "desk-test.json", tmp_path / "new" / "desk-test" / "agent.json")
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert stat.S_IMODE(files[1].parent.stat().st_mode) == 0o700
+    with closing(Home(tmp_path / "new" / "desk-test")) as home:
+        assert home.read_keys() == earned
 
 
 def test_nothing_is_written_over(settings: Settings, kept: Path) -> None:
     with pytest.raises(BadSettings, match="is not empty"):
         make_backup(settings, kept, NOW)
-    before = {path: path.read_bytes() for path in settings.data_dir.iterdir()}
+    before = {path: path.read_bytes() for path in settings.data_dir.rglob("*") if path.is_file()}
     with pytest.raises(BadSettings, match="is not empty"):
         restore_backup(kept, settings.data_dir)
-    assert {path: path.read_bytes() for path in settings.data_dir.iterdir()} == before
+    assert {path: path.read_bytes() for path in settings.data_dir.rglob("*") if path.is_file()} == before
 
 
 def test_what_is_no_market_is_not_backed_up(settings: Settings, tmp_path: Path) -> None:
@@ -243,7 +246,7 @@ def test_what_is_no_market_is_not_backed_up(settings: Settings, tmp_path: Path) 
         make_backup(settings, tmp_path / "damaged", NOW)
 
 
-@pytest.mark.parametrize("name", ["market.db", "signing_seed", "desk.json", "sandbox-chain.jsonl"])
+@pytest.mark.parametrize("name", ["market.db", "signing_seed", "desk-test.json", "sandbox-chain.jsonl"])
 @pytest.mark.parametrize("spoil", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:-1])])
 def test_a_file_that_is_not_as_it_was_written_is_not_restored(
     kept: Path, tmp_path: Path, name: str, spoil: Any

@@ -3,14 +3,13 @@
 import asyncio
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-import httpx
 import psutil
 import pytest
 
-from server.desk.keys import KeyFile
+from emporion_client.home import Home
 from tests.end_to_end.processes.test_demo import environment, free_ports
 from tests.server.desk.test_model_services import ORDERS, SCHEMA
 from tests.server.sandbox.test_process import has_ended, wait_for
@@ -43,12 +42,11 @@ def spawned(own: dict[str, str]) -> Iterator[tuple[Started, list[psutil.Process]
         serving.communicate()
 
 
-async def work(http: httpx.AsyncClient, site: Receiver, endpoint: Receiver) -> None:
+async def work(buyer: Buyer, site: Receiver, endpoint: Receiver) -> None:
     """Make the desk check a document, read a page and wait for a model.
 
     Then all its processes run.
     """
-    buyer = await Buyer.joined(http)
     listings = await buyer.listings(at_least=6)
     for name, given in (("validate-json", {"schema": SCHEMA, "data": {}}), ("extract-web", {"url": site.url})):
         await buyer.until(await buyer.order(listings[name]["id"], given), "delivered")
@@ -65,8 +63,8 @@ async def test_whoever_ends_the_market_ends_its_desk(tmp_path: Path, how: signal
             own = environment(tmp_path, ports)
         own |= {"EMPORION_DESK_LLM_URL": f"http://127.0.0.1:{endpoint.port}/v1", "EMPORION_DESK_LLM_MODEL": "m-1"}
         with spawned(own) as (serving, begun):
-            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{ports[0]}", timeout=60, trust_env=False) as http:
-                await work(http, site, endpoint)
+            async with Buyer(f"http://127.0.0.1:{ports[0]}", tmp_path / "buyer") as buyer:
+                await work(buyer, site, endpoint)
             begun += psutil.Process(serving.pid).children(recursive=True)
             words = [" ".join(one.cmdline()) for one in begun]
             serving.send_signal(how)
@@ -76,5 +74,5 @@ async def test_whoever_ends_the_market_ends_its_desk(tmp_path: Path, how: signal
     for part in ("desk run", "server.sandbox", "server.adapters.checker"):
         assert any(part in one for one in words), f"{part} was never begun"
     assert left == []
-    with KeyFile(tmp_path).held():
-        """Nobody works with the desk's keys: the next market's desk can."""
+    with closing(Home(tmp_path / "desk-test")) as home, home.lock("seller"):
+        """No process sells with the desk's keys, so the next market's desk can."""

@@ -140,7 +140,7 @@ async def traded(market: Loud) -> tuple[str, str]:
     async with Client(f"{market.base}/mcp") as connection:
         seller, buyer = NotedPeer(market.http), NotedCaller(connection)
         seller.told = buyer.told = market.told
-        await trade(market.http, seller, buyer)
+        await trade(market.base, seller, buyer)
     assert seller.key is not None
     assert buyer.key is not None
     return seller.key, buyer.key

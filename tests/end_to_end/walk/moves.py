@@ -131,7 +131,7 @@ async def _plain(walk: Walk, agent: Agent, job: Json, action: str, **given: Any)
 
 
 async def accept(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
-    return await _plain(walk, agent, job, "accept")
+    return await _plain(walk, agent, job, "accept", worker=pick([None, "w1", "w2"]))
 
 
 async def accept_quote(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
@@ -143,7 +143,9 @@ async def decline(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
 
 
 async def cancel(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
-    return await _plain(walk, agent, job, "cancel", reason=pick([None, "No longer."]))
+    fault = pick([None, None, "input"])  # allowed to a seller within a minute of accepting
+    given = {"job_id": job["id"], "reason": pick([None, "No longer."]), "fault": fault}
+    return Attempt("cancel_job", given, honest=fault is None)
 
 
 async def quote(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
@@ -177,7 +179,9 @@ async def deliver(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
         wrong = {"englisch": walk.secret(job["id"])}
         return Attempt("deliver_job", {"job_id": job["id"], "output": wrong, "preview": preview}, honest=False)
     output = {"english": walk.secret(job["id"])}
-    return await _plain(walk, agent, job, "deliver", output=output, preview=preview, message=pick([None, "Done."]))
+    worker = pick([None, None, "w1", "w2"])  # refused while another worker has the job
+    given = {"job_id": job["id"], "output": output, "preview": preview, "message": pick([None, "Done."])}
+    return Attempt("deliver_job", given | {"worker": worker}, honest=worker is None)
 
 
 async def pay(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:

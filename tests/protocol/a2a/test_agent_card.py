@@ -21,10 +21,12 @@ from protocol.a2a.agent_card import WORKFLOWS, card_json, example_of, extended_c
 from tests.support.a2a_requests import offered
 from tests.support.echo_operations import echoing
 from tools.agents.agent_cards import signed
+from tools.catalogue import CATALOGUE as MARKET
 from tools.engine.arguments import read_arguments
 from tools.engine.caller import Surface
 from tools.engine.dispatch import Market
-from tools.engine.registry import CATALOGUE
+from tools.engine.json_schemas import input_schema
+from tools.engine.registry import CATALOGUE, Operation
 from tools.kernel.keys import jwk_of
 
 JWKS = "https://market.example/.well-known/jwks.json"
@@ -127,6 +129,14 @@ def test_every_skill_has_examples_that_are_data_parts_calling_registered_operati
 def test_an_operation_without_an_example_shows_the_arguments_it_needs() -> None:
     assert example_of(CATALOGUE["get_agent"]) == {"tool": "get_agent", "arguments": {"agent_id": "<agent_id>"}}
     assert example_of(CATALOGUE["register_agent"]) == {"tool": "register_agent", "arguments": {"name": "Ada"}}
+
+
+@pytest.mark.parametrize("op", [*MARKET.values()], ids=lambda op: op.name)
+def test_an_example_has_a_number_where_a_number_is_needed(op: Operation) -> None:
+    schema = input_schema(op)["properties"]
+    for name, value in example_of(op)["arguments"].items():
+        if isinstance(value, str):
+            assert schema[name].get("type", "string") not in ("integer", "number", "boolean"), (name, value)
 
 
 def test_an_operation_of_rest_alone_is_on_no_card(market: Market) -> None:

@@ -27,6 +27,11 @@ def payment_in(task: Any) -> Any:
     return task["status"]["message"]["metadata"]
 
 
+def parts_in(task: Any) -> Any:
+    message = task["status"]["message"]
+    return message.get("parts", message.get("content"))
+
+
 def said_in(heard: Any) -> str:
     (text,) = [part["text"] for part in heard.message.get("parts", heard.message.get("content")) if "text" in part]
     return str(text)
@@ -218,6 +223,42 @@ async def test_text_and_data_go_to_the_other_party(trade: Trade, form: str) -> N
     (message,) = (await trade.market.call("list_messages", by=seller, thread_id=job["thread_id"]))["data"]
     assert (message["body"], message["data"]) == ("How long?", {"n": 1})
     assert len(task["history"]) == 2
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "words, step",
+    [
+        ("Accept.", 'accept send {"action":"accept"}'),
+        ("Thank you!", 'accept send {"action":"accept"}'),
+        ("dispute", 'dispute send {"action":"dispute","reason":"<reason>"}'),
+    ],
+)
+async def test_the_answer_to_words_in_a_task_says_first_where_they_went(
+    trade: Trade, form: str, words: str, step: str
+) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("revealed", seller, buyer)
+    async with desk_of(trade, buyer) as desk:
+        task = task_in(await desk.say(form, words, taskId=job["id"]))
+        streamed = (await desk.saying(form, words, taskId=job["id"], messageId="other"))[0]["task"]
+    told = f"Your words went to the seller; to {step}."
+    for seen in (task, streamed):
+        assert parts_in(seen)[0]["text"] == told
+    assert (await trade.seen(buyer, job))["status"] == "delivered", "words alone take no step"
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_where_no_step_is_waited_for_words_are_only_said_to_have_gone(trade: Trade, form: str) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("in_progress", seller, buyer)
+    async with desk_of(trade, buyer) as desk:
+        task = task_in(await desk.say(form, {"n": 1}, taskId=job["id"]))
+    assert parts_in(task)[0]["text"] == "Your data went to the seller."
+    async with desk_of(trade, seller) as desk:
+        task = task_in(await desk.say(form, "Soon.", taskId=job["id"], messageId="m-9"))
+    step = 'deliver send {"action":"deliver","output":"<output>"}'
+    assert parts_in(task)[0]["text"] == f"Your words went to the buyer; to {step}."
 
 
 @pytest.mark.parametrize("form", FORMS)

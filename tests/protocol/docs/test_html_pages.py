@@ -16,6 +16,7 @@ import pytest
 
 from protocol.docs.html_markdown import Markdown
 from protocol.docs.html_pages import Book, Doc
+from protocol.docs.lifecycle import usual_steps
 from server.pages import MAX_RANGES, Page, Pages, prefers_html
 from storage.store import Store
 from storage.vocabulary import JobStatus
@@ -150,8 +151,8 @@ async def test_every_link_leads_somewhere(http: httpx.AsyncClient) -> None:
     anchors: list[tuple[str, str, str]] = []
     while wanted:
         path = wanted.pop()
-        answer = await http.get(path, headers={"Accept": BROWSER})
-        assert answer.status_code != 404, path
+        answer = await http.get(path, headers={"Accept": BROWSER}, follow_redirects=True)
+        assert answer.status_code < 400, path
         heard = read_html(answer.text) if answer.headers["content-type"].startswith("text/html") else None
         seen[path] = heard
         for link in heard.links if heard else ():
@@ -184,13 +185,41 @@ async def test_everything_has_its_place(http: httpx.AsyncClient) -> None:
 async def test_the_diagram_shows_every_state_and_every_move(http: httpx.AsyncClient) -> None:
     lifecycle = await read(http, "/docs/lifecycle")
     shown = [text for text in lifecycle.texts["svg"] if text.strip()]
-    assert {*JobStatus, "[*]"} <= set(shown)
+    assert {*JobStatus, "a job begins"} <= set(shown)
+    assert "[*]" not in shown
     for move in (*OPENINGS, *MOVES):
         if move.listed:
             assert f"{move.actor} {move.action} → {move.target}" in shown
     assert "stateDiagram" in lifecycle.words
     heads = [one for tag, one in lifecycle.tags if tag == "path" and one.get("class") == "head"]
-    assert len(heads) == len({move.target for move in (*OPENINGS, *MOVES)})
+    assert len(heads) == len({move.target for move in (*OPENINGS, *MOVES)}) + len(usual_steps()) - 1
+
+
+async def test_six_boxes_show_the_usual_way_before_every_way(http: httpx.AsyncClient) -> None:
+    text = (await page(http, "/docs/lifecycle")).text
+    first, second = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    assert re.findall(r'class="name"[^>]*>([^<]*)<', first) == [
+        "buyer order", "seller accept", "seller deliver", "buyer pay", "buyer accept", "both review",
+    ]  # fmt: skip
+    assert first.count("<rect") == 6
+    assert second.count("<rect") == len(JobStatus) + 1
+
+
+async def test_the_contents_of_a_page_are_folded(http: httpx.AsyncClient) -> None:
+    for path in KINDS:
+        heard = await read(http, path)
+        assert [one for tag, one in heard.tags if tag == "details" and "open" in one] == []
+        assert "On this page" in heard.texts["summary"]
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/readonly", "/mcp/oauth", "/a2a"])
+async def test_a_browser_that_opens_a_surface_is_led_to_a_page(http: httpx.AsyncClient, path: str) -> None:
+    led = await http.get(path, headers={"Accept": BROWSER})
+    assert (led.status_code, led.headers["location"]) == (303, f"{http.base_url}/docs/quickstart")
+    assert led.headers["vary"] == "Accept"
+    for accept in (*PROGRAMS[:2], "application/json, text/event-stream", "text/event-stream"):
+        assert (await http.get(path, headers={"Accept": accept})).status_code in (401, 405)
+    assert (await http.post(path, headers={"Accept": BROWSER}, content=b"{}")).status_code != 303
 
 
 async def test_no_page_says_what_its_source_does_not(http: httpx.AsyncClient) -> None:

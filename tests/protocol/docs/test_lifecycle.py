@@ -75,7 +75,7 @@ def test_what_stands_on_somebodys_record_is_said() -> None:
 
 
 def test_the_picture_has_an_arrow_for_every_move_that_is_offered() -> None:
-    (drawn,) = re.findall(r"```mermaid\n(.*?)\n```", TEXTS.lifecycle_md, re.DOTALL)
+    _, drawn = re.findall(r"```mermaid\n(.*?)\n```", TEXTS.lifecycle_md, re.DOTALL)
     assert drawn == diagram()
     picture = drawn.splitlines()
     assert picture[0] == "stateDiagram-v2"
@@ -83,6 +83,18 @@ def test_the_picture_has_an_arrow_for_every_move_that_is_offered() -> None:
     arrows = [move for move in (*OPENINGS, *MOVES) if move.listed]
     assert len(picture) == len(arrows) + 1
     assert not [line for line in picture if ";" in line or line.count(":") > 1]  # either would end the label
+
+
+def test_the_usual_way_is_made_of_moves_of_the_table() -> None:
+    usual, _ = re.findall(r"```mermaid\n(.*?)\n```", TEXTS.lifecycle_md, re.DOTALL)
+    assert usual.splitlines() == [
+        "flowchart TD",
+        "    step1[buyer order] -->|open| step2[seller accept]",
+        "    step2[seller accept] -->|in_progress| step3[seller deliver]",
+        "    step3[seller deliver] -->|delivered, sealed| step4[buyer pay]",
+        "    step4[buyer pay] -->|delivered, revealed| step5[buyer accept]",
+        "    step5[buyer accept] -->|completed| step6[both review]",
+    ]
 
 
 def test_deadlines_are_this_markets_own() -> None:

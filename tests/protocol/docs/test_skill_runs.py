@@ -6,6 +6,7 @@ from textwrap import dedent
 from typing import Any
 
 import orjson
+import pytest
 
 from protocol.docs.skill import skill_source
 from tests.support.market import Agent
@@ -79,12 +80,12 @@ async def _sell_and_buy(skill: Skill, seller: Agent, buyer: Agent) -> None:
     read = await skill.call("get_listing", buyer)
     assert read["how_to_order"]["body_example"]["input"] == {"text": "Once upon a time …"}
     await skill.call("create_job", buyer)
-    assert [job["action_needed"] for job in await _one_turn_of_the_loop(skill, seller)] == ["accept"]
+    assert await _two_turns_of_the_loop(skill, seller) == ["open", "open"]
     assert len((await skill.call("list_jobs", seller))["data"]) == 1
     await skill.call("accept_job", seller, at=1)
     delivered = await skill.call("deliver_job", seller)
     assert delivered["output_sealed"]
-    seen = await skill.call("get_job", buyer)
+    seen = await skill.call("get_job", buyer)  # it is the buyer's turn, so this does not wait
     assert (seen["output"], seen["payment"]["status"], seen["output_preview"]) == (None, "due", {"words": 97})
     terms = await skill.call("pay_job", buyer)
     paid = await skill.call(
@@ -96,18 +97,30 @@ async def _sell_and_buy(skill: Skill, seller: Agent, buyer: Agent) -> None:
     assert (await skill.call("get_receipt", buyer))["signature"]["alg"] == "EdDSA"
 
 
-async def _one_turn_of_the_loop(skill: Skill, seller: Agent) -> list[Any]:
-    """Run the file's seller loop once; return the jobs on which it acts."""
+async def _two_turns_of_the_loop(skill: Skill, seller: Agent) -> list[str]:
+    """Run the file's seller loop twice; return the states of the jobs on which it acts."""
     blocks = re.findall(r"^( *)```python\n(.*?)^\1```", skill_source(), re.DOTALL | re.MULTILINE)
     (loop,) = (dedent(body) for _, body in blocks if "act_on" in body)
-    inbox = await skill.trade.market.call("get_inbox", by=seller)
+    jobs = await skill.trade.market.call("list_jobs", by=seller, role="seller", status=["open", "in_progress"])
     asked: list[Any] = []
-    acted: list[Any] = []
-    names = {"since": None, "get_inbox": lambda **given: asked.append(given) or inbox, "act_on": acted.append}
-    exec(loop, names)
-    exec(loop, names)
-    assert asked == [{}, {"since": inbox["next_since"], "wait_seconds": 20}]
-    return acted[:1]
+    acted: list[str] = []
+
+    def list_events(**given: Any) -> dict[str, str]:
+        asked.append(given)
+        if len(asked) > 2:
+            raise StopIteration
+        return {"next_since": f"evt_{len(asked)}"}
+
+    names = {
+        "list_events": list_events,
+        "list_jobs": lambda **_: jobs,
+        "act_on": lambda job: acted.append(job["status"]),
+    }
+    with pytest.raises(StopIteration):
+        exec(loop, names)
+    waits = {"types": ["job.*"], "wait_seconds": 20}
+    assert asked == [{"since": "now"}, waits | {"since": "evt_1"}, waits | {"since": "evt_2"}]
+    return acted
 
 
 async def _other_ways(skill: Skill, seller: Agent, buyer: Agent) -> None:

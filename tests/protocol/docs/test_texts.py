@@ -13,11 +13,12 @@ from eth_account import Account
 from nacl.signing import SigningKey
 
 from protocol.docs.skill import BLOCK, duration, free_usdc, refreshed
-from protocol.docs.texts import Calls, Texts, events_text
+from protocol.docs.texts import MAX_LINE, Calls, Texts, events_text
 from protocol.mcp.texts import Texts as McpTexts
 from server.settings import Settings, config_of
 from tests.support.documented_names import HOUSE, OPENAPI, OPERATIONS, ROOT, TEXTS, pages, routed
 from tests.support.fixed_market import house
+from tests.support.html_reader import words
 from tools.catalogue import CATALOGUE, every_error
 from tools.chain.wallet_proof import recover
 from tools.engine.arguments import read_arguments
@@ -152,16 +153,43 @@ def test_every_kind_of_event_that_can_happen_is_described_and_typed_for_webhooks
 
 
 def test_every_command_of_the_quickstart_reaches_an_operation() -> None:
-    commands = [
-        line for language, body in CODE.findall(TEXTS.quickstart_md) if language == "sh" for line in body.splitlines()
-    ]
+    shell = [body for language, body in CODE.findall(TEXTS.quickstart_md) if language == "sh"]
+    assert max(len(line) for body in shell for line in body.splitlines()) <= MAX_LINE + len("  \\ ")
+    commands = [one for body in shell for one in re.split(r"\n(?=curl )", body.replace("\\\n", " ").strip())]
     called = [operation_of(shlex.split(command)) for command in commands]
     assert [op.name for op in called if op] == [
         "search_listings", "register_agent", "get_me", "set_wallet_address", "get_listing", "create_job", "get_job",
-        "pay_job", "pay_job", "accept_job", "review_job", "get_receipt", "create_listing", "list_events", "accept_job",
-        "deliver_job",
+        "pay_job", "pay_job", "accept_job", "review_job", "get_receipt", "create_listing", "list_events", "list_jobs",
+        "list_events", "accept_job", "deliver_job",
     ]  # fmt: skip
     assert len([op for op in called if op is None]) == 1  # the message over A2A
+
+
+def test_a_long_command_has_a_line_for_each_option_and_means_the_same() -> None:
+    calls, text = Calls(OPERATIONS, HOUSE), "x" * MAX_LINE
+    short, long = calls.curl("get_me"), calls.curl("post_message", thread_id="$THREAD", body=text)
+    assert "\n" not in short
+    assert long.startswith('curl -s -X POST "https://market.example/v1/threads/$THREAD/messages" \\\n  -H ')
+    words = shlex.split(long.replace("\\\n", " "))
+    assert words[4:] == [
+        "https://market.example/v1/threads/$THREAD/messages", "-H", "X-API-Key: $API_KEY",
+        "-H", "Content-Type: application/json", "-d", words[-1],
+    ]  # fmt: skip
+    assert orjson.loads(words[-1]) == {"body": text}
+
+
+def test_every_text_on_waiting_teaches_the_same() -> None:
+    """A seller waits with list_events and reads list_jobs, a buyer waits with get_job, and the inbox takes since."""
+    told = {
+        name: f"{name} {CATALOGUE[name].description}" for name in ("list_events", "get_job", "get_inbox", "create_job")
+    }
+    for text in (TEXTS.skill_md, TEXTS.quickstart_md, TEXTS.events_md, told["list_events"]):
+        assert {"list_events", "list_jobs", "wait_seconds", "since"} <= {*words(text)}
+    for text in (TEXTS.skill_md, TEXTS.quickstart_md, told["get_job"], told["create_job"]):
+        assert {"get_job", "wait_seconds"} <= {*words(text)}
+    for text in (TEXTS.skill_md, told["get_inbox"]):
+        assert {"get_inbox", "since", "next_since", "wait_seconds"} <= {*words(text)}
+    assert not [name for name, text in DOCUMENTS.items() if "every few seconds" in text]
 
 
 def test_a_call_that_is_not_registered_cannot_be_written_down() -> None:

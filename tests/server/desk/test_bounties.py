@@ -7,14 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from eth_account import Account
 
+from emporion_client import AsyncMarket, InvalidRequest
 from server.desk.bounties import CHANGED, post_bounties, read_bounties
-from server.desk.keys import KeyFile
-from server.desk.market import Market
-from server.desk.opening import enter, enter_beside
+from server.desk.opening import joined
 from server.settings import BadSettings, read_settings
 from tests.end_to_end.processes.test_demo import ROOT, environment, free_ports, served
 from tests.requirements import covers
@@ -107,17 +104,17 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-async def seller(base: str) -> AsyncIterator[Buyer]:
+async def seller(base: str, tmp_path: Path) -> AsyncIterator[Buyer]:
     """An agent with a wallet that sells."""
-    async with httpx.AsyncClient(base_url=base, timeout=60, trust_env=False) as http:
-        yield await Buyer.joined(http)
+    async with Buyer(base, tmp_path / "seller") as made:
+        yield made
 
 
 @pytest.fixture
-async def desk(base: str, tmp_path: Path) -> AsyncIterator[Market]:
+async def desk(base: str, tmp_path: Path) -> AsyncIterator[AsyncMarket]:
     """A client with the desk's key."""
-    async with Market(base) as market:
-        await enter(market, KeyFile(tmp_path), read_settings(_env_file=None, operator_secret=SECRET))
+    settings = read_settings(_env_file=None, data_dir=tmp_path, operator_secret=SECRET)
+    async with joined(settings, base) as (market, _):
         yield market
 
 
@@ -140,7 +137,7 @@ async def test_posted_once_shown_with_its_proposals_closed_and_awarded_on_the_op
     )
     poem, other = [one["bounty"] for one in first]
     assert (poem["first_party"], poem["input"], poem["tags"]) == (True, HELD, ["sea-poem", "poem"])
-    proposal = await seller.post(f"/v1/bounties/{poem['id']}/proposals", price=PRICE, message="I can.\x1b[2J")
+    proposal = await seller.propose_on_bounty(bounty_id=poem["id"], price=PRICE, message="I can.\x1b[2J")
     code, again, _ = await said(base, tmp_path, "bounties", file)
     assert (code, [(one["did"], one["bounty"]["id"]) for one in again]) == (
         0,
@@ -162,60 +159,53 @@ async def test_posted_once_shown_with_its_proposals_closed_and_awarded_on_the_op
         0,
         [("nothing", "awarded"), ("nothing", "closed")],
     )
-    found = (await seller.get("/v1/bounties", env="test", first_party="true"))["data"]
+    found = (await seller.search_bounties(env="test", first_party=True))["data"]
     assert {poem["id"], other["id"]}.isdisjoint(one["id"] for one in found)
     assert (await said(base, tmp_path, "award", other["id"], proposal["id"]))[0] == 2
 
 
 @covers("bounty.input.*", "invariant.8.bounties", "invariant.8.counted_apart")
 async def test_a_delivery_is_held_to_both_schemas_and_counted_apart(
-    base: str, desk: Market, seller: Buyer, tmp_path: Path
+    base: str, desk: AsyncMarket, seller: Buyer, tmp_path: Path
 ) -> None:
     (posted,) = await post_bounties(desk, read_bounties(written(tmp_path, POEM)))
-    proposal = await seller.post(f"/v1/bounties/{posted['bounty']['id']}/proposals", price=PRICE)
-    job = (await desk.post(f"/v1/bounties/{posted['bounty']['id']}/award", {"proposal_id": proposal["id"]}))["job"]
-    path = f"/v1/jobs/{job['id']}/deliver"
-    good = {"output": {"english": "The sea is wide."}, "preview": {"line": "The sea"}}
+    proposal = await seller.propose_on_bounty(bounty_id=posted["bounty"]["id"], price=PRICE)
+    job = (await desk.award_bounty(bounty_id=posted["bounty"]["id"], proposal_id=proposal["id"]))["job"]
+    good: Any = {"output": {"english": "The sea is wide."}, "preview": {"line": "The sea"}}
     for wrong, param in (
         ({"output": {"german": "Das Meer"}}, "output"),
         ({"preview": {"word": "sea"}}, "preview"),
         ({"preview": None}, "preview"),
     ):
-        answer = await seller.http.post(path, json={name: one for name, one in (good | wrong).items() if one})
-        assert answer.status_code == 400, answer.text
-        error = answer.json()["error"]
-        assert error["code"] == "output_schema_mismatch"
-        assert any(one["param"].startswith(param) for one in error["details"]["violations"]), error
-    await seller.post(path, **good)
-    assert (await desk.get(f"/v1/jobs/{job['id']}"))["output"] is None
-    assert (await desk.get("/v1/payments/settlements", limit=10))["data"] == [], "the desk has paid nothing by itself"
-
-    wallet = Account.from_key(KeyFile(tmp_path).read().wallet_key)
-    for method, *given in (("dev_gas",), ("dev_faucet", 1_000_000)):
-        await seller.chain.rpc(method, wallet.address, *given)
-    sent = await seller.chain.send_usdc(wallet, seller.wallet.address, PRICE)
-    paid = await desk.post(f"/v1/jobs/{job['id']}/pay", {"transaction": sent})
-    assert paid["output"] == good["output"]
-    await desk.post(f"/v1/jobs/{job['id']}/accept")
-    stats = await seller.get("/v1/stats", env="test")  # this is the only job in these tests that is completed
+        delivery: Any = {name: one for name, one in (good | wrong).items() if one}
+        with pytest.raises(InvalidRequest) as refused:
+            await seller.deliver_job(job_id=job["id"], **delivery)
+        assert refused.value.code == "output_schema_mismatch"
+        assert any(one["param"].startswith(param) for one in refused.value.details["violations"]), refused.value
+    await seller.deliver_job(job_id=job["id"], **good)
+    assert (await desk.get_job(job_id=job["id"]))["output"] is None
+    assert (await desk.list_settlements(limit=10))["data"] == [], "the desk has paid nothing by itself"
+    assert (await desk.pay(job["id"], "0.30")).output == good["output"]
+    await desk.accept_job(job_id=job["id"])
+    stats: Any = await seller.get_stats(env="test")  # this is the only job in these tests that is completed
     assert (stats["jobs_completed"], stats["volume_usdc_completed"]) == (1, PRICE)
     own = stats["first_party"]
     assert (own["jobs_completed"], own["volume_usdc_completed"]) == (1, PRICE)
-    record = await seller.get(f"/v1/agents/{proposal['seller']['id']}/reputation", env="test")
+    record: Any = await seller.get_reputation(agent_id=proposal["seller"]["id"], env="test")
     sold = record["test"]["as_seller"]
     assert (sold["jobs_completed"], sold["first_party_counterparties"], sold["third_party_counterparties"]) == (1, 1, 0)
     assert (sold["volume_usdc"], sold["third_party_volume_usdc"]) == (PRICE, 0)
 
 
 async def test_who_posts_at_the_same_time_or_after_a_lost_answer_posts_the_same_bounty(
-    desk: Market, tmp_path: Path
+    desk: AsyncMarket, tmp_path: Path
 ) -> None:
     wanted = read_bounties(written(tmp_path, POEM))
     both = await asyncio.gather(*(post_bounties(desk, wanted) for _ in range(2)))
     assert len({told["bounty"]["id"] for (told,) in both}) == 1
-    lost = await desk.post("/v1/bounties", wanted[0].body, repeat=wanted[0].repeat(None))
+    lost = await desk.create_bounty(**wanted[0].body, idempotency_key=wanted[0].repeat(None))
     assert lost["id"] == both[0][0]["bounty"]["id"]
-    assert len((await desk.get("/v1/agents/me/bounties"))["data"]) == 1
+    assert len((await desk.list_my_bounties())["data"]) == 1
 
 
 async def test_what_the_market_refuses_is_told_and_the_others_are_posted(base: str, tmp_path: Path) -> None:
@@ -225,29 +215,23 @@ async def test_what_the_market_refuses_is_told_and_the_others_are_posted(base: s
     assert told[0]["note"].startswith("content_rejected: ")
 
 
-async def test_without_the_label_nothing_is_posted(base: str, desk: Market, tmp_path: Path, seller: Buyer) -> None:
+async def test_without_the_label_nothing_is_posted(base: str, desk: AsyncMarket, tmp_path: Path) -> None:
     folder = tmp_path / "stranger"
     code, told, why = await said(base, folder, "bounties", str(written(tmp_path, POEM)), secret=None)
     assert (code, told) == (2, None)
     assert (
         "is not labelled first-party: set EMPORION_OPERATOR_SECRET, or make the call POST /v1/admin/agents/agt_" in why
     )
-    async with Market(base, (KeyFile(folder).read().api_keys or {})["test"]) as stranger:
-        assert (await stranger.get("/v1/agents/me/bounties"))["data"] == []
+    async with joined(read_settings(_env_file=None, data_dir=folder), base) as (stranger, _):
+        assert (await stranger.list_my_bounties())["data"] == []
 
 
-async def test_beside_a_desk_at_work_its_keys_are_used_and_never_written(base: str, tmp_path: Path) -> None:
-    file, settings = KeyFile(tmp_path), read_settings(_env_file=None, operator_secret=SECRET)
-    with file.held():
-        async with Market(base) as market:
-            with pytest.raises(BadSettings, match="has not opened yet"):
-                await enter_beside(market, file, settings)
-            assert not file.path.exists()
-            await enter(market, file, settings)
-        kept = file.read()
+async def test_beside_a_desk_at_work_its_agent_posts(base: str, desk: AsyncMarket, tmp_path: Path) -> None:
+    kept = desk.account.home.read_keys()
+    with desk.account.home.lock("seller"):
         code, told, why = await said(base, tmp_path, "bounties", str(written(tmp_path, POEM)))
-        assert (code, [one["did"] for one in told]) == (0, ["posted"]), why
-        assert (told[0]["bounty"]["buyer"]["id"], file.read()) == (kept.agent_id, kept)
+    assert (code, [one["did"] for one in told]) == (0, ["posted"]), why
+    assert (told[0]["bounty"]["buyer"]["id"], desk.account.home.read_keys()) == (kept["agent_id"], kept)
 
 
 async def test_a_market_that_does_not_answer_and_a_bad_file_are_said(tmp_path: Path) -> None:

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from emporion_client import Decline
 from server.adapters.http_fetch import MAX_PAGE_BYTES, HttpFetcher, Page
 from server.desk import extractor
 from server.desk.reader import Reader, extracted
-from server.desk.service import Declined, Kit, Order
+from server.desk.service import Kit, Order
 from server.desk.services import extract_web
 from server.desk.services.extract_web import SERVICE
 from tests.support.http_receiver import Answer, Receiver, hang, hang_up, huge, nonsense, slow_headers, status
@@ -19,7 +20,7 @@ PLAIN = "Nothing but words.\nTwo lines of them."
 
 
 async def sold(kit: Kit, **given: Any) -> Any:
-    output = await (await SERVICE.look(kit, Order(given)))()
+    output = await SERVICE.work(kit, Order(given))
     assert Validator(SERVICE.offer["output_schema"]).violations(output) == []
     return output
 
@@ -60,7 +61,7 @@ async def test_plain_text_is_sold_as_it_stands(kit: Kit, site: Receiver) -> None
         page(PLAIN.encode("utf-16"), "text/plain; charset=utf-16"),
         page(PLAIN, "text/plain; charset=no-such"),
     ]
-    with pytest.raises(Declined, match="binary"):
+    with pytest.raises(Decline, match="binary"):
         await sold(kit, url=site.url)
     assert (await sold(kit, url=site.url))["text"] == PLAIN
 
@@ -100,7 +101,7 @@ async def test_plain_text_is_sold_as_it_stands(kit: Kit, site: Receiver) -> None
 )
 async def test_a_page_that_is_none_is_declined(kit: Kit, site: Receiver, answer: Answer, why: str) -> None:
     site.always = answer
-    with pytest.raises(Declined, match=why):
+    with pytest.raises(Decline, match=why):
         await sold(kit, url=site.url)
 
 
@@ -108,13 +109,13 @@ async def test_a_page_that_is_none_is_declined(kit: Kit, site: Receiver, answer:
 async def test_a_page_that_takes_its_time_is_declined(kit: Kit, site: Receiver, answer: Answer) -> None:
     site.answers = [answer]
     kit.reader.browser.timeout_in_seconds = 0.5
-    with pytest.raises(Declined, match="did not answer in time"):
+    with pytest.raises(Decline, match="did not answer in time"):
         await sold(kit, url=site.url)
 
 
 async def test_redirects_end(kit: Kit, site: Receiver) -> None:
     site.always = status(307, "location: /again")
-    with pytest.raises(Declined, match="too many other addresses"):
+    with pytest.raises(Decline, match="too many other addresses"):
         await sold(kit, url=site.url)
     assert len(site.got) == 6
 
@@ -124,8 +125,8 @@ async def test_redirects_end(kit: Kit, site: Receiver) -> None:
 )
 async def test_on_the_open_internet_only_public_https_is_fetched(site: Receiver, kit: Kit, url: str) -> None:
     browser = HttpFetcher(timeout_in_seconds=2.0)
-    with pytest.raises(Declined, match="not a public https address"):
-        await SERVICE.look(Kit(Reader(browser), kit.checks, kit.clock, kit.dice), Order({"url": url}))
+    with pytest.raises(Decline, match="not a public https address"):
+        await SERVICE.work(Kit(Reader(browser), kit.checks, kit.clock, kit.dice), Order({"url": url}))
     await browser.close()
 
 
@@ -135,8 +136,8 @@ async def test_a_name_that_leads_inside_at_the_second_hop_is_not_dialled(kit: Ki
 
     site.answers = [status(302, "location: https://inside.example/")]
     browser = HttpFetcher(allow_private=True, resolve=resolve, timeout_in_seconds=2.0)
-    with pytest.raises(Declined, match="not a public https address"):
-        await SERVICE.look(Kit(Reader(browser), kit.checks, kit.clock, kit.dice), Order({"url": site.url}))
+    with pytest.raises(Decline, match="not a public https address"):
+        await SERVICE.work(Kit(Reader(browser), kit.checks, kit.clock, kit.dice), Order({"url": site.url}))
     await browser.close()
 
 
@@ -145,7 +146,7 @@ async def test_a_page_that_is_hard_to_read_ends_its_own_process_only(kit: Kit, s
     site.answers = [page(nested), page(ARTICLE)]
     try:
         await sold(kit, url=site.url)
-    except Declined as declined:
+    except Decline as declined:
         assert "could not be read" in str(declined) or "no text" in str(declined)  # noqa: PT017 - either is right
     assert (await sold(kit, url=site.url))["title"] == "How it is paid"
 

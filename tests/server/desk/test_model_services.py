@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from emporion_client import Decline
 from server.desk.catalogue import SERVICES
 from server.desk.model import MAX_ANSWER_BYTES, Model
-from server.desk.service import Declined, Failed, Kit, Order
+from server.desk.service import Kit, Order
 from tests.support.http_receiver import Answer, Receiver, hang, hang_up, huge, nonsense, status
 from tests.support.model_answers import ARTICLE, answering, completion, page
 from tools.kernel.json_schema import Validator
@@ -71,7 +72,7 @@ FAULTS: dict[str, Answer] = {
 
 
 async def work(kit: Kit, name: str, order: Order | None = None) -> Any:
-    output = await (await SERVICES[name].look(kit, order or ORDERS[name][0]))()
+    output = await SERVICES[name].work(kit, order or ORDERS[name][0])
     assert Validator(SERVICES[name].offer["output_schema"]).violations(output) == []
     return output
 
@@ -93,14 +94,14 @@ async def test_of_a_faulty_model_nothing_is_delivered(kit: Kit, endpoint: Receiv
     endpoint.always = FAULTS[fault]
     assert kit.model is not None
     kit.model.seconds = 0.2 if fault == "slow" else 5.0
-    with pytest.raises(Failed, match="You are not charged"):
+    with pytest.raises(Decline, match="You are not charged"):
         await work(kit, name)
     assert len(endpoint.got) >= 1
 
 
 async def test_a_model_that_is_not_there_fails_the_work(kit: Kit, endpoint: Receiver) -> None:
     gone = Model("http://127.0.0.1:1/v1", "m-1")
-    with pytest.raises(Failed, match="cannot be reached"):
+    with pytest.raises(Decline, match="cannot be reached"):
         await work(Kit(kit.reader, kit.checks, kit.clock, kit.dice, gone), "translate")
     await gone.close()
 
@@ -159,7 +160,7 @@ async def test_only_labels_that_were_given_one_result_for_each_item(
     kit: Kit, endpoint: Receiver, results: Any, multi: bool
 ) -> None:
     endpoint.always = completion({"results": results})
-    with pytest.raises(Failed):
+    with pytest.raises(Decline):
         await work(kit, "classify", Order({"labels": ["praise", "complaint"], "text": "x", "multi_label": multi}))
 
 
@@ -179,13 +180,13 @@ async def test_items_are_answered_in_their_order_and_may_have_many_labels(kit: K
 )
 async def test_a_translation_that_is_none_is_not_delivered(kit: Kit, endpoint: Receiver, translation: str) -> None:
     endpoint.always = completion({**TRANSLATED, "translation": translation})
-    with pytest.raises(Failed):
+    with pytest.raises(Decline):
         await work(kit, "translate")
 
 
 async def test_a_piece_of_a_translation_is_not_delivered(kit: Kit, endpoint: Receiver) -> None:
     endpoint.always = completion({**TRANSLATED, "translation": "Tut mir leid, das kann ich nicht."})
-    with pytest.raises(Failed, match="length of one"):
+    with pytest.raises(Decline, match="length of one"):
         await work(kit, "translate", Order({"text": TEXT * 20, "target_language": "German"}, units=2))
 
 
@@ -206,7 +207,7 @@ async def test_a_summary_keeps_its_length_style_and_points(
     kit: Kit, endpoint: Receiver, change: Any, asked: Any
 ) -> None:
     endpoint.always = completion({**SUMMARISED, **change})
-    with pytest.raises(Failed):
+    with pytest.raises(Decline):
         await work(kit, "summarize", Order({"text": TEXT, "max_words": 20, **asked}))
 
 
@@ -219,13 +220,13 @@ async def test_a_summary_may_have_a_tenth_more_words(kit: Kit, endpoint: Receive
     assert (await work(kit, "summarize", Order({"text": TEXT, "style": "bullets"})))["words"] == 3
 
 
-async def test_a_page_is_fetched_before_the_order_is_accepted_and_counted(
+async def test_a_page_is_fetched_and_counted_before_the_model_is_asked(
     kit: Kit, site: Receiver, endpoint: Receiver
 ) -> None:
     site.always = page("words and words " * 1500, "text/plain")
-    with pytest.raises(Declined, match=r"units: 3, .*; it was ordered with 1"):
+    with pytest.raises(Decline, match=r"units: 3, .*; it was ordered with 1"):
         await work(kit, "summarize", Order({"url": site.url}))
-    assert endpoint.got == [], "the model is asked once the order is accepted"
+    assert endpoint.got == [], "the model is not asked about an order that will be declined"
     endpoint.always = completion(SUMMARISED)
     said = await work(kit, "summarize", Order({"url": site.url}, units=3))
     assert said["source"] == {
@@ -239,7 +240,7 @@ async def test_a_page_is_fetched_before_the_order_is_accepted_and_counted(
     site.always = page(ARTICLE)
     assert (await work(kit, "summarize", Order({"url": site.url})))["source"]["title"] == "How it is paid"
     site.always = status(404)
-    with pytest.raises(Declined, match="HTTP 404"):
+    with pytest.raises(Decline, match="HTTP 404"):
         await work(kit, "summarize", Order({"url": site.url}))
 
 
@@ -253,7 +254,7 @@ async def test_a_page_is_fetched_before_the_order_is_accepted_and_counted(
     ],
 )
 async def test_a_schema_that_cannot_be_kept_is_declined(kit: Kit, endpoint: Receiver, schema: Any, why: str) -> None:
-    with pytest.raises(Declined, match=why):
+    with pytest.raises(Decline, match=why):
         await work(kit, "extract-structured", Order({"text": "a", "schema": schema}))
     assert endpoint.got == []
 
@@ -263,5 +264,5 @@ async def test_data_that_does_not_satisfy_the_buyers_schema_is_not_delivered(
     kit: Kit, endpoint: Receiver, said: Any
 ) -> None:
     endpoint.always = completion(said)
-    with pytest.raises(Failed):
+    with pytest.raises(Decline):
         await work(kit, "extract-structured")

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from emporion_client import Decline
 from server.desk.catalogue import SERVICES
-from server.desk.service import Declined, Kit, Order
+from server.desk.service import Kit, Order
 from tests.requirements import covers
+from tests.support.http_receiver import Receiver, hang_up
 from tools.kernel.json_schema import Validator, validate_schema
 from tools.listings.pricing import UnitCount, units_of
 
@@ -116,20 +118,22 @@ def test_an_input_keeps_the_contracts_bounds(name: str, given: Any, good: bool) 
     ],
 )
 async def test_units_are_the_size_by_the_unit_rounded_up_for_the_market_and_for_the_desk(
-    kit: Kit, name: str, given: Any, units: int
+    kit: Kit, endpoint: Receiver, name: str, given: Any, units: int
 ) -> None:
     basis = SERVICES[name].offer["unit_basis"]
     rules = [UnitCount(**one) for one in basis["rules"]]
     assert units_of(rules, given) == units <= basis["max"]
-    await SERVICES[name].look(kit, Order(given, units))
+    endpoint.always = hang_up
+    with pytest.raises(Decline, match="cannot be reached"):  # the units are right, so the model is asked
+        await SERVICES[name].work(kit, Order(given, units))
     for other in (units - 1, units + 1):
-        with pytest.raises(Declined, match=f"units: {units}, "):
-            await SERVICES[name].look(kit, Order(given, other))
+        with pytest.raises(Decline, match=f"units: {units}, "):
+            await SERVICES[name].work(kit, Order(given, other))
 
 
 async def test_what_the_schema_cannot_say_is_declined(kit: Kit) -> None:
-    look = SERVICES["classify"].look
-    with pytest.raises(Declined, match="120000 characters together"):
-        await look(kit, Order({"labels": ["a", "b"], "items": [LONG] * 31}, 4))
-    with pytest.raises(Declined, match="same name"):
-        await look(kit, Order({"labels": ["a", {"name": "a"}], "text": "x"}))
+    work = SERVICES["classify"].work
+    with pytest.raises(Decline, match="120000 characters together"):
+        await work(kit, Order({"labels": ["a", "b"], "items": [LONG] * 31}, 4))
+    with pytest.raises(Decline, match="same name"):
+        await work(kit, Order({"labels": ["a", {"name": "a"}], "text": "x"}))

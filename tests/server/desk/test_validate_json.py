@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from server.desk.service import Declined, Kit, Order
+from emporion_client import Decline
+from server.desk.service import Kit, Order
 from server.desk.services.validate_json import SERVICE
 from tests.support.refusals import COSTLY, LONG
 
@@ -14,7 +15,7 @@ for _ in range(31):
 
 
 async def sold(kit: Kit, **given: Any) -> Any:
-    return await (await SERVICE.look(kit, Order(given)))()
+    return await SERVICE.work(kit, Order(given))
 
 
 async def test_the_example_is_what_is_answered(kit: Kit) -> None:
@@ -62,11 +63,11 @@ async def test_a_schema_that_is_none_is_told_and_nothing_is_checked(kit: Kit) ->
     ids=["remote", "file", "another draft", "a circle", "lookaround", "deep", "large"],
 )
 async def test_a_schema_of_unbounded_cost_is_declined(kit: Kit, schema: Any, why: str) -> None:
-    with pytest.raises(Declined, match=why):
-        await SERVICE.look(kit, Order({"schema": schema, "data": 1}))
+    with pytest.raises(Decline, match=why):
+        await SERVICE.work(kit, Order({"schema": schema, "data": 1}))
 
 
 async def test_a_document_that_takes_too_long_is_declined_and_the_next_is_checked(kit: Kit) -> None:
-    with pytest.raises(Declined, match="Document 1 takes more than 250 ms"):
-        await SERVICE.look(kit, Order({"schema": COSTLY, "documents": [{"a": []}, LONG]}))
+    with pytest.raises(Decline, match="Document 1 takes more than 250 ms"):
+        await SERVICE.work(kit, Order({"schema": COSTLY, "documents": [{"a": []}, LONG]}))
     assert (await sold(kit, schema={}, data=1))["all_valid"]

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
+from emporion_client.orders import Orders
 from server.desk.service import Kit
-from server.desk.worker import Worker
 from tests.end_to_end.processes.test_demo import environment, free_ports, served
 from tests.requirements import covers
 from tests.server.desk.test_model_services import FAULTS, ORDERS, SCHEMA, SUMMARISED, TEXT, TRANSLATED
@@ -190,9 +190,9 @@ async def test_without_an_endpoint_the_services_of_a_model_are_not_sold(
         assert bought.status_code == 200, bought.text
 
 
-@pytest.mark.parametrize("hears", [True, False], ids=["that hears of it", "that hears of it when it delivers"])
-async def test_a_desk_lets_go_of_a_purchase_that_ran_out_of_time_and_works_the_next(
-    hears: bool,
+@pytest.mark.parametrize("told", [True, False], ids=["is told of it", "finds out when it delivers"])
+async def test_a_desk_stops_work_on_a_purchase_that_ran_out_of_time_and_works_the_next(
+    told: bool,
     purse: Purse,
     place: Place,
     tmp_path: Path,
@@ -207,10 +207,8 @@ async def test_a_desk_lets_go_of_a_purchase_that_ran_out_of_time_and_works_the_n
         await over.wait()
         await completion(TRANSLATED)(writer)
 
-    async def deaf(*_: object) -> None: ...
-
-    if not hears:
-        monkeypatch.setattr(Worker, "_let_go", deaf)
+    if not told:
+        monkeypatch.setattr(Orders, "stop", lambda *_: None)
     assert kit.model is not None
     kit.model.seconds, endpoint.answers, endpoint.always = 1000, [late], completion(TRANSLATED)
     chain = {"test_rpc_url": place.chain, "test_facilitator_url": f"{place.chain}/facilitator"}
@@ -226,12 +224,12 @@ async def test_a_desk_lets_go_of_a_purchase_that_ran_out_of_time_and_works_the_n
             patch.setattr("tools.purchases.rules.PATIENCE", timedelta(seconds=1))
             ended = await asyncio.gather(*(purse.refused(listings["translate"], TRANSLATION) for _ in range(2)))
         assert ended == [(409, "x402_timeout", "the work did not come in time; nothing was charged")] * 2
-        if not hears:
+        if not told:
             over.set()
         bought = await purse.buy(listings["translate"], TRANSLATION)
         assert bought.status_code == 200, bought.text
         jobs = (await http.get("/v1/jobs", headers=await purse.claimed(bought.json()))).json()["data"]
     assert [job["status"] for job in jobs] == ["completed", "cancelled", "cancelled", "completed"]
     assert {job["cancel_reason"] for job in jobs} == {None, "the purchase it was ordered for came to nothing"}
-    assert [job["accepted_at"] is None for job in jobs[1:3]].count(True) == 1
+    assert [job["accepted_at"] for job in jobs[1:3]] == [None, None]
     assert len(endpoint.got) == 2, "what waited for its place is not worked any more"

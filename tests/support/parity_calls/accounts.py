@@ -13,7 +13,6 @@ from tools.chain.wallet_proof import claim_message
 from tools.engine.caller import Caller, CallRequest, Surface
 from tools.engine.context import ReadContext
 from tools.purchases.accounts import buyer_of
-from tools.purchases.logic import acting_for
 
 PAYER = Account.from_key("0x" + "ca" * 32)
 
@@ -39,7 +38,7 @@ async def unclaimed(say: Script) -> str:
     def make(tx: Tx) -> str:
         listing = tx.get(ListingRow, say.listing)
         assert listing is not None
-        return buyer_of(acting_for(place, tx, None), PAYER.address, listing).id
+        return buyer_of(place.acting_for(tx, None), PAYER.address, listing).id
 
     return await say.market.store.write(make)
 

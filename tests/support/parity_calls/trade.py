@@ -1,6 +1,8 @@
 """One job from order to receipt, and the events of both parties."""
 
+from tests.support import payment_flows
 from tests.support.parity_calls import BUYER, Script
+from tests.tools.jobs.payments.test_gasless import name_facilitator
 
 
 async def run(say: Script) -> None:
@@ -38,6 +40,7 @@ async def run(say: Script) -> None:
     await say("hire", buyer, **order)
     again = await say("create_job", buyer, listing_id=say.listing, input={"text": "guten Tag"})
     await say("deliver_job", seller, job_id=again["id"], output={"english": "good day"})
+    await paid_without_gas(say, {"job_id": again["id"]})
     signed = await say("get_receipt", buyer, **ref)
     await say("get_receipt", buyer, job_id="job_1")
     await say.send("verify_receipt", signed)
@@ -46,3 +49,15 @@ async def run(say: Script) -> None:
     await say("list_events", seller, types=["job.exploded"])
     await say("list_events", seller, since="now")
     await say("list_events", seller, since="then")
+
+
+async def paid_without_gas(say: Script, ref: dict[str, str]) -> None:
+    """Pay by an authorization whose transaction the market finds."""
+    name_facilitator(say.market)
+    terms = await say("pay_job", say.buyer, **ref)
+    await say("pay_job", say.buyer, **ref, gasless=True)
+    await say("pay_job", say.buyer, **ref, gasless=True, transaction="0x" + "ab" * 32)
+    payment_flows.relayed(say.evm, BUYER, payment_flows.signed_terms(BUYER, terms["gasless"]["typed_data"]))
+    paid = await say("pay_job", say.buyer, **ref, gasless=True)
+    assert paid["payment"]["status"] == "paid"
+    name_facilitator(say.market, None)

@@ -65,6 +65,7 @@ NOT_EXPORTED = {
     "job_marks": "what a job counts for: the sums of it are in reputation",
     "unmarked_jobs": "work that waits to be done",
     "bounty_matches": "work that waits to be done",
+    "payment_searches": "work that waits to be done: what it finds is a settlement",
     "bounty_alerts": "one switch and what it did today: get_bounty_alerts shows both",
     "reputation_counterparties": "what others did with the agent, by their wallets: the sums of it are in reputation",
     "listing_payers": "others' wallets: the sums of it are in each listing's stats",

@@ -145,6 +145,11 @@ async def test_a_public_key_may_be_given_in_hex_and_then_no_secret_is_made(marke
     assert made["keypair"] == {"public_key": PUBLIC.hex(), "did": DID}
 
 
+async def test_an_apostrophe_makes_no_segment_of_a_handle(market: TestMarket) -> None:
+    for name, handle in (("Ada's Shop", "adas-shop"), ("Bo’s desk", "bos-desk")):
+        assert (await market.call("register_agent", name=name))["agent"]["handle"] == handle
+
+
 @covers("register.request.referred_by.id", "register.request.referred_by.handle", "limit.agent.referred_by")
 async def test_a_referrer_is_named_by_id_or_handle(market: TestMarket) -> None:
     ada = await market.register("Ada")

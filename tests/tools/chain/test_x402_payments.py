@@ -22,6 +22,7 @@ from tools.chain.x402_payments import (
     BadPayment,
     Fault,
     fault_of,
+    inputs_in,
     is_for,
     read_payment,
     settles,
@@ -275,13 +276,15 @@ def test_no_other_receipt_shows_a_use(receipt: object) -> None:
     assert settles(receipt, ASSET, GIVEN) is False
 
 
-HASH = "0x" + "CD" * 32
+HASH, NONCE = "0x" + "CD" * 32, "0x" + "ab" * 32
 
 
 def test_a_block_holds_the_transactions_whose_input_has_the_nonce() -> None:
     holds, other = {"hash": HASH, "input": "0xe3ee160e" + "AB" * 32}, {"hash": "0x" + "11" * 32, "input": "0x"}
-    assert transactions_with_nonce({"transactions": [other, holds]}, "0x" + "ab" * 32) == ["0x" + "cd" * 32]
-    assert transactions_with_nonce({"transactions": [holds, holds | {"hash": "0x" + "22" * 32}]}, "0x" + "ab" * 32) == [
+    second = holds | {"hash": "0x" + "22" * 32}
+    assert inputs_in({"transactions": [other, holds]})[0] == ("0x" + "11" * 32, "0x")
+    assert transactions_with_nonce(inputs_in({"transactions": [other, holds]}), NONCE) == ["0x" + "cd" * 32]
+    assert transactions_with_nonce(inputs_in({"transactions": [holds, second]}), NONCE) == [
         "0x" + "cd" * 32,
         "0x" + "22" * 32,
     ]
@@ -306,7 +309,7 @@ def test_a_block_holds_the_transactions_whose_input_has_the_nonce() -> None:
     ],
 )
 def test_a_block_that_is_malformed_or_has_no_such_input_holds_nothing(block: object) -> None:
-    assert transactions_with_nonce(block, "0x" + "ab" * 32) == []
+    assert transactions_with_nonce(inputs_in(block), NONCE) == []
 
 
 def test_every_fault_is_said_in_words_with_the_bounds_themselves() -> None:

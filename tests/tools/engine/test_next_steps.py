@@ -51,11 +51,11 @@ async def test_what_is_next_is_named(trade: Trade) -> None:
     assert await step_of(trade, "set_wallet_address", ada, **wallet) == [
         "claim_test_funds", "create_listing", "search_listings",
     ]  # fmt: skip
-    assert await step_of(trade, "create_listing", ada, **OFFER) == ["get_inbox"]
+    assert await step_of(trade, "create_listing", ada, **OFFER) == ["list_events", "list_jobs"]
     listing = await trade.listing(ada)
     named = {"listing_id": listing["id"]}
     assert await step_of(trade, "update_listing", ada, **named, status="paused") == ["update_listing"]
-    assert await step_of(trade, "update_listing", ada, **named, status="active") == ["get_inbox"]
+    assert await step_of(trade, "update_listing", ada, **named, status="active") == ["list_events", "list_jobs"]
     assert await step_of(trade, "archive_listing", ada, **named) == ["create_listing"]
     assert await step_of(trade, "create_bounty", bo, **NEED) == ["list_events", "list_proposals", "close_bounty"]
     said = {"to": bo.handle, "body": "Hello"}
@@ -70,6 +70,28 @@ async def test_what_is_next_is_named(trade: Trade) -> None:
     made = await propose(trade, ada, posted)
     award = {"bounty_id": posted["id"], "proposal_id": made["id"]}
     assert await step_of(trade, "award_bounty", bo, **award) == ["get_job"]
+
+
+async def test_a_seller_hears_of_its_order_by_the_steps_of_its_listing(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    made = await trade.market.call("create_listing", by=seller, **OFFER)
+    wait, look = made["next_steps"]
+    job = await trade.order(buyer, made)
+    heard = await trade.market.call(wait["tool"], by=seller, **wait["arguments"])
+    assert [event["data"]["job_id"] for event in heard["data"]] == [job["id"]]
+    found = await trade.market.call(look["tool"], by=seller, **look["arguments"])
+    assert [one["id"] for one in found["data"]] == [job["id"]]
+
+
+async def test_a_message_has_no_deadline_and_what_the_clock_ends_has_one(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("open", seller, buyer)
+    seen = await trade.seen(seller, job)
+    deadlines = {one["action"]: one["deadline"] for one in seen["next_steps"]}
+    assert deadlines == {
+        **dict.fromkeys(("accept", "deliver", "decline"), seen["deadlines"]["accept_by"]),
+        "message": None,
+    }
 
 
 async def test_a_step_that_waits_waits_for_what_comes_after_the_answer(trade: Trade) -> None:

@@ -242,8 +242,10 @@ def test_an_end_tells_who_left_and_who_owed() -> None:
     left = replace(SEALED, status=JobStatus.CANCELLED, closed_as=ClosedAs.BUYER_WALKED_AWAY)
     assert how_it_ended("job.expired", UNPAID) == {"unpaid": True}
     assert how_it_ended("job.expired", replace(UNPAID, closed_as=ClosedAs.ACCEPT_TIMEOUT)) == {"unpaid": False}
-    assert how_it_ended("job.cancelled", left) == {"walk_away": True}
-    assert how_it_ended("job.cancelled", ended(ClosedAs.SELLER_FAILED)) == {"walk_away": False}
+    assert how_it_ended("job.cancelled", left) == {"walk_away": True, "cancel_kind": None}
+    assert how_it_ended("job.cancelled", ended(ClosedAs.SELLER_FAILED)) == {"walk_away": False, "cancel_kind": None}
+    back = how_it_ended("job.cancelled", ended(ClosedAs.RETURNED))
+    assert back == {"walk_away": False, "cancel_kind": "returned"}
     assert how_it_ended("job.completed", left) == {}
 
 

@@ -378,7 +378,7 @@ def test_a_job_begins_where_its_listing_or_bounty_says(action: str, draft: JobFa
 
 @covers("state.listing.pause", "state.listing.activate")
 def test_a_listing_is_paused_activated_and_archived_for_good() -> None:
-    pairs = {(move.source, move.target) for move in lifecycle.LISTING_MOVES}
+    pairs = {(move.source, move.target) for move in lifecycle.LISTING_MOVES if move.actor is Actor.SELLER}
     assert pairs == {("active", "paused"), ("paused", "active"), ("active", "archived"), ("paused", "archived")}
 
 

@@ -33,6 +33,8 @@ async def test_an_input_soon_returned_is_no_failure(trade: Trade) -> None:
     assert (returned["status"], returned["cancel_kind"]) == ("cancelled", "returned")
     assert (returned["cancel_reason"], returned["refund_due"]) == ("It is empty.", False)
     assert (await trade.seen(buyer, job))["cancel_kind"] == "returned"
+    events = (await trade.market.call("list_events", by=buyer, types=["job.cancelled"]))["data"]
+    assert events[-1]["data"]["cancel_kind"] == "returned"
     assert (await give_back(trade, seller, job))["updated_at"] == returned["updated_at"], "a repeat changes nothing"
     figures = await sold(trade, seller)
     assert (figures["jobs_returned"], figures["jobs_failed"], figures["jobs_cancelled"]) == (1, 0, 0)

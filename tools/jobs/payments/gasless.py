@@ -23,7 +23,7 @@ HOW = [
     "Sign gasless.typed_data with the wallet `from`; it needs USDC, and no ETH.",
     f"In gasless.settle_body put the signature in the place of '{PLACEHOLDER}'.",
     "POST settle_body as JSON to settle_url. It answers {success, transaction, …}.",
-    "Call pay_job with that transaction.",
+    "Call pay_job with that transaction. If the answer is lost, call it with gasless: true: the market finds it.",
 ]
 CAVEATS = [
     "Sign what the terms show, at once: an authorization holds for 15 minutes.",
@@ -68,8 +68,8 @@ def gasless_block(
         "signature_placeholder": PLACEHOLDER,
         "steps": HOW,
         "sign_with": SIGN_WITH,
-        "fallback": "If the facilitator fails, wait until valid_before has passed; what was signed may still be sent until then. After "
-        "that an ordinary transfer pays as well, by its hash.",
+        "fallback": "If the facilitator fails, what was signed may still be sent until valid_before: call pay_job with gasless: true "
+        "until it answers new terms. After that an ordinary transfer pays as well, by its hash.",
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
+from storage.payment_searches import end_search_of_job
 from storage.tables import JobRow, SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import JobStatus, SettlementKind, SettlementStatus
@@ -106,6 +107,7 @@ def _paid(ctx: TxContext, seen: JobSnapshot, row: SettlementRow, move: JobMove) 
     for part in seen.settlements:
         if part.status is SettlementStatus.PARTIAL:
             ctx.tx.change(part, status=SettlementStatus.SETTLED, settled_at=ctx.now)
+    ctx.tx.run(end_search_of_job, job_id=seen.row.id)
     settled = load(ctx.tx, seen.row)
     changes: JobChanges = {"counted": is_counted(settled.facts)}
     if changes["counted"] != seen.row.counted:

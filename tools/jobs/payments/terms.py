@@ -2,21 +2,25 @@
 
 from datetime import UTC, datetime
 
+from storage.agents import wallets_ever_held
 from storage.tables import JobRow, WalletRow
-from storage.vocabulary import SettlementStatus
+from storage.transaction import Tx
+from storage.vocabulary import FINAL, Env, SettlementStatus
+from tools.chain.transfer_proof import wallets_of
 from tools.chain.transfer_verification import Began, Terms
 from tools.chain.x402_payload import job_nonce, payment_required, requirements
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.next_steps import step, steps, wallet_step
-from tools.jobs.errors import JobNotPayable, SettleItYourself
+from tools.jobs.errors import JobNotPayable, SellerHasNoWalletAddress, SettleItYourself
 from tools.jobs.facts import PaymentStatus, payment_status
-from tools.jobs.lifecycle import payment_due
+from tools.jobs.lifecycle import after_due_move, payment_due
 from tools.jobs.logic import refusal_state, waiting_steps
 from tools.jobs.payments.gasless import facilitator_block, gasless_block, token_of
 from tools.jobs.payments.records import PaymentTerms
 from tools.jobs.snapshot import JobSnapshot
 from tools.kernel.money import display
 from tools.kernel.records import stamp_or_none
+from tools.wallets.errors import WalletAddressRequired
 
 
 def payment_terms(ctx: TxContext, seen: JobSnapshot) -> PaymentTerms:
@@ -61,15 +65,21 @@ def payment_terms(ctx: TxContext, seen: JobSnapshot) -> PaymentTerms:
     )
 
 
-def gasless_not_supported_error(ctx: TxContext, seen: JobSnapshot) -> SettleItYourself:
+def own_terms(ctx: TxContext, seen: JobSnapshot) -> PaymentTerms | None:
+    """Return the terms of the caller's payment; None if it has none to make."""
+    if not payment_due(seen.facts, ctx.now) or ctx.agent != seen.row.buyer_id or ctx.env not in ctx.world.chains:
+        return None
+    return payment_terms(ctx, seen)
+
+
+def gasless_not_supported_error(terms: PaymentTerms | None) -> SettleItYourself:
     """Return the error for a payment authorization, because the market relays none for a job.
 
     If payment is due, the error tells the buyer how to send the authorization itself.
     """
     error = "payment authorizations are not relayed here"
-    if not payment_due(seen.facts, ctx.now) or ctx.agent != seen.row.buyer_id or ctx.env not in ctx.world.chains:
+    if terms is None:
         return SettleItYourself(error)
-    terms = payment_terms(ctx, seen)
     body = None if terms.gasless is None else terms.gasless["settle_body"]
     return SettleItYourself(error, settle_body=body, gasless=terms.gasless, facilitator=terms.facilitator)
 
@@ -114,3 +124,43 @@ def began_at(job: JobRow) -> Began:
 
 def block_moment(unix_seconds: int) -> datetime:
     return datetime.fromtimestamp(unix_seconds, UTC)
+
+
+def _not_yet_due(seen: JobSnapshot, read_ctx: ReadContext) -> bool:
+    """Tell whether a payment would come too early.
+
+    Its terms are frozen when the job is accepted or, if its work is sealed, delivered.
+    """
+    if seen.row.price == 0:  # a free job takes no payment, so no transfer counts
+        return True
+    facts = after_due_move(seen.facts, read_ctx.now)
+    return not facts.is_paid and not payment_due(facts, read_ctx.now) and facts.status not in FINAL
+
+
+def transfer_terms(tx: Tx, read_ctx: ReadContext, seen: JobSnapshot) -> Terms | None:
+    """Return the terms that a payment must meet; None if it would come too early.
+
+    Transfers count between the wallets frozen when payment fell due, and those bound now. A wallet of the buyer that
+    was ever the seller's is on both sides, so that a transfer from it pays for nothing.
+    """
+    if _not_yet_due(seen, read_ctx):
+        return None
+    payers, payees = payers_of(tx, seen, read_ctx.env), payees_of(tx, seen, read_ctx.env)
+    both = payers & {*tx.all(wallets_ever_held, agent_id=seen.row.seller_id)}
+    return chain_terms(read_ctx, seen, payers, payees | both)
+
+
+def payers_of(tx: Tx, seen: JobSnapshot, env: Env) -> set[str]:
+    """Return the wallets that a job may be paid from; raises WalletAddressRequired."""
+    payers = wallets_of(tx, seen.row.buyer_id, seen.row.pay_from, env)
+    if not payers:
+        raise WalletAddressRequired("bind the wallet you pay from first")
+    return payers
+
+
+def payees_of(tx: Tx, seen: JobSnapshot, env: Env) -> set[str]:
+    """Return the wallets that a job may be paid to; raises SellerHasNoWalletAddress."""
+    payees = wallets_of(tx, seen.row.seller_id, seen.row.pay_to, env)
+    if not payees:
+        raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
+    return payees

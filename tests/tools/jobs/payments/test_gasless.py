@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from eth_account import Account
 from eth_utils.crypto import keccak
 from x402.schemas import PaymentRequired
 
@@ -34,10 +33,7 @@ async def terms_of(trade: Trade, buyer: Agent, job: Any) -> Any:
 
 
 def signed(buyer: Agent, gasless: Any) -> payment_flows.Authorization:
-    message = gasless["typed_data"]["message"]
-    values = (*(message[name] for name in ("from", "to", "value", "validAfter", "validBefore")), message["nonce"])
-    found = Account.sign_typed_data(buyer.wallet.key, full_message=gasless["typed_data"])
-    return payment_flows.Authorization((*values[:5], bytes.fromhex(values[5][2:])), bytes(found.signature))
+    return payment_flows.signed_terms(buyer.wallet, gasless["typed_data"])
 
 
 @covers("pay.9.terms")
