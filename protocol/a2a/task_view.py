@@ -107,7 +107,7 @@ class View:
         return f"You can send a message with taskId {job['id']} and one of the data parts {', '.join(forms)}{talks}."
 
     def where_words_went(self, record: Record, words: str) -> str:
-        """Tell that the words of a message went to the other party, and the data part that takes a step.
+        """Say that the words went to the other party, and which data part takes a step.
 
         The step is the one that the words name, otherwise the one that the job waits for.
         """

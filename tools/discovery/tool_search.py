@@ -33,7 +33,7 @@ SAME_VERB, SAME_NOUN, OTHER_NOUN = 0.7, 0.7, -0.7
 LIST_OF_PLURAL, LIST_OF_SINGULAR, LIST_OF_MINE = 1.3, -1.6, 1.2
 READS_IF_ASKED = 4.6
 MIN_COVERED = 0.34  # of a question's terms in one operation's texts: with fewer the question is about something else
-MIN_ASKED = 0.55  # of a question's terms in one phrase: with fewer a destructive operation does not come first
+MIN_ASKED = 0.65  # of a question's terms in one phrase: with fewer a destructive operation does not come first
 MIN_TYPO_LETTERS = 5
 MAX_WORDS = 40
 
@@ -236,14 +236,20 @@ def spoken(question: str) -> Spoken:
 
 
 def _asks(words: Sequence[str]) -> bool:
-    """Check whether a sentence asks for facts; "how do I" and "can I" ask for a way to do something."""
+    """Check whether a sentence asks for facts.
+
+    "how do I" and "can I" ask for a way to do something.
+    """
     if not words or words[0] == "how":
         return len(words) > 1 and words[1] in vocabulary().question_words - {"do", "does", "can"}
     return words[0] in vocabulary().question_words and words[1:3] not in (["do", "i"], ["can", "i"])
 
 
 def terms(text: str) -> tuple[str, ...]:
-    """Return the terms of a text in order: stems, synonyms replaced, stop words only if there is nothing else."""
+    """Return the terms of a text in order: stems, with synonyms replaced.
+
+    Stop words are terms only if the text has no other words.
+    """
     return tuple(_terms(_words(text)))
 
 

@@ -179,7 +179,7 @@ def test_a_long_command_has_a_line_for_each_option_and_means_the_same() -> None:
 
 
 def test_every_text_on_waiting_teaches_the_same() -> None:
-    """A seller waits with list_events and reads list_jobs, a buyer waits with get_job, and the inbox takes since."""
+    """A seller waits with list_events and reads list_jobs; a buyer waits with get_job."""
     told = {
         name: f"{name} {CATALOGUE[name].description}" for name in ("list_events", "get_job", "get_inbox", "create_job")
     }

@@ -99,4 +99,4 @@ def test_each_synonym_has_one_meaning_and_is_no_stop_word() -> None:
     same = tomllib.loads(Path(tool_search.__file__).with_name("vocabulary.toml").read_text("utf-8"))["synonyms"]
     stems = [*map(tool_search.stem, same), *(tool_search.stem(word) for row in same.values() for word in row)]
     assert [one for one, count in Counter(stems).items() if count > 1] == []
-    assert not {word for row in same.values() for word in row} & tool_search.stop_words()
+    assert not {word for row in same.values() for word in row} & tool_search.vocabulary().stop_words
