@@ -20,7 +20,7 @@ OF_ONE_CONNECTION = {"connection", "keep-alive", "transfer-encoding", "content-l
 
 
 class Turns:
-    """An HTTP proxy in a thread that sends each request to the next server; `counts` has the answers of each."""
+    """An HTTP proxy in a thread, which sends each request to the next server and counts answers."""
 
     def __init__(self, ports: list[int]) -> None:
         self.counts = dict.fromkeys(ports, 0)

@@ -127,7 +127,7 @@ def purchase(buyer: Market, title: str, text: str = "abc") -> Any:
 
 
 def spread(kills: int, orders: int, done: Callable[[], int], chance: random.Random) -> Iterator[int]:
-    """Yield the number of each kill at a random moment, so that the last comes before all orders are done."""
+    """Yield the number of each kill at a random moment before all orders are done."""
     for number in range(kills):
         eventually(lambda number=number: done() >= number * orders // (kills + 2), 60)
         threading.Event().wait(chance.uniform(0, 0.1))
