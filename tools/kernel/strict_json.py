@@ -90,9 +90,9 @@ def read_leniently(raw: bytes) -> Any:
 
 
 def with_integers(value: Json) -> Json:
-    """Copy an accepted tree with all whole floats up to ±(2^53-1) as integers.
+    """Copy a parsed JSON tree with all whole floats up to ±(2^53-1) as integers.
 
-    protobuf has only doubles.
+    JSON that went through protobuf's Struct has doubles only: 3 arrives as 3.0.
     """
     if isinstance(value, dict):
         return {key: with_integers(item) for key, item in value.items()}
