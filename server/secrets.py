@@ -61,9 +61,10 @@ def read_secrets(settings: Settings) -> Secrets:
 
 
 async def check_secrets(store: Store, secrets: Secrets) -> Secrets:
-    """Return the secrets in force; the database stores their fingerprint at its first start.
+    """Compare the secrets with the fingerprint in the database; return the generation in use.
 
-    Raises BadSettings for other secrets, because a process that has them must not serve this database.
+    The first start on a database stores the fingerprint. During a rotation there are two generations of secrets. Raises
+    BadSettings if neither has the fingerprint, because keys and receipts of this database would not verify.
     """
     kept = await store.write(lambda tx: _remembered(tx, "secrets", secrets.fingerprint), "check_secrets")
     return _among(secrets, kept)

@@ -115,7 +115,7 @@ def _help(operations: dict[str, Operation]) -> str:
         "input: the answer is a task. Messages with its taskId go to the other party, pay, or take the next step. "
         "Pass an API key as the header Authorization: Bearer or X-API-Key, or as api_key in the message's metadata; "
         "an Idempotency-Key header, or idempotency_key in the metadata, makes a repeat safe; dry_run there shows what a call would do, "
-        "detail: brief answers in short. What the metadata takes may stand among a call's arguments or in an order too. "
+        "detail: brief shortens the answer. A call's arguments and an order take these members too. "
         f"Tools: {', '.join(operations)}."
     )
 

@@ -121,7 +121,9 @@ class CallState:
 
         The first call consumes the request's signature; the calls after it continue the request.
         """
-        request, self.request = replace(self.request, **changes), replace(self.request, is_continuation=True)
+        request = replace(self.request, **changes) if changes else self.request
+        if self.request.http is not None:
+            self.request = replace(self.request, is_continuation=True)
         return await market.call(op, arguments, request, key)
 
     def stash(self, value: Json) -> Json:
@@ -272,8 +274,9 @@ def _take_keys(holders: list[dict[str, Json]], call: CallState) -> None:
     """Take the reserved keys out of their holders."""
     try:
         given = [extract(found) for found in holders]
-        key = _only(API_KEY, [found.api_key for found in given])
-        call.request = replace(call.request, argument_key=key, dry_run=any(found.dry_run for found in given))
+        key, dry_run = _only(API_KEY, [found.api_key for found in given]), any(found.dry_run for found in given)
+        if key is not None or dry_run:  # a copy is a twentieth of a call
+            call.request = replace(call.request, argument_key=key, dry_run=dry_run)
         repeats = [call.idempotency_key, *(found.idempotency_key for found in given)]
         call.idempotency_key = _only(IDEMPOTENCY_KEY, repeats)
         call.detail = _only(DETAIL, [found.detail for found in given]) or FULL

@@ -44,8 +44,8 @@ REGISTERING = (
     "with the key as the X-API-Key header, or as api_key in the message's metadata."
 )
 FITTING = (
-    'The listings in the data part fit your words best. To order one, send one data part {"listing_id": "<its id>", "input": {…}}; '
-    '{"tool": "get_listing", "arguments": {"listing_id": "<its id>"}} shows an example. For anything else ask '
+    "The listings in the data part fit your words best. To order one, send its how_to_order.body_example, adapted, as one data "
+    'part: {"listing_id": "<its id>", "input": {…}}. For anything else ask '
     '{"tool": "find_tools", "arguments": {"query": "<what you want to do>"}}.'
 )
 OFFERED = 3  # listings in the answer to words

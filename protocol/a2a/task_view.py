@@ -104,7 +104,8 @@ class View:
         if not forms:
             comes = "nothing more comes" if is_over else "GetTask or SubscribeToTask shows what comes"
             return f"Nothing is asked of you{talks}; {comes}."
-        return f"You can send a message with taskId {job['id']} and one of the data parts {', '.join(forms)}{talks}."
+        choice = "the data part" if len(forms) == 1 else "one of the data parts"
+        return f"You can send a message with taskId {job['id']} and {choice} {', '.join(forms)}{talks}."
 
     def where_words_went(self, record: Record, words: str) -> str:
         """Say that the words went to the other party, and which data part takes a step.

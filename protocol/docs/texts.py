@@ -149,9 +149,9 @@ def _quickstart(calls: Calls, config: MarketConfig) -> str:
         base=base,
         brand=config.brand,
         free_usdc=free_usdc(config.networks[Env.TEST]),
-        connected=_json({"mcpServers": {config.brand: server}}, indented=True),
+        connected=_json({"mcpServers": {config.title.lower(): server}}, indented=True),
         body_type=BODY_TYPE,
-        message=calls.message("search_listings", q="translate", env="test"),
+        message=calls.message("search_listings", q="validate json", env="test"),
         limits=_limits(config),
     )
     return CALL.sub(lambda found: calls.curl(found[1], **orjson.loads(found[2])), text)
@@ -162,7 +162,8 @@ def _limits(config: MarketConfig) -> str:
         return "This installation has switched rate limits off."
     counted = {**ALLOWANCES, Rate.REGISTER: RateLimit(config.limits.registrations_per_hour, 3600)}
     rates = ", ".join(
-        f"{rate} {one.calls} per {duration(one.seconds).removeprefix('1 ')}" for rate, one in counted.items()
+        f"{rate.replace('_', ' ')} {one.calls} per {duration(one.seconds).removeprefix('1 ')}"
+        for rate, one in counted.items()
     )
     return (
         f"Calls per key, or per address without one: {rates}; messages and exports count per agent, exports in each environment. The RateLimit headers say what is left; on 429 wait Retry-After "

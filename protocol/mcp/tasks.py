@@ -65,7 +65,10 @@ class Asking:
 
     @property
     def continued(self) -> CallRequest:
-        """The request for a later call, because the first one consumed the signature."""
+        """The request for a further call of the same task, whose signature is not used up again.
+
+        A signature is valid for one call. The first call of the task has used it.
+        """
         return replace(self.call_request, is_continuation=True)
 
     @property

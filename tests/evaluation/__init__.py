@@ -47,7 +47,7 @@ COSTS = {
     "too many tokens": 10,
 }
 LEADS = re.compile(  # phrases for when to call it, what it needs, what follows
-    r"\b(after|afterwards|before|until|else|then|once|first|next|needs?|when|where|while|if|unless|for good|again|later|instead|"
+    r"\b(after|afterwards|before|until|else|then|once|first|next|needs?|when|where|while|if|unless|for good|permanently|again|later|instead|"
     r"without|use it|call it|takes?|ends?|goes on)\b|\b[a-z]+_[a-z_]+\b"
 )
 

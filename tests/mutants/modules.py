@@ -10,7 +10,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tools.jobs.facts": ("jobs/test_facts.py", "jobs/test_lifecycle.py"),
     "tools.purchases.rules": ("purchases/test_rules.py",),
     "tools.chain.x402_payload": ("chain/test_x402_payload.py", "chain/test_x402_payments.py"),
-    "tools.chain.x402_payments": ("chain/test_x402_payments.py",),
+    "tools.chain.x402_payments": ("chain/test_x402_payments.py", "purchases/test_rules.py"),
     "tools.purchases.quotes": ("purchases/test_quotes.py",),
     "tools.jobs.contribution_rules": ("reputation/test_rules.py", "reputation/test_sums.py"),
     "tools.reputation.rules": ("reputation/test_rules.py", "reputation/test_sums.py"),

@@ -29,7 +29,7 @@ class DeleteMe(Arguments):
 
 @operation("DELETE /v1/agents/me", scope="admin:self", destructive=True, may_revoke_caller_key=True, toolset="agents")
 def delete_me(ctx: TxContext, asked: DeleteMe) -> AgentDeleted:
-    """Delete your agent for good: keys are revoked, listings archived, the profile hidden.
+    """Delete your agent permanently: keys are revoked, listings archived, the profile hidden.
 
     Orders whose work has not begun are declined (as seller) or cancelled (as buyer), at once or, where there are many,
     within seconds. Work in progress, deliveries and disputes go on by their deadlines, and the other side can still pay

@@ -76,7 +76,7 @@ def propose_on_bounty(ctx: TxContext, asked: ProposeOnBounty) -> ProposalMade:
 
     Needs a bound wallet (set_wallet_address). If you are chosen, the job begins at once (on_delivery) or when the buyer
     has paid (upfront): wait for bounty.awarded, then deliver_job. If not, you get bounty.closed or bounty.expired.
-    withdraw_proposal withdraws it for good. Questions before the award: post_message in thread_id.
+    withdraw_proposal withdraws it permanently. Questions before the award: post_message in thread_id.
     """
     bounty = held_bounty(ctx, asked.bounty_id)
     warned = public_words({"message": asked.message}) if asked.message else []
@@ -98,7 +98,7 @@ def propose_on_bounty(ctx: TxContext, asked: ProposeOnBounty) -> ProposalMade:
         updated=known is not None,
         next_steps=steps(
             step("get_bounty", "See what becomes of it.", bounty_id=bounty.id),
-            step("withdraw_proposal", "Take it back for good.", bounty_id=bounty.id),
+            step("withdraw_proposal", "Withdraw it permanently.", bounty_id=bounty.id),
         ),
     )
 
@@ -144,7 +144,7 @@ def _decisions(asked: ListProposals, page: list[Proposal], more: bool) -> list[S
     toolset="bounties",
 )
 def withdraw_proposal(ctx: TxContext, ref: BountyNamed) -> Proposal:
-    """Withdraw your proposal on a bounty for good: you cannot propose there again.
+    """Withdraw your proposal on a bounty permanently: you cannot propose there again.
 
     To change it instead, call propose_on_bounty again.
     """

@@ -7,7 +7,9 @@ class LastKey(TakenAlready):
     """The agent has no other usable API key: without one it could not call any more."""
 
     code = "last_key"
-    usual_hint = "Make another with create_api_key first, then revoke this one; delete_me leaves for good."
+    usual_hint = (
+        "Make another with create_api_key first, then revoke this one; delete_me deletes the agent permanently."
+    )
 
 
 class KeyLimit(TakenAlready):

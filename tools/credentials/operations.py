@@ -111,7 +111,7 @@ class KeyRef(Arguments):
     toolset="agents",
 )
 def revoke_api_key(ctx: TxContext, ref: KeyRef) -> ApiKey:
-    """Revoke an API key for good, at once and in every process; also the one you call with.
+    """Revoke an API key permanently, at once and in every process; also the one you call with.
 
     Your only usable key cannot be revoked: make another with create_api_key first. A test key revokes test keys only.
     """

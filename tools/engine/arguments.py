@@ -92,7 +92,7 @@ def _one_line(text: str) -> str:
 
 OneLine = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_one_line)]
 EnvChoice = Annotated[
-    Env | None, Field(default=None, strict=False, description="live or test; default: the key's environment, else live")
+    Env | None, Field(default=None, strict=False, description="live or test; default: the key's, otherwise live")
 ]
 
 

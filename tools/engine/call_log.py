@@ -39,7 +39,7 @@ class CallLog:
             request_id=request.request_id,
             agent_id=caller and caller.agent_id,
             replayed=response.replayed,
-            unsaid=self.left_out,
+            reads_left_out=self.left_out,
         )
         self.left_out = 0
 

@@ -40,12 +40,12 @@ class Rate(StrEnum):
     MESSAGES = "messages"
     DOMAINS = "domains"  # checks of a domain's proof
     IDENTITIES = "identities"  # links to a token on chain
-    ANONYMOUS_FAILURES = "strangers"  # unauthenticated calls, by address
+    ANONYMOUS_FAILURES = "anonymous_failures"  # unauthenticated calls, by address
     DELIVERIES = "deliveries"  # to webhooks, from one agent to one host
     QUOTES = "quotes"  # price quotes for x402 purchases
     BINDINGS = "bindings"  # wallet proofs, which may query the chain
     PURCHASES = "purchases"  # calls with a payment
-    PROTOCOL_REQUESTS = "knocks"  # protocol requests that call no operation: handshakes, lists, cards
+    PROTOCOL_REQUESTS = "protocol_requests"  # those that call no operation: handshakes, lists, cards
 
 
 @dataclass(frozen=True, slots=True)

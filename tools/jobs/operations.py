@@ -43,7 +43,10 @@ def is_buyers_turn(asked: Hire, hired: Hired) -> bool:
 
 
 def look_again(ctx: TxContext, _order: Hire, *, answered: Json) -> Hired:
-    """Return the same job in its present state."""
+    """Read the ordered job again, for a call of `hire` that waits until the job changes.
+
+    `answered` is the record that the order itself returned.
+    """
     job = answered["job"]
     return _hired(ctx, find_mine(ctx.tx, job["id"], ctx.agent, ctx.env), job["warnings"])
 

@@ -50,7 +50,7 @@ class PayJob(JobRef):
     transaction: Annotated[str, Field(max_length=80, json_schema_extra=TRANSACTION)] | None = Field(
         None, description="hash of the mined transfer, 0x and 64 hex; left out: returns the terms"
     )
-    gasless: bool = Field(False, description="true: find a gas-free payment, hash lost")
+    gasless: bool = Field(False, description="true: find your gas-free payment without its hash")
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

@@ -49,7 +49,10 @@ def output_at(tx: Tx, job_id: str, revision: int) -> str | None:
 
 
 def is_counted(facts: JobFacts) -> bool:
-    """Check whether a job counts as storage, because its seller keeps less than 0.01 USDC."""
+    """Check whether the texts of a job count toward its parties' storage quotas.
+
+    They do while payments less refunds are under 0.01 USDC, so that free jobs are no free storage.
+    """
     return kept_minor(facts) < STANDS_FOR_ROOM
 
 

@@ -172,7 +172,7 @@ def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
 class CancelJob(Reasoned):
     fault: Literal["input"] | None = Field(
         None,
-        description="seller: it is unworkable; within a minute of accepting, unpaid",
+        description="seller: the input cannot be worked; within a minute of accepting, unpaid",
     )
 
 

@@ -182,7 +182,10 @@ class _Explanation:
         self._spent = 0.0
 
     def faults(self, schema: Schema, instance: Json, path: str) -> Iterator[Violation]:
-        """Yield the faults of a value that fails `schema`; at least one."""
+        """Yield each violation in a value that fails `schema`: at least one.
+
+        `path` is the dotted path of the value in its document. Call it only for a value that fails.
+        """
         if not isinstance(schema, dict):
             yield Violation(path, "Nothing is allowed here; leave it out.")
             return

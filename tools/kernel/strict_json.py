@@ -25,6 +25,7 @@ _EXPONENT_FROM = 1e21  # RFC 8785 (ECMAScript) writes a double below this withou
 _CONTAINERS = {dict, list}
 KINDS = {dict, list, str, int, float, bool, type(None)}
 _DIGIT_SHAPES = bytes.maketrans(b"123456789E", b"000000000e")
+_UNSAFE_NUMBER = re.compile(rb"(?:^|[\s:,\[-])(?:0{16}|[0.]+e[+0])")  # in _DIGIT_SHAPES, inside or outside of strings
 _KEY_SHOWN = 64
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _NOT_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
@@ -89,9 +90,9 @@ def read_leniently(raw: bytes) -> Any:
 
 
 def with_integers(value: Json) -> Json:
-    """Copy an accepted tree with all whole floats up to ±(2^53-1) as integers.
+    """Copy a parsed JSON tree with all whole floats up to ±(2^53-1) as integers.
 
-    protobuf has only doubles.
+    JSON that went through protobuf's Struct has doubles only: 3 arrives as 3.0.
     """
     if isinstance(value, dict):
         return {key: with_integers(item) for key, item in value.items()}
@@ -131,16 +132,13 @@ def _holds_too_many(raw: bytes) -> bool:
 def _needs_validation(raw: bytes, max_depth: int) -> bool:
     """Check whether the text may hold what jiter admits and `validate_tree` refuses.
 
-    That is depth, U+0000, 16 digits in a row or a non-negative exponent, also if they only seem so inside of strings.
+    That is depth, U+0000, a number of 16 digits or with a non-negative exponent, also inside of strings.
     """
+    if raw.count(b"{") + raw.count(b"[") > max_depth or b"\\u0000" in raw:
+        return True
     shapes = raw.translate(_DIGIT_SHAPES)
-    return (
-        raw.count(b"{") + raw.count(b"[") > max_depth
-        or b"\\u0000" in raw
-        or b"0" * 16 in shapes
-        or b"0e0" in shapes
-        or b"0e+" in shapes
-    )
+    may_be_large = b"0" * 16 in shapes or b"0e0" in shapes or b"0e+" in shapes
+    return may_be_large and _UNSAFE_NUMBER.search(shapes) is not None
 
 
 def _read_explaining(raw: bytes, max_depth: int) -> Json:

@@ -157,7 +157,7 @@ class ListingRef(Arguments):
     toolset="selling",
 )
 def archive_listing(ctx: TxContext, ref: ListingRef) -> Listing:
-    """Archive a listing of yours for good: it can no longer be found, ordered or changed.
+    """Archive a listing of yours permanently: it can no longer be found, ordered or changed.
 
     Its jobs go on. To stop only for a while, pause it with update_listing.
     """

@@ -57,7 +57,7 @@ async def get_listing(read_ctx: ReadContext, ref: ListingRef) -> Listing | Ready
 
 class SearchListings(Listed):
     env: Annotated[
-        Env | None, Field(default=None, strict=False, description="live or test; default: the key's, else live")
+        Env | None, Field(default=None, strict=False, description="live or test; default: the key's, otherwise live")
     ]
     q: str | None = Field(None, max_length=200, description="words, in any script")
     category: Category | None = Field(None, description="only this category, e.g. text, code, data")

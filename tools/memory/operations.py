@@ -141,7 +141,7 @@ def _keys(rows: Sequence[Any]) -> list[MemoryKey]:
     "DELETE /v1/memory/{key}", scope=("buy", "sell", "message"), destructive=True, ends_work=True, toolset="memory"
 )
 def delete_memory(ctx: TxContext, ref: MemoryRef) -> MemoryDeleted:
-    """Delete the value under a key for good.
+    """Delete the value under a key permanently.
 
     Nobody can bring it back. If there is no value under the key, deleted is false.
     """

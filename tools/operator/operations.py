@@ -71,12 +71,12 @@ class StatusSet(AnyAgent):
     toolset="operator",
 )
 def set_agent_status(ctx: TxContext, arguments: StatusSet) -> AnyStatusAgent:
-    """Suspend an agent, delete it, or let it in again.
+    """Suspend an agent, delete it, or make it active again.
 
-    Suspended: its keys and signatures fail, its listings are paused, its open bounties and proposals close; the profile stays,
-    and so do its jobs. Deleted: as if it had left by itself. Active again: the profile returns, its listings stay paused until it
-    activates them; keys that ended with the deletion stay ended. An agent that an x402 purchase made and nobody has claimed becomes
-    unclaimed again: only its wallet makes it active.
+    Suspended: calls with its keys or signatures are refused, its listings are paused, its open bounties and proposals close; its
+    profile and jobs stay. Deleted: as delete_me does it. Active again: the profile returns, its listings stay paused until it
+    activates them; keys that the deletion revoked stay revoked. An agent that an x402 purchase made and nobody has claimed becomes
+    unclaimed again: it becomes active when its wallet claims it.
     """
     wanted = AgentStatus(arguments.status)
     row = need_agent(ctx.tx, arguments.agent_id, deleted=True)

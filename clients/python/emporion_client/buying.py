@@ -15,6 +15,7 @@ from emporion_client.transport import Flow, Pause
 
 HIRE_SECONDS = 20  # always the same, because a repeated call must be the same call
 LONGEST_WAIT = 50
+HIGHEST_PRICE = 10**12  # the market takes none above it
 LONGEST_BUSY_PAUSE = 15.0
 ENDED = ("declined", "cancelled", "expired", "resolved")
 BUSY = ("seller_busy", "job_limit")
@@ -167,26 +168,36 @@ def _quote_accepted(account: Account, purchase: Purchase, job: JsonObject, most:
 
 
 def _ordered(account: Account, purchase: Purchase, order: Order) -> Flow[tuple[JsonObject, JsonObject | None]]:
-    """Order; return the job, and the terms if payment is due already.
-
-    The same call finds an interrupted order again: the market knows it by its reference.
-    """
-    purchase.reserve((yield from _affordable(account, order)))
-    hired = yield from _hired(account, purchase, order)
+    """Order; return the job, and the terms if payment is due already."""
+    hired = (yield from _ordered_before(account, purchase)) or (yield from _hired(account, purchase, order))
     job, terms = record_at(hired, "job"), hired.get("terms")
     purchase.job_id = text(job, "id")
     purchase.note("ordered")
     price = job.get("price")
-    if isinstance(price, int) and price > order.most:  # the seller changed it after it was read
+    if isinstance(price, int) and price > order.most:  # a quote listing that got a price after it was read
         yield from _withdrawn(account, purchase)
         raise TooDear(f"{purchase.job_id} costs {shown(price)}; max_price is {shown(order.most)}")
     return job, terms if isinstance(terms, dict) else None
 
 
+def _ordered_before(account: Account, purchase: Purchase) -> Flow[JsonObject | None]:
+    """Return the order of an interrupted call; the market knows it by its reference."""
+    if not purchase.is_continued:
+        return None
+    page = yield from account.call("list_jobs", role="buyer", reference=purchase.order_key)
+    if not rows(page):
+        return None
+    return {"job": (yield from account.call("get_job", job_id=text(rows(page)[0], "id")))}
+
+
 def _hired(account: Account, purchase: Purchase, order: Order) -> Flow[JsonObject]:
-    """Place the order; wait while the seller is busy."""
+    """Set the price aside and place the order; wait while the seller is busy."""
+    price = yield from _price(account, order)
+    purchase.reserve(order.most if price is None else price)
     key = purchase.order_key
     asked = {"listing_id": order.listing, "input": order.input, "wait_seconds": HIRE_SECONDS, "reference": key}
+    if price is not None:  # of a quote, accept_quote names the price; a limit kept by the job could not be raised
+        asked["max_price"] = min(order.most, HIGHEST_PRICE)
     asked |= order.more
     pause = 0.5
     while True:
@@ -195,6 +206,8 @@ def _hired(account: Account, purchase: Purchase, order: Order) -> Flow[JsonObjec
         except MarketError as refused:
             if refused.code not in BUSY or time.time() > order.until:
                 purchase.end()
+                if refused.code == "price_above_max":  # the seller changed it after it was read
+                    raise TooDear(f"{order.listing} costs more than max_price, {shown(order.most)}") from refused
                 raise
         yield Pause(pause)  # shorter than the market says, because another purchase of this buyer may end soon
         pause = min(LONGEST_BUSY_PAUSE, pause * 1.5)
@@ -208,12 +221,11 @@ def _withdrawn(account: Account, purchase: Purchase) -> Flow[None]:
     purchase.end()
 
 
-def _affordable(account: Account, order: Order) -> Flow[int]:
-    """Return the most that this order may cost."""
+def _price(account: Account, order: Order) -> Flow[int | None]:
+    """Return the price of this order; None if the seller quotes it."""
     listing = yield from account.call("get_listing", listing_id=order.listing, env=account.env)
-    price = part(listing, "pricing", "price")
-    if price is None:  # by quote
-        return order.most
+    if part(listing, "pricing", "price") is None:
+        return None
     cost = whole(listing, "pricing", "price") * order.units
     if cost > order.most:
         raise TooDear(f"{order.listing} costs {shown(cost)}; max_price is {shown(order.most)}")

@@ -11,7 +11,8 @@ from typing import Any
 from emporion_client import __version__
 from emporion_client.errors import EmporionError
 from emporion_client.market import Market
-from emporion_client.mcp_tools import McpServer, listing_of
+from emporion_client.mcp_command import McpCommand
+from emporion_client.mcp_tools import McpServer, McpTools, listing_of
 from emporion_client.sources import command, http_api
 
 
@@ -70,13 +71,14 @@ def _sell(market: Market, options: argparse.Namespace) -> None:
 
 
 def _sell_mcp(market: Market, options: argparse.Namespace) -> None:
-    server = McpServer(options.url, timeout=options.timeout)
+    timeout, known = options.timeout, options.run or options.url
+    server: McpTools = McpCommand(shlex.split(known), timeout) if options.run else McpServer(known, timeout=timeout)
     try:
         tools = server.tools()
         for name in options.tool or tools:
             if name not in tools:
-                raise EmporionError(f"{options.url} has no tool {name!r}; it has {', '.join(tools)}")
-            market.sells(price=options.price, **listing_of(options.url, tools[name]))(server.tool(name))
+                raise EmporionError(f"{known} has no tool {name!r}; it has {', '.join(tools)}")
+            market.sells(price=options.price, **listing_of(known, tools[name]))(server.tool(name))
         market.run(at_once=options.at_once)
     finally:
         server.close()
@@ -100,7 +102,9 @@ def _options() -> argparse.ArgumentParser:
     selling.add_argument("--description")
     selling.add_argument("--schema", help="a file with the JSON Schema of the input, or input_schema and output_schema")
     wrapping = _verb(verbs, "sell-mcp", _sell_mcp, "sell tools of an MCP server")
-    wrapping.add_argument("url", help="its address, for example http://127.0.0.1:9000/mcp")
+    reached = wrapping.add_mutually_exclusive_group(required=True)
+    reached.add_argument("url", nargs="?", help="its address, for example http://127.0.0.1:9000/mcp")
+    reached.add_argument("--run", help="its command, which is called over stdin and stdout")
     wrapping.add_argument("--tool", action="append", help="one tool; otherwise all are sold")
     for one in (selling, wrapping):
         one.add_argument("--price", required=True, help="in USDC, for example 0.01")

@@ -127,7 +127,11 @@ class WrongSignature(EmporionError):
 
 
 class Decline(EmporionError):
-    """A seller's function raises it if the order cannot be worked. The buyer reads the text."""
+    """The input cannot be worked: a seller's function raises it, and the buyer reads the text.
+
+    It is raised too if the input fits the schema and not the function's types. Any other error of a function is a
+    fault of the seller.
+    """
 
 
 BY_STATUS: dict[int, type[MarketError]] = {

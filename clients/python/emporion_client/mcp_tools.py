@@ -1,8 +1,9 @@
-"""A small MCP client over streamable HTTP: enough to list the tools of a server and to call them."""
+"""A small MCP client: enough to list the tools of a server and to call them; here over streamable HTTP."""
 
 import itertools
 import json
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,28 +16,37 @@ from emporion_client.errors import Decline, EmporionError
 PROTOCOL = "2025-06-18"
 INVALID_PARAMS = -32602
 MAX_REASON = 500
+MAX_PAGES = 100
+HELLO: JsonObject = {
+    "protocolVersion": PROTOCOL,
+    "capabilities": {},
+    "clientInfo": {"name": "emporion-client", "version": __version__},
+}
+INITIALIZED: JsonObject = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
-class McpServer:
-    """A connection to an MCP server."""
+class McpTools(ABC):
+    """The tools of an MCP server, however it is reached."""
 
-    def __init__(self, url: str, headers: Mapping[str, str] | None = None, timeout: float = 300) -> None:
-        usual = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-        self._url, self._numbers, self._session = url, itertools.count(1), ""
-        self._http = httpx.Client(timeout=timeout, headers=usual | dict(headers or {}))
-        self._turn = threading.Lock()
-        self._start("")
+    @abstractmethod
+    def _ask(self, method: str, params: JsonObject) -> JsonObject:
+        """Send a request; return its result."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
 
     def tools(self) -> dict[str, JsonObject]:
         """Return the tools by their names."""
         found: dict[str, JsonObject] = {}
         cursor = None
-        while True:
+        for _ in range(MAX_PAGES):
             page = self._ask("tools/list", {"cursor": cursor} if cursor else {})
             found |= {tool["name"]: tool for tool in page["tools"]}
             cursor = page.get("nextCursor")
             if not cursor:
                 return found
+        raise EmporionError(f"the MCP server lists its tools on more than {MAX_PAGES} pages")
 
     def tool(self, name: str) -> Callable[..., Any]:
         """Return a function that calls a tool. An error that the tool reports declines the order."""
@@ -53,6 +63,29 @@ class McpServer:
 
         return work
 
+    @staticmethod
+    def _result(method: str, told: JsonObject) -> JsonObject:
+        error = told.get("error")
+        if error is not None:
+            if isinstance(error, dict) and error.get("code") == INVALID_PARAMS and method == "tools/call":
+                raise Decline(str(error.get("message"))[:MAX_REASON])
+            raise EmporionError(f"the MCP server refuses {method}: {str(error)[:MAX_REASON]}")
+        result = told.get("result")
+        if not isinstance(result, dict):
+            raise EmporionError(f"the MCP server answers {method} without a result")
+        return result
+
+
+class McpServer(McpTools):
+    """A connection to an MCP server over streamable HTTP."""
+
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None, timeout: float = 300) -> None:
+        usual = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+        self._url, self._numbers, self._session = url, itertools.count(1), ""
+        self._http = httpx.Client(timeout=timeout, headers=usual | dict(headers or {}))
+        self._turn = threading.Lock()
+        self._start("")
+
     def close(self) -> None:
         """Close the connection."""
         self._http.close()
@@ -63,10 +96,8 @@ class McpServer:
             if self._session != ended:
                 return
             self._session = ""
-            client = {"name": "emporion-client", "version": __version__}
-            self._post("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
-            note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-            self._http.post(self._url, json=note, headers=self._headers())
+            self._post("initialize", HELLO)
+            self._http.post(self._url, json=INITIALIZED, headers=self._headers())
 
     def _ask(self, method: str, params: JsonObject) -> JsonObject:
         session = self._session
@@ -90,14 +121,7 @@ class McpServer:
             if answer.status_code >= 300:
                 raise EmporionError(f"the MCP server answered {method} with HTTP {answer.status_code}")
             self._session = answer.headers.get("mcp-session-id", self._session)
-            told = _answer(answer, number)
-        error = told.get("error")
-        if error is not None:
-            if error.get("code") == INVALID_PARAMS and method == "tools/call":
-                raise Decline(str(error.get("message"))[:MAX_REASON])
-            raise EmporionError(f"the MCP server refuses {method}: {str(error)[:MAX_REASON]}")
-        result: JsonObject = told["result"]
-        return result
+            return self._result(method, _answer(answer, number))
 
     def _headers(self) -> dict[str, str]:
         return {"mcp-session-id": self._session, "mcp-protocol-version": PROTOCOL} if self._session else {}
@@ -125,12 +149,12 @@ def _answer(answer: httpx.Response, number: int) -> JsonObject:
     raise EmporionError("the stream of the MCP server ended without an answer")
 
 
-def listing_of(url: str, tool: JsonObject) -> JsonObject:
-    """Return the arguments of sells() for a tool."""
+def listing_of(server: str, tool: JsonObject) -> JsonObject:
+    """Return the arguments of sells() for a tool of a server, given by its address or command."""
     name = str(tool["name"])
     title = tool.get("title") or name.replace("_", " ").capitalize()
     schema = {key: value for key, value in tool["inputSchema"].items() if key != "$schema"}
-    given = {"title": str(title)[:120], "name": f"mcp:{url}:{name}", "input_schema": {"type": "object"} | schema}
+    given = {"title": str(title)[:120], "name": f"mcp:{server}:{name}", "input_schema": {"type": "object"} | schema}
     given["description"] = str(tool.get("description") or title)
     if tool.get("outputSchema"):
         given["output_schema"] = {key: value for key, value in tool["outputSchema"].items() if key != "$schema"}

@@ -115,7 +115,7 @@ class Orders:
             try:
                 delivery = json.dumps(_delivered(self._run(service, job, revision, attempt)), allow_nan=False)
             except Decline as reason:
-                self._end("cancel_job", job, str(reason), WITHHELD)
+                self._return(job, str(reason))
                 return None
             except (Exception, SystemExit):
                 if self._was_stopped(text(job, "id"), revision):
@@ -181,16 +181,29 @@ class Orders:
         log.info("%s is delivered", id)
         self._settle(id, revision)
 
-    def _end(self, operation: str, job: JsonObject, reason: str, instead: str = FAULT) -> None:
+    def _return(self, job: JsonObject, reason: str) -> None:
+        """End an order because its input cannot be worked.
+
+        Within a minute after the acceptance, and unpaid, it is returned, which is no failure of the seller.
+        """
+        fault = {} if text(job, "status") == "open" else {"fault": "input"}
+        try:
+            self._end("cancel_job", job, reason, WITHHELD, **fault)
+        except Conflict as refused:
+            if refused.code != "fault_not_allowed":
+                raise
+            self._end("cancel_job", job, reason, WITHHELD)
+
+    def _end(self, operation: str, job: JsonObject, reason: str, instead: str = FAULT, **more: str) -> None:
         """Decline or cancel; a seller's cancel of an order that was not accepted is a decline.
 
         If the market refuses the reason, `instead` is sent.
         """
         id, revision = text(job, "id"), len(part(job, "deliveries"))
         try:
-            self._call(operation, job_id=id, reason=redacted(reason)[:MAX_REASON] or FAULT)
+            self._call(operation, job_id=id, reason=redacted(reason)[:MAX_REASON] or FAULT, **more)
         except InvalidRequest:  # the reason quotes something that the market refuses
-            self._call(operation, job_id=id, reason=instead)
+            self._call(operation, job_id=id, reason=instead, **more)
         self._settle(id, revision)
         log.info("%s is given up: %s", id, redacted(reason)[:MAX_REASON])
 

@@ -21,8 +21,8 @@ COLUMNS = "key, job_id, paying, digest, owner, stage, began"
 class Purchase:
     """One purchase, with the part of it that must survive a crash."""
 
-    def __init__(self, account: Account, row: tuple[Any, ...]) -> None:
-        self._account = account
+    def __init__(self, account: Account, row: tuple[Any, ...], *, is_continued: bool = True) -> None:
+        self._account, self.is_continued = account, is_continued
         self.key: str = row[0]
         self.job_id: str | None = row[1]
         self.paying: JsonObject | None = json.loads(row[2]) if row[2] else None
@@ -92,7 +92,7 @@ def begun(account: Account, order: JsonObject, key: str | None) -> Iterator[Purc
             made = key or secrets.token_hex(16)
             row = (made, None, None, digest, home.owner, "new", time.time())
             home.journal.write(f"insert into purchases ({COLUMNS}) values (?,?,?,?,?,?,?)", *row)  # noqa: S608
-            purchase = Purchase(account, row)
+            purchase = Purchase(account, row, is_continued=False)
         _claim(account, purchase.key)
     with _released(account, purchase.key):
         yield purchase

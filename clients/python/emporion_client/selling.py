@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from emporion_client.answers import JsonObject
+from emporion_client.errors import Decline
 from emporion_client.money import Price, to_minor
 from emporion_client.schemas import from_json, input_schema, output_schema
 
@@ -67,8 +68,11 @@ class Service:
         return self.name if PUBLIC_NAME.fullmatch(self.name) else f"client-{hashed}"
 
     def arguments(self, order: Order) -> JsonObject:
-        """Return the arguments for an order."""
-        given = {name: from_json(self._hints.get(name, Any), value) for name, value in order.input.items()}
+        """Return the arguments for an order; raise Decline if the input does not fit their types."""
+        try:
+            given = {name: from_json(self._hints.get(name, Any), value) for name, value in order.input.items()}
+        except (TypeError, ValueError) as misfit:  # also what a pydantic model refuses
+            raise Decline(f"The input does not fit this service: {misfit}") from misfit
         given.pop("order", None)
         return given | ({"order": order} if self._wants_order else {})
 

@@ -1,4 +1,7 @@
-"""Kill -9 at each step of a purchase and of a sale: after another start, one job, one delivery and one payment."""
+"""Kill -9 at each step of a purchase and of a sale: after another start, one job, one delivery and one payment.
+
+Each test runs on SQLite with one server, and on PostgreSQL with two that are called in turn.
+"""
 
 import random
 import signal
@@ -11,14 +14,31 @@ from typing import Any
 import pytest
 from client_forks import Forks
 from client_market import Clerk, eventually, jobs_of, money_of
+from client_pair import Pair
 from client_programs import KEY
 
 from emporion_client import Market, NotDelivered
 
 Maker = Callable[..., Market]
-FEW, ALL = 4, 1
-MORE_POINTS = pytest.param(ALL, marks=pytest.mark.verify, id="every step")
-STRIDES = pytest.mark.parametrize("stride", [pytest.param(FEW, id="some steps"), MORE_POINTS])
+EVERY_STEP = pytest.param(1, marks=pytest.mark.verify, id="every step")
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one server", "two servers"])
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair | None]:
+    """The two servers on PostgreSQL; None if the test runs on SQLite with one."""
+    if request.param == 1:
+        yield None
+        return
+    with Pair(tmp_path_factory.mktemp("pair")) as pair:
+        yield pair
+        assert all(pair.turns.counts.values()), "both servers have answered"
+
+
+@pytest.fixture(scope="module")
+def market_url(pair: Pair | None, request: pytest.FixtureRequest) -> str:
+    """The address of the market, in place of the one that all other tests share."""
+    url: str = request.getfixturevalue("market_url") if pair is None else pair.url
+    return url
 
 
 @pytest.fixture
@@ -33,7 +53,7 @@ def points(stride: int) -> Iterator[int]:
     return count(1 + stride // 2, stride)
 
 
-@STRIDES
+@pytest.mark.parametrize("stride", [pytest.param(4, id="some steps"), EVERY_STEP])
 @pytest.mark.parametrize("gasless", [True, False], ids=["without gas", "with gas"])
 def test_a_buyer_killed_at_a_step_orders_once_and_pays_once(
     forks: Forks, market_url: str, clerk: Clerk, tmp_path: Path, new_market: Maker, gasless: bool, stride: int
@@ -55,7 +75,7 @@ def test_a_buyer_killed_at_a_step_orders_once_and_pays_once(
     assert killed > 40 // stride
 
 
-@STRIDES
+@pytest.mark.parametrize("stride", [pytest.param(8, id="some steps"), EVERY_STEP])
 def test_a_seller_killed_at_a_step_lists_once_and_delivers_once(
     forks: Forks, market_url: str, tmp_path: Path, buyer: Market, stride: int
 ) -> None:
@@ -106,9 +126,18 @@ def purchase(buyer: Market, title: str, text: str = "abc") -> Any:
     return buyer.buy(eventually(found, 60), {"text": text}, "0.01", timeout=60)
 
 
+def spread(kills: int, orders: int, done: Callable[[], int], chance: random.Random) -> Iterator[int]:
+    """Yield the number of each kill at a random moment before all orders are done."""
+    for number in range(kills):
+        eventually(lambda number=number: done() >= number * orders // (kills + 2), 60)
+        threading.Event().wait(chance.uniform(0, 0.1))
+        assert done() < orders
+        yield number
+
+
 @pytest.mark.parametrize(("kills", "orders"), [(4, 8), pytest.param(20, 50, marks=pytest.mark.verify)])
 def test_a_seller_killed_at_random_delivers_each_order_once(
-    forks: Forks, market_url: str, tmp_path: Path, buyer: Market, kills: int, orders: int
+    forks: Forks, pair: Pair | None, market_url: str, tmp_path: Path, buyer: Market, kills: int, orders: int
 ) -> None:
     title, log, chance = f"Upper case at random {tmp_path.name}", tmp_path / "runs.log", random.Random(orders)
     given = {"url": market_url, "home": str(tmp_path / "seller"), "title": title, "log": str(log)}
@@ -125,10 +154,11 @@ def test_a_seller_killed_at_random_delivers_each_order_once(
     threads = [threading.Thread(target=purchases, args=(range(part, orders, 3),)) for part in range(3)]
     for one in threads:
         one.start()
-    for _ in range(kills):
-        threading.Event().wait(chance.uniform(0.1, 0.6))
-        forks.kill(pid)
+    for number in spread(kills, orders, lambda: len(bought), chance):
+        assert forks.kill(pid) == -signal.SIGKILL
         pid = forks.start("seller", **given)
+        if pair and number == kills // 2:
+            pair.kill_one()
     for one in threads:
         one.join(120)
     forks.kill(pid, signal.SIGTERM)
@@ -175,14 +205,24 @@ def test_an_input_that_kills_the_seller_is_given_up(
 
 @pytest.mark.parametrize(("kills", "orders"), [(5, 6), pytest.param(20, 30, marks=pytest.mark.verify)])
 def test_a_buyer_killed_at_random_pays_for_each_purchase_once(
-    forks: Forks, market_url: str, clerk: Clerk, tmp_path: Path, new_market: Maker, kills: int, orders: int
+    forks: Forks,
+    pair: Pair | None,
+    market_url: str,
+    clerk: Clerk,
+    tmp_path: Path,
+    new_market: Maker,
+    kills: int,
+    orders: int,
 ) -> None:
     chance, home = random.Random(orders), tmp_path / "hasty"
     given = {"url": market_url, "home": str(home), "listing": clerk.listing("count"), "gasless": True, "count": orders}
-    for _ in range(kills):
+    pid = forks.start("buyer", **given)
+    for number in spread(kills, orders, lambda: len({job_id for job_id, _ in clerk.calls}), chance):
+        assert forks.kill(pid) == -signal.SIGKILL
         pid = forks.start("buyer", **given)
-        threading.Event().wait(chance.uniform(0.05, 0.5))
-        forks.kill(pid)
+        if pair and number == kills // 2:
+            pair.kill_one()
+    assert forks.wait(pid) == 0
     assert forks.run("buyer", **given) == 0
     market = new_market(home=home)
     jobs = jobs_of(market, "buyer")

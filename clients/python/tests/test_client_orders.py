@@ -1,6 +1,7 @@
 """Orders of a seller: deliveries with a preview, orders that end while they are worked, and jobs paid without buy()."""
 
 import asyncio
+import dataclasses
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 from client_market import Clerk, Selling, eventually, jobs_of, money_of
 
-from emporion_client import Conflict, Decline, Delivery, InProgress, Market, TooDear
+from emporion_client import Conflict, Decline, Delivery, InProgress, Market, NotDelivered, TooDear
 from emporion_client.cli import main
 
 Maker = Callable[..., Market]
@@ -123,3 +124,48 @@ def test_a_reason_that_the_market_refuses_is_withheld(new_market: Maker) -> None
         ended: Any = eventually(lambda: (found := buyer.get_job(job_id=job))["status"] == "declined" and found)
     assert "AKIA" not in ended["cancel_reason"]
     assert "withheld" in ended["cancel_reason"]
+
+
+@dataclasses.dataclass
+class Span:
+    """An argument whose ends must be in order."""
+
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        if self.first > self.last:
+            raise ValueError("first is after last")
+
+
+def test_an_input_that_cannot_be_worked_is_returned_and_is_no_failure(new_market: Maker) -> None:
+    seller, buyer = new_market("Seller"), new_market("Buyer")
+
+    @seller.sells(title="Measure a span", price="0.01")
+    def measure(span: Span) -> dict[str, int]:
+        if span.last > 100:
+            raise Decline("At most 100.")
+        return {"length": span.last - span.first}
+
+    with Selling(seller) as selling:
+        for first, last, reason in ((0, 101, "At most 100."), (2, 1, "first is after last")):
+            with pytest.raises(NotDelivered, match=reason) as ended:
+                buyer.buy(selling.listing("measure"), {"span": {"first": first, "last": last}}, "0.01")
+            assert (ended.value.job["status"], ended.value.job["cancel_kind"]) == ("cancelled", "returned")
+        with pytest.raises(NotDelivered, match="unexpected keyword") as ended:
+            buyer.buy(selling.listing("measure"), {"span": {"first": 0, "last": 1, "unit": "m"}}, "0.01")
+        assert ended.value.job["cancel_kind"] == "returned"
+        sold = seller.get_reputation(agent_id=seller.get_me()["id"], env="test")["test"]["as_seller"]
+        assert (sold["jobs_returned"], sold["jobs_failed"]) == (3, 1)  # two returns are free
+
+
+def test_a_paid_order_that_cannot_be_worked_is_cancelled(new_market: Maker) -> None:
+    seller, buyer = new_market("Seller"), new_market("Buyer")
+
+    @seller.sells(title="Refuse after the payment", price="0.01", payment="upfront")
+    def refuse(text: str) -> dict[str, str]:
+        raise Decline("Not this text.")
+
+    with Selling(seller) as selling, pytest.raises(NotDelivered, match=r"Not this text.* A refund is due") as ended:
+        buyer.buy(selling.listing("refuse"), {"text": "a"}, "0.01")
+    assert ended.value.job["cancel_kind"] != "returned"

@@ -81,6 +81,7 @@ def listed(market: Market, title: str) -> str:
     """Wait for a listing; return its id."""
 
     def found() -> str:
+        time.sleep(0.5)  # because searches are limited
         page = market.search_listings(q=title, env="test", sort="newest")["data"]
         return next((one["id"] for one in page if one["title"] == title), "")
 

@@ -29,7 +29,7 @@ from emporion_client import (
 from emporion_client.buying import Order, _ordered
 from emporion_client.chain import rpc
 from emporion_client.paying import _terms, check_terms
-from emporion_client.purchase import begun
+from emporion_client.purchase import Purchase, begun
 from emporion_client.transport import drive
 
 Maker = Callable[..., Market]
@@ -131,6 +131,42 @@ def test_a_price_by_quote_is_accepted_up_to_the_limit(new_market: Maker) -> None
     bought = buyer.buy(listing, {"text": "b"}, "0.02")
     thread.join(30)
     assert (bought.output, money_of(buyer)) == ({"done": True}, 4_980_000)
+
+
+def test_a_price_that_rises_before_the_order_is_refused_by_the_market(
+    new_market: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seller, buyer = new_market("Raising"), new_market(spend="0.05")
+    listing = seller.create_listing(
+        title="Get dearer",
+        description="The price rises at once.",
+        category="other",
+        pricing_model="fixed",
+        price=10_000,
+    )["id"]
+    call = buyer.account.call
+
+    def raised(operation: str, /, *codes: Any, **given: Any) -> Any:
+        if operation == "hire":
+            assert given["max_price"] == 10_000
+            seller.update_listing(listing_id=listing, price=20_000)
+        return call(operation, *codes, **given)
+
+    monkeypatch.setattr(buyer.account, "call", raised)
+    with pytest.raises(TooDear, match="more than max_price"):
+        buyer.buy(listing, {}, "0.01")
+    assert (jobs_of(buyer, "buyer"), buyer.account.home.journal.spent(60)) == ([], 0)
+
+
+def test_an_interrupted_order_is_continued_with_a_higher_limit(
+    buyer: Market, clerk: Clerk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Purchase, "note", lambda *_: (_ for _ in ()).throw(ConnectionAbortedError))
+    with pytest.raises(ConnectionAbortedError):  # ordered, and not in the journal
+        buyer.buy(clerk.listing("count"), {"text": "one"}, "0.01", key="row-1")
+    monkeypatch.undo()
+    assert buyer.buy(clerk.listing("count"), {"text": "one"}, "0.02", key="row-1").output == {"words": 1}
+    assert len(jobs_of(buyer, "buyer")) == 1
 
 
 def test_an_order_that_the_seller_declines_costs_nothing(new_market: Maker, clerk: Clerk) -> None:

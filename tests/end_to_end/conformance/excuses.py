@@ -75,6 +75,8 @@ EXCUSES = (
     Excuse("invalid_cursor", "^cursor: ", "a cursor is signed"),
     Excuse("invalid_request", "^(in_seconds|run_at): give either", "one field or the other"),
     Excuse("invalid_request", "^If-Match: another version", "two fields of one meaning"),
+    Excuse("invalid_request", "^worker: is for the seller", "whose job it is is not in its id"),
+    Excuse("invalid_request", "^body: gasless and transaction exclude each other", "one field or the other"),
     Excuse("invalid_request", "^run_at: ", "a time with its offset, within a year from now"),
     Excuse("invalid_request", "^max_runs: more than one run", "a field that needs another"),
     Excuse("invalid_request", "^to: this is yourself", "whose handle it is is not in the handle"),

@@ -131,7 +131,8 @@ async def _plain(walk: Walk, agent: Agent, job: Json, action: str, **given: Any)
 
 
 async def accept(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
-    return await _plain(walk, agent, job, "accept", worker=pick([None, "w1", "w2"]))
+    workers = [None, "w1", "w2"] if job["role"] == "seller" else [None]  # only a seller names a worker
+    return await _plain(walk, agent, job, "accept", worker=pick(workers))
 
 
 async def accept_quote(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:

@@ -20,7 +20,9 @@ async def test_words_are_answered_with_the_three_listings_that_fit_best(trade: T
         text = next(part["text"] for part in parts if "text" in part)
         assert len(heard.data["data"]) == 3
         assert {one["id"] for one in heard.data["data"]} <= set(made)
-        assert 'send one data part {"listing_id": "<its id>", "input": {…}}' in text
+        assert 'send its how_to_order.body_example, adapted, as one data part: {"listing_id"' in text
+        for one in heard.data["data"]:
+            assert one["how_to_order"]["body_example"]["listing_id"] == one["id"]
         assert '"tool": "find_tools"' in text
 
 
@@ -39,3 +41,12 @@ async def test_a_task_that_is_over_promises_nothing_more(trade: Trade, form: str
     async with desk_of(trade, buyer) as desk:
         heard = await desk.task(form, job["id"])
     assert "nothing more comes" in str(heard.body)
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_one_possible_step_is_not_offered_as_a_choice(trade: Trade, form: str) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.order(buyer, await trade.listing(seller))
+    async with desk_of(trade, buyer) as desk:
+        opened = await desk.task(form, job["id"])
+    assert 'and the data part {"action":"cancel"};' in str(opened.body).replace("\\", "")

@@ -63,7 +63,7 @@ async def test_a_tool_says_what_it_does_takes_answers_and_changes(market: Market
                 "times": {"maximum": 9, "minimum": 1, "type": "integer", "description": "how often"},
                 "env": {
                     "$ref": "#/$defs/Env",
-                    "description": "live or test; default: the key's environment, else live",
+                    "description": "live or test; default: the key's, otherwise live",
                 },
                 "api_key": PROPERTIES[API_KEY],
                 "idempotency_key": PROPERTIES[IDEMPOTENCY_KEY],

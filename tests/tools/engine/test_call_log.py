@@ -32,4 +32,4 @@ def test_reads_without_a_line_are_counted_in_the_next_one() -> None:
         for _ in range(READ_LINES + 3):
             log.write(READ, request, None, done, clock.monotonic(), clock)
         log.write(WRITE, request, None, Response(201, b"{}"), clock.monotonic(), clock)
-    assert (len(lines), lines[-1]["unsaid"]) == (READ_LINES + 1, 3)
+    assert (len(lines), lines[-1]["reads_left_out"]) == (READ_LINES + 1, 3)

@@ -36,7 +36,8 @@ DECIDED = {
     "reads": (600, MINUTE), "writes": (120, MINUTE), "register": (20, HOUR), "claims": (20, HOUR), "verify": (60, MINUTE),
     "pay": (60, MINUTE), "bindings": (60, MINUTE), "support": (10, HOUR), "faucet": (3, DAY), "export": (1, DAY),
     "recover": (5, HOUR), "oauth": (60, MINUTE), "messages": (120, MINUTE), "domains": (20, HOUR), "identities": (30, HOUR),
-    "quotes": (600, HOUR), "purchases": (120, HOUR), "strangers": (600, MINUTE), "knocks": (600, MINUTE),
+    "quotes": (600, HOUR), "purchases": (120, HOUR), "anonymous_failures": (600, MINUTE),
+    "protocol_requests": (600, MINUTE),
 }  # fmt: skip
 IN_THE_DATABASE = {"register", "claims", "faucet", "export", "recover", "oauth", "domains", "quotes", "purchases"}
 OF_THE_AGENT = {"export", "recover", "messages", "domains", "identities"}

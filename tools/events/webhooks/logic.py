@@ -117,7 +117,10 @@ def new_webhook(
     secret: bytes | None = None,
     source: WebhookSource = WebhookSource.REGISTERED,
 ) -> WebhookRow:
-    """Return an active webhook that is not stored yet; it gets the events after `since`."""
+    """Make the row of an active webhook; the caller stores it.
+
+    The webhook gets the events after number `since`. Without a secret its deliveries carry only the market's Ed25519 signature.
+    """
     return WebhookRow(
         id=webhook_id,
         agent_id=owner[0],
