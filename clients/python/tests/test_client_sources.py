@@ -52,9 +52,9 @@ server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), show_banne
 
 
 @contextmanager
-def selling(url: str, home: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+def selling(url: str, home: Path, *words: str, **more: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run the command line of a seller until the context is left; a signal then ends it."""
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[1]), "EMPORION_API_KEY": ""}
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[1]), "EMPORION_API_KEY": ""} | more
     command = [
         sys.executable,
         "-m",
