@@ -13,11 +13,10 @@ from queue import SimpleQueue
 
 from emporion_client.answers import JsonObject
 from emporion_client.errors import EmporionError
-from emporion_client.mcp_tools import HELLO, INITIALIZED, McpTools
+from emporion_client.mcp_tools import HELLO, INITIALIZED, MAX_ANSWER_BYTES, McpTools
 
 NO_SUCH_METHOD = {"code": -32601, "message": "this client answers no requests"}
 CLOSING_SECONDS = 5.0
-MAX_LINE_BYTES = 16_000_000
 MAX_UNREAD = 1000
 # What MCP clients pass by default, and the language and the folder of temporary files.
 ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
@@ -138,7 +137,7 @@ class _Running:
         """Give each answer to the call that waits for it, until the command ends or sends too much."""
         assert self._process.stdout is not None
         with self._process.stdout as lines:
-            while (line := lines.readline(MAX_LINE_BYTES)).endswith(b"\n"):
+            while (line := lines.readline(MAX_ANSWER_BYTES)).endswith(b"\n"):
                 self._heard += 1
                 with suppress(ValueError, RecursionError):  # some commands print other lines too
                     self._take(json.loads(line))

@@ -230,7 +230,7 @@ def _delivered(result: Any) -> JsonObject:
 
 
 def _encoded(delivery: JsonObject) -> str:
-    """Return a delivery as JSON; raise ValueError if it contains NaN or half of a surrogate pair."""
+    """Return a delivery as JSON; raise ValueError for NaN and half of a surrogate pair."""
     made = json.dumps(delivery, allow_nan=False, ensure_ascii=False)
     made.encode()
     return made

@@ -121,7 +121,7 @@ def test_a_command_that_ended_is_started_again(tmp_path: Path) -> None:
 def test_an_answer_of_a_command_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answering: str, told: str
 ) -> None:
-    monkeypatch.setattr(mcp_command, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(mcp_command, "MAX_ANSWER_BYTES", 1000)
     server = McpCommand(program(tmp_path, LONE % answering), timeout=2)
     with pytest.raises(EmporionError, match=told):
         server.tools()
