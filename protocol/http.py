@@ -1,11 +1,12 @@
 """HTTP helpers for all protocols: read headers, pass a read body on, refuse before an SDK is involved, send a response."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from tools.engine.caller import CallRequest
+from tools.engine.caller import CallRequest, Surface
 from tools.engine.config import MarketConfig
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import Response
@@ -16,6 +17,12 @@ Header = tuple[bytes, bytes]
 JSON = b"application/json"
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature", b"signature-input")
 FAST_PATHS = True  # False leaves every request to the SDKs, which answer with the same JSON, only slower
+
+
+class RequestReader(Protocol):
+    """A function that reads a call's origin and credentials from an HTTP request."""
+
+    def __call__(self, scope: Scope, surface: Surface, body: bytes = b"") -> CallRequest: ...
 
 
 class Refused(Exception):

@@ -14,9 +14,8 @@ import structlog
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from protocol.http import read_body, send_response
+from protocol.http import RequestReader, read_body, send_response
 from rest.headers import Headers, of_quota
-from rest.routes import RequestOf
 from tools.engine import oauth
 from tools.engine.caller import Surface
 from tools.engine.client_assertions import TYPE
@@ -46,7 +45,7 @@ class OAuth:
     It runs behind the edge, which limits the size of bodies.
     """
 
-    def __init__(self, market: Market, request_of: RequestOf) -> None:
+    def __init__(self, market: Market, request_of: RequestReader) -> None:
         self.market, self.request_of = market, request_of
         self.documents = _documents(market)
 

@@ -10,7 +10,7 @@ import orjson
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from protocol.http import challenged, header, read_body, send_response
+from protocol.http import RequestReader, challenged, header, read_body, send_response
 from rest.arguments import arguments_of, is_dry_run
 from rest.headers import Headers, as_x402, etag, matches, of_answer, version_tag, with_deprecation_headers
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream, watch_disconnect
@@ -23,7 +23,6 @@ from tools.engine.registry import CATALOGUE, Operation
 from tools.kernel.errors import Json, MarketError
 
 Given = Callable[[], dict[str, Json]]
-RequestOf = Callable[[Scope, Surface], CallRequest]
 
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature")
 ALIASES = {b".well-known/x402": b"v1/x402"}  # paths that x402 clients look for, and ours
@@ -76,7 +75,7 @@ class Rest:
     `request_of` reads the credentials from the request; the market does everything else.
     """
 
-    def __init__(self, market: Market, request_of: RequestOf) -> None:
+    def __init__(self, market: Market, request_of: RequestReader) -> None:
         self.market, self.request_of = market, request_of
         self.table = Router([op for op in CATALOGUE.values() if Surface.REST in op.surfaces])
         self.versioned = {op.path for op in CATALOGUE.values() if "if_version" in op.input.model_fields}

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from protocol.a2a.agent_card import card_json
 from protocol.a2a.server import A2aSurface
 from protocol.docs.texts import Texts
-from protocol.http import send_refusal
+from protocol.http import RequestReader, send_refusal
 from protocol.mcp.server import McpSurface
 from protocol.mcp.toolsets import OPENINGS
 from rest.oauth import OAuth
@@ -41,7 +41,7 @@ from storage.open import open_store
 from storage.store import Store
 from storage.vocabulary import Env
 from tools.catalogue import CATALOGUE
-from tools.engine.caller import CallRequest, Surface
+from tools.engine.caller import Surface
 from tools.engine.config import MarketConfig
 from tools.engine.dispatch import Market
 from tools.engine.oauth import OPEN_MCP
@@ -67,7 +67,7 @@ class Served:
     oauth: OAuth
     pages: Pages
     probes: Mapping[str, Probe]  # the pages for the operator's monitoring
-    request_of: Callable[[Scope, Surface], CallRequest]
+    request_of: RequestReader
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]

@@ -1,11 +1,12 @@
 """Read a request's headers: the client's address, its credential, its request id and its payment."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from urllib.parse import parse_qs
 
 from starlette.types import Scope
 
+from protocol.http import RequestReader
 from tools.engine.access_tokens import is_token
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.ports import RandomSource
@@ -16,10 +17,10 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{8,128}")
 CONTRADICTION = "an empty credential, or more than one"  # not a valid API key, so the call is refused
 
 
-def request_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface], CallRequest]:
+def request_reader(trusted_proxies: frozenset[str]) -> RequestReader:
     """Return a reader of requests; it believes forwarded addresses only from `trusted_proxies`."""
 
-    def read(scope: Scope, surface: Surface) -> CallRequest:
+    def read(scope: Scope, surface: Surface, body: bytes = b"") -> CallRequest:
         headers = dict(scope["headers"])
         names = headers.keys()
         return CallRequest(
@@ -29,16 +30,17 @@ def request_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface]
             credential=_credential(scope, surface, names),
             admin_token=_admin_token(scope) if surface is Surface.REST and b"x-admin-token" in names else None,
             payment=_payment(headers),
-            http=None if READ.isdisjoint(names) else _request(scope),
+            http=None if READ.isdisjoint(names) else _request(scope, body),
+            body_bytes=len(body),
         )
 
     return read
 
 
-def _request(scope: Scope) -> HttpRequest:
-    """Return the request for checking its signature; the body is added once it has been read."""
+def _request(scope: Scope, body: bytes) -> HttpRequest:
+    """Return the request for checking its signature."""
     raw = scope.get("raw_path") or scope["path"].encode()
-    return HttpRequest(scope["method"], raw.split(b"?")[0], scope["query_string"], tuple(scope["headers"]))
+    return HttpRequest(scope["method"], raw.split(b"?")[0], scope["query_string"], tuple(scope["headers"]), body)
 
 
 def request_id(given: bytes | None, dice: RandomSource) -> str:

@@ -15,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import Metric
 
+from protocol.http import RequestReader
 from rest.headers import of_answer
 from server.pages import Found
 from storage.vocabulary import Env
@@ -160,7 +161,7 @@ def outcome_of(attempt: Attempted | None) -> str:
 async def metrics_page(
     market: Market,
     metrics: Metrics,
-    request_of: Callable[[MutableMapping[str, Any], Surface], CallRequest],
+    request_of: RequestReader,
     scope: MutableMapping[str, Any],
 ) -> Found:
     """Answer GET /metrics, which needs the operator's secret.

@@ -6,7 +6,6 @@ A data part {tool, arguments} calls one operation and is answered with a Message
 import logging
 import os
 import re
-from collections.abc import Callable
 from itertools import chain
 
 import orjson
@@ -40,6 +39,7 @@ from protocol.a2a.sdk_bodies import CallState, Reply
 from protocol.http import (
     FAST_PATHS,
     Refused,
+    RequestReader,
     check,
     check_credential,
     header,
@@ -49,7 +49,7 @@ from protocol.http import (
     send_response,
 )
 from tools.engine.access_tokens import is_token
-from tools.engine.caller import CallRequest, Surface
+from tools.engine.caller import Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed, RouteNotFound
 from tools.engine.protocol_requests import count_protocol_request, refuse_unread_body
@@ -75,7 +75,7 @@ class A2aSurface:
     and credential from a request.
     """
 
-    def __init__(self, market: Market, request_of: Callable[[Scope, Surface], CallRequest]) -> None:
+    def __init__(self, market: Market, request_of: RequestReader) -> None:
         self.market, self.request_of = market, request_of
         self.shops = AgentEndpoints(market)
         self.desk, reads = MarketRequestHandler(market, CATALOGUE.values()), ContextBuilder()

@@ -5,7 +5,7 @@ start OAuth. /mcp/oauth is the same server for clients that use OAuth: it answer
 token gets 401 at both.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -20,7 +20,17 @@ from mcp.shared.exceptions import MCPError
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from protocol.http import FAST_PATHS, Refused, check, check_credential, read_body, replayed, send_refusal, send_response
+from protocol.http import (
+    FAST_PATHS,
+    Refused,
+    RequestReader,
+    check,
+    check_credential,
+    read_body,
+    replayed,
+    send_refusal,
+    send_response,
+)
 from protocol.mcp.fast_path import FastPath
 from protocol.mcp.request import McpRequest, Request, UnreadableRequest, arrived_in, parsed
 from protocol.mcp.resources import TEMPLATES, read_record
@@ -63,7 +73,7 @@ class McpSurface:
     def __init__(
         self,
         market: Market,
-        request_of: Callable[[Scope, Surface], CallRequest],
+        request_of: RequestReader,
         texts: Texts,
         allowed_hosts: tuple[str, ...],
     ) -> None:
@@ -101,7 +111,7 @@ class McpSurface:
             await send_refusal(send, refused.answer, *refused.headers)
 
     async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        call_request = self.request_of(scope, Surface.MCP).with_body(body)
+        call_request = self.request_of(scope, Surface.MCP, body)
         try:
             view = view_of(scope["path"].rstrip("/"), scope["query_string"], self.tools.toolsets)
         except MarketError as astray:

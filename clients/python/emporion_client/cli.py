@@ -11,7 +11,7 @@ from typing import Any
 from emporion_client import __version__
 from emporion_client.errors import EmporionError
 from emporion_client.market import Market
-from emporion_client.mcp_command import McpCommand
+from emporion_client.mcp_command import ENVIRONMENT, McpCommand
 from emporion_client.mcp_tools import McpServer, McpTools, listing_of
 from emporion_client.sources import command, http_api
 
@@ -71,8 +71,12 @@ def _sell(market: Market, options: argparse.Namespace) -> None:
 
 
 def _sell_mcp(market: Market, options: argparse.Namespace) -> None:
-    timeout, known = options.timeout, options.run or options.url
-    server: McpTools = McpCommand(shlex.split(known), timeout) if options.run else McpServer(known, timeout=timeout)
+    known = options.run or options.url
+    server: McpTools
+    if options.run:
+        server = McpCommand(shlex.split(known), options.timeout, options.env)
+    else:
+        server = McpServer(known, timeout=options.timeout)
     try:
         tools = server.tools()
         for name in options.tool or tools:
@@ -106,6 +110,13 @@ def _options() -> argparse.ArgumentParser:
     reached.add_argument("url", nargs="?", help="its address, for example http://127.0.0.1:9000/mcp")
     reached.add_argument("--run", help="its command, which is called over stdin and stdout")
     wrapping.add_argument("--tool", action="append", help="one tool; otherwise all are sold")
+    wrapping.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"a variable that the command sees beside {', '.join(ENVIRONMENT)}",
+    )
     for one in (selling, wrapping):
         one.add_argument("--price", required=True, help="in USDC, for example 0.01")
         one.add_argument("--timeout", type=float, default=300, help="seconds for one order")

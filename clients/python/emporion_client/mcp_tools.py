@@ -3,8 +3,9 @@
 import itertools
 import json
 import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ PROTOCOL = "2025-06-18"
 INVALID_PARAMS = -32602
 MAX_REASON = 500
 MAX_PAGES = 100
+MAX_ANSWER_BYTES = 16_000_000
 HELLO: JsonObject = {
     "protocolVersion": PROTOCOL,
     "capabilities": {},
@@ -82,7 +84,7 @@ class McpServer(McpTools):
     def __init__(self, url: str, headers: Mapping[str, str] | None = None, timeout: float = 300) -> None:
         usual = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
         self._url, self._numbers, self._session = url, itertools.count(1), ""
-        self._http = httpx.Client(timeout=timeout, headers=usual | dict(headers or {}))
+        self._timeout, self._http = timeout, httpx.Client(timeout=timeout, headers=usual | dict(headers or {}))
         self._turn = threading.Lock()
         self._start("")
 
@@ -121,7 +123,7 @@ class McpServer(McpTools):
             if answer.status_code >= 300:
                 raise EmporionError(f"the MCP server answered {method} with HTTP {answer.status_code}")
             self._session = answer.headers.get("mcp-session-id", self._session)
-            return self._result(method, _answer(answer, number))
+            return self._result(method, _answer(answer, number, time.monotonic() + self._timeout))
 
     def _headers(self) -> dict[str, str]:
         return {"mcp-session-id": self._session, "mcp-protocol-version": PROTOCOL} if self._session else {}
@@ -131,22 +133,42 @@ class SessionEnded(EmporionError):
     """The server does not know the session any more."""
 
 
-def _answer(answer: httpx.Response, number: int) -> JsonObject:
+def _answer(answer: httpx.Response, number: int, end: float) -> JsonObject:
     """Return the message that answers a request, from JSON or from a stream of events."""
     if "event-stream" not in answer.headers.get("content-type", ""):
-        told: JsonObject = json.loads(answer.read())
+        told: JsonObject = json.loads(b"".join(_parts(answer, end)))
         return told
-    data: list[str] = []
-    for line in answer.iter_lines():
-        if line.startswith("data:"):
-            data.append(line[5:].removeprefix(" "))
-        elif not line and data:
-            said = json.loads("\n".join(data))
+    data: list[bytes] = []
+    for line in _lines(_parts(answer, end)):
+        if line.startswith(b"data:"):
+            data.append(line[5:].removeprefix(b" "))
+        elif not line and any(data):
+            said = json.loads(b"\n".join(data))
             data = []
             if said.get("id") == number:
                 found: JsonObject = said
                 return found
     raise EmporionError("the stream of the MCP server ended without an answer")
+
+
+def _parts(answer: httpx.Response, end: float) -> Iterator[bytes]:
+    """Yield the bytes of an answer; refuse one that is too long or, though it goes on, too late."""
+    size = 0
+    for part in answer.iter_bytes():
+        size += len(part)
+        if size > MAX_ANSWER_BYTES:
+            raise EmporionError(f"the answer of the MCP server is longer than {MAX_ANSWER_BYTES} bytes")
+        if time.monotonic() > end:
+            raise EmporionError("the answer of the MCP server does not end in time")
+        yield part
+
+
+def _lines(parts: Iterator[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for part in parts:
+        *lines, rest = (rest + part).split(b"\n")
+        for line in lines:
+            yield line.removesuffix(b"\r")
 
 
 def listing_of(server: str, tool: JsonObject) -> JsonObject:

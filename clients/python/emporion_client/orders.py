@@ -113,7 +113,7 @@ class Orders:
                 self._end("cancel_job", job, FAULT)
                 return None
             try:
-                delivery = json.dumps(_delivered(self._run(service, job, revision, attempt)), allow_nan=False)
+                delivery = _encoded(_delivered(self._run(service, job, revision, attempt)))
             except Decline as reason:
                 self._return(job, str(reason))
                 return None
@@ -200,12 +200,13 @@ class Orders:
         If the market refuses the reason, `instead` is sent.
         """
         id, revision = text(job, "id"), len(part(job, "deliveries"))
+        said = redacted(reason).encode(errors="replace").decode()[:MAX_REASON]  # half of an emoji cannot be sent
         try:
-            self._call(operation, job_id=id, reason=redacted(reason)[:MAX_REASON] or FAULT, **more)
+            self._call(operation, job_id=id, reason=said or FAULT, **more)
         except InvalidRequest:  # the reason quotes something that the market refuses
             self._call(operation, job_id=id, reason=instead, **more)
         self._settle(id, revision)
-        log.info("%s is given up: %s", id, redacted(reason)[:MAX_REASON])
+        log.info("%s is given up: %s", id, said)
 
     def _settle(self, job: str, revision: int) -> None:
         """Note that nothing is left to do for a revision; its output is not needed any more."""
@@ -226,3 +227,10 @@ def _delivered(result: Any) -> JsonObject:
         return {"output": to_json(result)}
     more = {"message": result.message, "preview": result.preview}
     return {"output": to_json(result.output)} | {name: value for name, value in more.items() if value is not None}
+
+
+def _encoded(delivery: JsonObject) -> str:
+    """Return a delivery as JSON; raise ValueError for NaN and half of a surrogate pair."""
+    made = json.dumps(delivery, allow_nan=False, ensure_ascii=False)
+    made.encode()
+    return made

@@ -23,7 +23,7 @@ def command(argv: list[str], timeout: float = 300) -> Callable[..., Any]:
 
     def work(order: Order, **given: Any) -> Any:
         own = {"EMPORION_JOB_ID": order.id, "EMPORION_KEY": order.key, "EMPORION_ATTEMPT": str(order.attempt)}
-        env = without_secrets() | own
+        env = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")} | own
         done = subprocess.run(  # noqa: S603 - the seller names the command; the buyer's input is on stdin only
             argv, input=json.dumps(given), capture_output=True, text=True, timeout=timeout, env=env, check=False
         )
@@ -33,11 +33,6 @@ def command(argv: list[str], timeout: float = 300) -> Callable[..., Any]:
         return _json_or_text(done.stdout)
 
     return work
-
-
-def without_secrets() -> dict[str, str]:
-    """Return the environment for a command, which sees no key of this home."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
 
 
 def http_api(url: str, headers: Mapping[str, str] | None = None, timeout: float = 300) -> Callable[..., Any]:

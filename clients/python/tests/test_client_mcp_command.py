@@ -1,6 +1,9 @@
 """Tools of an MCP server that is a command are sold by the command line; the command may misbehave."""
 
+import os
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ from client_market import eventually
 from test_client_sources import listed, selling
 
 from emporion_client import EmporionError, Market, NotDelivered, mcp_command
+from emporion_client.cli import main
 from emporion_client.mcp_command import McpCommand
 
 TOOLS = """
@@ -21,7 +25,7 @@ def reverse_text(text: str) -> dict[str, str | list[str]]:
     "Reverse a text."
     if not text:
         raise ToolError("No empty texts.")
-    return {"text": text[::-1], "secrets": [name for name in os.environ if name.startswith("EMPORION_")]}
+    return {"text": text[::-1], "seen": sorted({*os.environ} - {"LC_CTYPE"})}
 
 @server.tool
 def leave() -> str:
@@ -40,6 +44,40 @@ for line in sys.stdin:
     elif "id" in asked:
         %s
 """
+# It writes much before it reads, has a child, and does not end by itself.
+ODD = """
+import json, os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL)
+heard = []
+
+def say(**message):
+    print(json.dumps(message), flush=True)
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    heard.append(asked.get("method"))
+    name = asked.get("params", {}).get("name")
+    if heard[-1] == "notifications/initialized":
+        say(id="a", method="ping")
+        say(method="notifications/message", params="x" * 1_000_000)
+    elif name == "hang":
+        time.sleep(1000)
+    elif name == "slow":
+        say(method="notifications/progress")
+    elif "id" in asked and heard[-1] is not None:
+        say(id=asked["id"], result={"structuredContent": {"heard": heard, "process": os.getpid()}})
+time.sleep(1000)
+"""
+
+
+@pytest.fixture
+def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[McpCommand]:
+    """A command that misbehaves."""
+    monkeypatch.setattr(mcp_command, "CLOSING_SECONDS", 0.3)
+    server = McpCommand(program(tmp_path, ODD), timeout=3)
+    yield server
+    server.close()
 
 
 def program(folder: Path, text: str) -> list[str]:
@@ -50,9 +88,9 @@ def program(folder: Path, text: str) -> list[str]:
 
 def test_tools_of_a_command_are_sold_by_one_command(buyer: Market, tmp_path: Path, market_url: str) -> None:
     words = ["sell-mcp", "--run", " ".join(program(tmp_path, TOOLS)), "--tool", "reverse_text", "--price", "0.01"]
-    with selling(market_url, tmp_path / "home", *words):
+    with selling(market_url, tmp_path / "home", *words, "--env", "MODEL_KEY", MODEL_KEY="x", OTHER_KEY="x"):
         listing = listed(buyer, "Reverse Text")
-        assert buyer.buy(listing, {"text": "abc"}, "0.01").output == {"text": "cba", "secrets": []}
+        assert buyer.buy(listing, {"text": "abc"}, "0.01").output == {"text": "cba", "seen": ["MODEL_KEY", "PATH"]}
         assert buyer.get_listing(listing_id=listing)["input_schema"]["required"] == ["text"]
         with pytest.raises(NotDelivered, match="No empty texts"):
             buyer.buy(listing, {"text": ""}, "0.01")
@@ -65,16 +103,14 @@ def test_a_command_that_ended_is_started_again(tmp_path: Path) -> None:
         server.tool("leave")()
     assert server.tool("reverse_text")(text="ab")["text"] == "ba"
     server.close()
-    running = server._running
-    assert running is not None
-    eventually(lambda: running.ended, 10)
-    assert running._process.poll() is not None
+    with pytest.raises(EmporionError, match="closed"):
+        server.tool("reverse_text")(text="ab")
 
 
 @pytest.mark.parametrize(
     ("answering", "told"),
     [
-        ("pass", "TimeoutError"),
+        ("pass", "does not answer tools/list in 2 s"),
         ("sys.exit()", "ended"),
         ("sys.stdout.write('x' * 5000); sys.stdout.flush()", "too long"),
         ("print(json.dumps({'id': asked['id'], 'error': 'no'}), flush=True)", "refuses tools/list"),
@@ -85,7 +121,7 @@ def test_a_command_that_ended_is_started_again(tmp_path: Path) -> None:
 def test_an_answer_of_a_command_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answering: str, told: str
 ) -> None:
-    monkeypatch.setattr(mcp_command, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(mcp_command, "MAX_ANSWER_BYTES", 1000)
     server = McpCommand(program(tmp_path, LONE % answering), timeout=2)
     with pytest.raises(EmporionError, match=told):
         server.tools()
@@ -95,3 +131,50 @@ def test_an_answer_of_a_command_is_bounded(
 def test_a_command_that_cannot_be_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(EmporionError, match="nothing cannot be run"):
         McpCommand([str(tmp_path / "nothing")]).tools()
+
+
+def test_a_variable_that_is_not_set_is_named(market_url: str, tmp_path: Path) -> None:
+    words = ["sell-mcp", "--run", "true", "--env", "PATH", "--env", "NO_SUCH_KEY", "--price", "0.01"]
+    with pytest.raises(SystemExit) as ended:
+        main(["--market", market_url, "--home", str(tmp_path), *words])
+    assert ended.value.code == "the environment has no variable NO_SUCH_KEY"
+
+
+def test_a_command_that_hangs_at_one_input_is_ended_and_started_again(odd: McpCommand) -> None:
+    first = odd.tool("tell")()["process"]
+    with pytest.raises(EmporionError, match="does not answer"):
+        odd.tool("hang")()
+    assert odd.tool("tell")()["process"] != first
+    with pytest.raises(ProcessLookupError):
+        os.kill(first, 0)
+
+
+def test_a_slow_call_is_cancelled_and_others_go_on(odd: McpCommand) -> None:
+    first = odd.tool("tell")()["process"]
+    with pytest.raises(EmporionError, match="does not answer"):
+        odd.tool("slow")()
+    told = odd.tool("tell")()
+    assert told["process"] == first
+    assert told["heard"][-2:] == ["notifications/cancelled", "tools/call"]
+
+
+def test_both_may_write_at_once(odd: McpCommand) -> None:
+    odd.tool("tell")(text="x" * 1_000_000)
+    assert None in odd.tool("tell")()["heard"]  # the answer to its ping
+
+
+def test_a_closed_command_leaves_no_process_and_is_not_started_again(odd: McpCommand) -> None:
+    process = odd.tool("tell")()["process"]
+    with ThreadPoolExecutor() as threads:
+        hanging = threads.submit(odd.tool("hang"))
+        eventually(lambda: odd._running and odd._running._waiting)
+        odd.close()
+        with pytest.raises(EmporionError, match="ended"):
+            hanging.result(1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+    running = odd._running
+    assert running is not None
+    assert not running._reading.is_alive()  # its child, which had the same stdout, has ended too
+    with pytest.raises(EmporionError, match="closed"):
+        odd.tool("tell")()

@@ -169,3 +169,20 @@ def test_a_paid_order_that_cannot_be_worked_is_cancelled(new_market: Maker) -> N
     with Selling(seller) as selling, pytest.raises(NotDelivered, match=r"Not this text.* A refund is due") as ended:
         buyer.buy(selling.listing("refuse"), {"text": "a"}, "0.01")
     assert ended.value.job["cancel_kind"] != "returned"
+
+
+@pytest.mark.parametrize("declines", [True, False])
+def test_half_of_an_emoji_ends_the_order(new_market: Maker, declines: bool) -> None:
+    seller, buyer = new_market("Seller"), new_market("Buyer")
+
+    @seller.sells(title="Cut a text", price="0.01", work_first=True, attempts=1)
+    def cut(text: str) -> dict[str, str]:
+        if declines:
+            raise Decline("Not \ud83d")
+        return {"text": "\ud83d"}
+
+    with (
+        Selling(seller) as selling,
+        pytest.raises(NotDelivered, match=r"Not \?" if declines else "failed at this order"),
+    ):
+        buyer.buy(selling.listing("cut"), {"text": "a"}, "0.01")

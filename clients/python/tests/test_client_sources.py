@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import httpx
 import pytest
 from client_market import eventually, serving
 
-from emporion_client import EmporionError, Market, NotDelivered
+from emporion_client import EmporionError, Market, NotDelivered, mcp_tools
 from emporion_client.cli import main
 from emporion_client.mcp_tools import McpServer
 
@@ -52,9 +52,9 @@ server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), show_banne
 
 
 @contextmanager
-def selling(url: str, home: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+def selling(url: str, home: Path, *words: str, **more: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run the command line of a seller until the context is left; a signal then ends it."""
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[1]), "EMPORION_API_KEY": ""}
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[1]), "EMPORION_API_KEY": ""} | more
     command = [
         sys.executable,
         "-m",
@@ -188,6 +188,37 @@ def test_a_session_that_the_mcp_server_forgot_is_opened_again(mcp_url: str) -> N
     server._session = "forgotten"
     assert server.tool("area")(width=1, height=2) == {"area": 2.0}
     server.close()
+
+
+class OddTools(BaseHTTPRequestHandler):
+    """An MCP server whose tools answer too much, too long or with an empty event first."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        name = asked.get("params", {}).get("name")
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream" if name else "application/json")
+        self.end_headers()
+        told = json.dumps({"id": asked.get("id"), "result": {"structuredContent": {"name": name}}}).encode()
+        with suppress(OSError):
+            while name == "drips":
+                self.wfile.write(b": ping\n\n")
+                time.sleep(0.1)
+            if name == "floods":
+                self.wfile.write(b"data: " + b"x" * 2000)
+            self.wfile.write(b"id: 1\ndata: \n\ndata: " + told + b"\r\n\r\n" if name else told)
+
+
+def test_an_answer_over_http_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_tools, "MAX_ANSWER_BYTES", 1000)
+    with serving(OddTools) as url:
+        server = McpServer(url, timeout=1)
+        assert server.tool("good")() == {"name": "good"}
+        with pytest.raises(EmporionError, match="longer than 1000 bytes"):
+            server.tool("floods")()
+        with pytest.raises(EmporionError, match="does not end in time"):
+            server.tool("drips")()
+        server.close()
 
 
 def test_the_command_line_finds_buys_and_finishes(

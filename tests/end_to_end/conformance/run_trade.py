@@ -123,7 +123,7 @@ async def wallets(url: str) -> AsyncIterator[str]:
 @asynccontextmanager
 async def sandbox(*options: str) -> AsyncIterator[str]:
     """Run `emporion serve --sandbox` in a temporary folder; return its URL."""
-    ports = [_free_port() for _ in range(2)]
+    ports = [free_port() for _ in range(2)]
     url = f"http://127.0.0.1:{ports[0]}"
     with tempfile.TemporaryDirectory(prefix="emporion-stranger-") as folder:
         env = os.environ | {
@@ -151,6 +151,7 @@ async def _answers(url: str) -> None:
             await asyncio.sleep(0.2)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port on which no program listens."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return int(taken.getsockname()[1])

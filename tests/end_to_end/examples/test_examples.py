@@ -31,7 +31,12 @@ server = FastMCP("Shapes")
 def area(width: int, height: int) -> dict[str, int]:
     "The area of a rectangle."
     return {"area": width * height}
-server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), show_banner=False)
+@server.tool
+def perimeter(width: int, height: int) -> dict[str, int]:
+    "The perimeter of a rectangle."
+    return {"perimeter": 2 * (width + height)}
+http = {"transport": "http", "host": "127.0.0.1", "port": int(sys.argv[1])} if sys.argv[1:] else {}
+server.run(**http, show_banner=False)
 """
 HANDLER = (
     f"#!{sys.executable}\nimport json, sys\nprint(json.dumps({{'upper': json.load(sys.stdin)['text'].upper()}}))\n"
@@ -184,6 +189,8 @@ def test_a_tool_and_a_command_and_a_service_are_sold_by_one_line(place: Place, t
         assert place.buyer.buy(listing, {"text": "abc"}, max_price="0.01").output == {"upper": "ABC"}
     with judging() as url, place.running(script, "http", f"{url}/judge", title="Forecast") as listing:
         assert place.buyer.get_listing(listing_id=listing, env="test")["status"] == "active"
+    with place.running(script, "stdio", f"{sys.executable} {tool}", "perimeter", title="Perimeter") as listing:
+        assert place.buyer.buy(listing, {"width": 2, "height": 3}, max_price="0.01").output == {"perimeter": 10}
     with free_ports(1) as ports:
         port = str(ports[0])
     with subprocess.Popen([sys.executable, str(tool), port]) as server:
