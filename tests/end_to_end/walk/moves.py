@@ -120,7 +120,8 @@ def judge(action: str, before: Json, after: Json, answer: Response, *, sure: boo
         assert code not in NOT_NOW, said
         assert code is None or not sure, said
         return
-    declines = action == "cancel" and before["role"] == "seller" and before["status"] in BEFORE_WORK
+    seller_cancels = action == "cancel" and before["role"] == "seller"
+    declines = seller_cancels and before["status"] in BEFORE_WORK and code != "fault_not_allowed"
     assert after["status"] == ("declined" if declines else before["status"]), said
     if not declines and action not in ("pay", "refund", "message", "review"):  # transfers and messages are always kept
         may_change = {
