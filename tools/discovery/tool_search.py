@@ -10,6 +10,7 @@
 """
 
 import difflib
+import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ import snowballstemmer
 
 from tools.kernel.search_terms import fold
 
-PHRASE, NAME, SUMMARY, DESCRIPTION = 1.0, 1.0, 0.5, 0.2  # how much one occurrence of a term counts there
+PHRASE, NAME, ASKED, SUMMARY, DESCRIPTION = 1.0, 1.0, 0.7, 0.5, 0.2  # how much one occurrence of a term counts there
 LENGTH = 0.5  # how far a long text dilutes its terms: 0 not at all, 1 fully
 VERB_FAMILY, TOOLSET = 0.3, 0.2  # the worth of a term's share in the texts of related operations
 COMMON = 0.3  # the worth of a term's share in all texts, against which the others are compared
@@ -32,10 +33,11 @@ SAME_PHRASE, SAME_PAIRS = 5.0, 2.3  # the worth of a question that is a phrase, 
 SAME_VERB, SAME_NOUN, OTHER_NOUN = 0.7, 0.7, -0.7
 LIST_OF_PLURAL, LIST_OF_SINGULAR, LIST_OF_MINE = 1.3, -1.6, 1.2
 READS_IF_ASKED = 4.6
-MIN_COVERED = 0.34  # of a question's terms in one operation's texts: with fewer the question is about something else
-MIN_ASKED = 0.65  # of a question's terms in one phrase: with fewer a destructive operation does not come first
+MIN_COVERED = 0.3  # of a question's terms in one operation's texts: with fewer the question is about something else
+MIN_ASKED = 0.5  # of a question's terms in one phrase: with fewer a destructive operation does not come first
 MIN_TYPO_LETTERS = 5
 MAX_WORDS = 40
+IDENTIFIER = re.compile(r"\b[a-z]+_\w*\d\w*|@\w+|\b\w+\.(?:com|org|net|io)\b|\b\d+\b")  # they tell no purpose
 
 
 class Spoken(NamedTuple):
@@ -59,6 +61,7 @@ class Searchable:
     verb: str  # the family of its verb
     nouns: frozenset[str]  # of its name
     phrases: tuple[frozenset[str], ...]  # the terms of each way to say it; its name is one
+    asked: tuple[frozenset[str], ...]  # the terms of questions that it answers
     pairs: frozenset[tuple[str, str]]  # of neighbours in phrases
     counts: Mapping[str, float]  # how often a term occurs, by the worth of the text
 
@@ -76,6 +79,12 @@ class ToolSearch:
         known = Counter(term for tool in self._tools.values() for term in tool.counts)
         self._rarity = {term: log(1 + len(self._tools) / count) for term, count in known.items()}
         self._gains = _gains(self._tools.values())
+        self._ways = [(tool.name, way) for tool in self._tools.values() for way in (*tool.phrases, *tool.asked)]
+        self._worth = [sqrt(self._rare(way)) for _, way in self._ways]
+        self._with_term: dict[str, list[int]] = defaultdict(list)
+        for at, (_, way) in enumerate(self._ways):
+            for term in way:
+                self._with_term[term].append(at)
 
     def find(self, question: str) -> list[str]:
         """Return the names of the operations for a question, the best first; none if nothing fits.
@@ -94,18 +103,26 @@ class ToolSearch:
         shared = {name: self._rare(some & tool.counts.keys()) for name, tool in self._tools.items()}
         if max(shared.values()) < MIN_COVERED * self._rare(some):
             return []
-        scores = {name: self._score(name, asked) for name, weight in shared.items() if weight}
+        near = self._near(some)
+        scores = {name: near[name] + self._score(name, asked) for name, weight in shared.items() if weight}
         return sorted(scores, key=lambda name: -scores[name])
 
     def _score(self, name: str, asked: Spoken) -> float:
-        gained = sum(self._gains[term].get(name, 0.0) for term in asked.terms if term in self._gains)
-        return gained + self._said(self._tools[name], asked.terms) + self._form(self._tools[name], asked)
+        tool, pairs = self._tools[name], [*pairwise(asked.terms)]
+        score = sum(self._gains[term].get(name, 0.0) for term in asked.terms if term in self._gains)
+        score += SAME_PAIRS * len(tool.pairs.intersection(pairs)) / len(asked.terms)
+        return score + self._form(tool, asked)
 
-    def _said(self, tool: Searchable, asked: Sequence[str]) -> float:
-        """Return the worth of the nearest phrase, and of the pairs of words that phrases have too."""
-        whole, some = self._rare(asked), frozenset(asked)
-        near = max(self._rare(some & phrase) / sqrt(whole * self._rare(phrase)) for phrase in tool.phrases)
-        return SAME_PHRASE * near + SAME_PAIRS * len(tool.pairs.intersection(pairwise(asked))) / len(asked)
+    def _near(self, some: Collection[str]) -> Mapping[str, float]:
+        """Return for each operation the worth of its phrase or question that is nearest (cosine similarity)."""
+        shared, near, whole = defaultdict[int, float](float), defaultdict[str, float](float), sqrt(self._rare(some))
+        for term in some:
+            for at in self._with_term.get(term, ()):
+                shared[at] += self._rarity[term]
+        for at, rare in shared.items():
+            name = self._ways[at][0]
+            near[name] = max(near[name], SAME_PHRASE * rare / (whole * self._worth[at]))
+        return near
 
     def _form(self, tool: Searchable, asked: Spoken) -> float:
         """Return the worth of an agreement in verb, noun, number and kind of sentence."""
@@ -120,9 +137,11 @@ class ToolSearch:
 
     def _may_lead(self, name: str, asked: Spoken) -> bool:
         tool, some = self._tools[name], frozenset(asked.terms)
+        if not tool.destructive or (tool.verb in asked.verbs and self._nouns.intersection(some) == tool.nouns):
+            return True
         telling = some - vocabulary().families.keys()
         shared = (some & phrase for phrase in tool.phrases if telling & phrase)
-        return not tool.destructive or any(self._rare(same) >= MIN_ASKED * self._rare(some) for same in shared)
+        return any(self._rare(same) >= MIN_ASKED * self._rare(some) for same in shared)
 
     def _rare(self, some: Iterable[str]) -> float:
         rarest = log(1 + len(self._tools))
@@ -171,16 +190,17 @@ def searchable(name: str, summary: str, description: str, *, toolset: str, safe:
     """Return an operation as the index takes it."""
     ways = [terms(way) for phrase in (name.replace("_", " "), *phrases().get(name, ())) for way in phrase.split(";")]
     counts: dict[str, float] = defaultdict(float)
-    weighed = [(NAME, ways[0]), *((PHRASE, way) for way in ways[1:])]
+    examples = [terms(question) for question in asked_questions().get(name, ())]
+    weighed = [(NAME, ways[0]), *((PHRASE, way) for way in ways[1:]), *((ASKED, way) for way in examples)]
     for worth, found in (*weighed, (SUMMARY, terms(summary)), (DESCRIPTION, terms(description))):
         for term in frozenset(found):
             counts[term] += worth
     first, *rest = name.split("_")
     family = next((family for family, row in vocabulary().verbs.items() if first in row["names"]), None)
     nouns = frozenset(terms(" ".join(rest if family else (first, *rest)))) - {"my"}
-    pairs = frozenset(pair for way in ways for pair in pairwise(way))
-    said = tuple(map(frozenset, ways))
-    return Searchable(name, toolset, safe, destructive, family or first, nouns, said, pairs, dict(counts))
+    pairs = frozenset(pair for way in (*ways, *examples) for pair in pairwise(way))
+    said, asked = tuple(map(frozenset, ways)), tuple(map(frozenset, examples))
+    return Searchable(name, toolset, safe, destructive, family or first, nouns, said, asked, pairs, dict(counts))
 
 
 class Vocabulary(NamedTuple):
@@ -214,6 +234,16 @@ def vocabulary() -> Vocabulary:
         table["verbs"],
         {term: frozenset(found) for term, found in families.items()},
     )
+
+
+@cache
+def asked_questions() -> dict[str, Sequence[str]]:
+    """Return the questions of asked.tsv by the operation that answers them."""
+    rows: dict[str, list[str]] = defaultdict(list)
+    for line in Path(__file__).with_name("asked.tsv").read_text("utf-8").splitlines():
+        question, name = line.split("\t")
+        rows[name].append(question)
+    return dict(rows)
 
 
 @cache
@@ -261,7 +291,7 @@ def _terms(words: Sequence[str]) -> Iterator[str]:
 
 
 def _words(text: str) -> list[str]:
-    letters = (letter if letter.isalnum() else " " for letter in fold(text))
+    letters = (letter if letter.isalnum() else " " for letter in IDENTIFIER.sub(" ", fold(text)))
     return "".join(letters).split()[:MAX_WORDS]
 
 
