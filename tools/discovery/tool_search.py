@@ -1,11 +1,12 @@
-"""Search for operations by everyday words, with the statistics of their phrases.
+"""Search for operations by everyday words, with the statistics of their phrases and of example questions.
 
-1. A question becomes terms: expressions are replaced, words are stemmed, synonyms count as one (vocabulary.toml), and a
-   word that nobody knows counts as a known one that differs by one letter.
+1. A question becomes terms: identifiers are dropped, expressions are replaced, words are stemmed, synonyms count as one
+   (vocabulary.toml), and a word that nobody knows counts as a known one that differs by one letter.
 2. A term speaks for an operation if it is more frequent in the operation's texts than in all others. Texts of
    operations with a similar verb or in the same toolset count a little too, so that "get rid of" speaks for each
    deletion.
-3. Names are verb_noun: an operation gains if the question has its kind of verb and its noun, and loses otherwise.
+3. The nearest phrase (phrases.toml) or example (asked.tsv) counts by its cosine similarity, with rare terms as weights.
+4. Names are verb_noun: an operation gains if the question has its kind of verb and its noun, and loses otherwise.
    Plural nouns speak for lists, and questions such as "is my ..." for operations that only read.
 """
 
@@ -89,7 +90,7 @@ class ToolSearch:
     def find(self, question: str) -> list[str]:
         """Return the names of the operations for a question, the best first; none if nothing fits.
 
-        A destructive operation comes first only if the question is one of its own phrases or its name.
+        A destructive operation comes first only if the question has its verb and its noun, or half of one of its phrases.
         """
         exact, asked = question.strip(), spoken(question)
         if exact in self._tools:
