@@ -26,16 +26,16 @@ import snowballstemmer
 
 from tools.kernel.search_terms import fold
 
-PHRASE, NAME, ASKED, SUMMARY, DESCRIPTION = 1.0, 1.0, 0.7, 0.5, 0.2  # how much one occurrence of a term counts there
+PHRASE, NAME, ASKED, SUMMARY, DESCRIPTION = 1.0, 1.0, 0.3, 0.5, 0.2  # how much one occurrence of a term counts there
 LENGTH = 0.5  # how far a long text dilutes its terms: 0 not at all, 1 fully
 VERB_FAMILY, TOOLSET = 0.3, 0.2  # the worth of a term's share in the texts of related operations
 COMMON = 0.3  # the worth of a term's share in all texts, against which the others are compared
-SAME_PHRASE, SAME_PAIRS = 5.0, 2.3  # the worth of a question that is a phrase, and of pairs of words from phrases
-SAME_VERB, SAME_NOUN, OTHER_NOUN = 0.7, 0.7, -0.7
+SAME_PHRASE, SAME_PAIRS = 5.0, 3.5  # the worth of a question that is a phrase, and of pairs of words from phrases
+SAME_VERB, SAME_NOUN, OTHER_NOUN = 0.7, 0.4, -0.3
 LIST_OF_PLURAL, LIST_OF_SINGULAR, LIST_OF_MINE = 1.3, -1.6, 1.2
 READS_IF_ASKED = 4.6
 MIN_COVERED = 0.3  # of a question's terms in one operation's texts: with fewer the question is about something else
-MIN_ASKED = 0.5  # of a question's terms in one phrase: with fewer a destructive operation does not come first
+MIN_ASKED = 0.6  # of a question's terms in one phrase: with fewer a destructive operation does not come first
 MIN_TYPO_LETTERS = 5
 MAX_WORDS = 40
 IDENTIFIER = re.compile(r"\b[a-z]+_\w*\d\w*|@\w+|\b\w+\.(?:com|org|net|io)\b|\b\d+\b")  # they tell no purpose
@@ -90,7 +90,7 @@ class ToolSearch:
     def find(self, question: str) -> list[str]:
         """Return the names of the operations for a question, the best first; none if nothing fits.
 
-        A destructive operation comes first only if the question has its verb and its noun, or half of one of its phrases.
+        A destructive operation comes first only if the question has its verb and its noun, or most of one of its phrases.
         """
         exact, asked = question.strip(), spoken(question)
         if exact in self._tools:
@@ -115,7 +115,7 @@ class ToolSearch:
         return score + self._form(tool, asked)
 
     def _near(self, some: Collection[str]) -> Mapping[str, float]:
-        """Return for each operation the worth of its phrase or question that is nearest (cosine similarity)."""
+        """Return for each operation the worth of its nearest phrase or example (cosine similarity)."""
         shared, near, whole = defaultdict[int, float](float), defaultdict[str, float](float), sqrt(self._rare(some))
         for term in some:
             for at in self._with_term.get(term, ()):
@@ -140,9 +140,10 @@ class ToolSearch:
         tool, some = self._tools[name], frozenset(asked.terms)
         if not tool.destructive or (tool.verb in asked.verbs and self._nouns.intersection(some) == tool.nouns):
             return True
-        telling = some - vocabulary().families.keys()
-        shared = (some & phrase for phrase in tool.phrases if telling & phrase)
-        return any(self._rare(same) >= MIN_ASKED * self._rare(some) for same in shared)
+        families = vocabulary().families
+        telling = frozenset(term for term in some if tool.verb not in families.get(term, ()))
+        shared = (telling & phrase for phrase in tool.phrases if telling & phrase)
+        return any(self._rare(same) >= MIN_ASKED * self._rare(telling) for same in shared)
 
     def _rare(self, some: Iterable[str]) -> float:
         rarest = log(1 + len(self._tools))
