@@ -1,7 +1,7 @@
 """Everyday questions and the tools that answer them, written by testers that had not seen the phrases of the registry.
 
 Phrases, synonyms and weights are tuned on the first half only, which is also part of the examples in
-tools/discovery/asked.tsv. The second half is the figure: none of its questions is an example.
+tools/discovery/examples.tsv. The second half is the figure: none of its questions is an example.
 """
 
 from collections.abc import Callable, Sequence

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
@@ -105,3 +106,12 @@ def test_the_market_process_never_loads_the_chain_or_web3() -> None:
 def test_no_slow_middleware_is_in_the_stack() -> None:
     for path in MODULES:
         assert "BaseHTTPMiddleware" not in path.read_text(), path
+
+
+def test_each_data_file_of_a_package_is_installed_with_it() -> None:
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
+    listed = subprocess.run(["git", "ls-files", *PACKAGES], cwd=ROOT, capture_output=True, text=True, check=True)
+    data = {ROOT / path for path in listed.stdout.splitlines() if not path.endswith(".py")}
+    installed = {path for package, globs in patterns.items() for glob in globs for path in (ROOT / package).glob(glob)}
+    assert data
+    assert data - installed == set()

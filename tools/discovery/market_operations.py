@@ -24,7 +24,7 @@ from tools.jobs.payments.records import PaymentsInfo
 from tools.kernel.records import Json, record_from, stamp, stamp_or_none
 
 MOST = 20  # operations that a search answers
-_BUILDING = Lock()
+_INDEX_LOCK = Lock()  # building the index takes a third of a second, so concurrent first requests share one
 STALE = timedelta(seconds=30)  # after a probe this old, the loop that sweeps deadlines counts as stopped
 
 
@@ -195,7 +195,7 @@ async def find_tools(_: ReadContext, asked: FindTools) -> ToolPage:
     if asked.toolset is not None and asked.toolset not in TOOLSETS:
         hint = f"Toolsets: {', '.join(TOOLSETS)}."
         raise InvalidRequest(f"toolset: there is no {asked.toolset}", param="toolset", hint=hint)
-    names = await asyncio.to_thread(_found, asked.query) if asked.query else list(_offered())
+    names = await asyncio.to_thread(_find, asked.query) if asked.query else list(_offered())
     kept = [op for op in map(_offered().__getitem__, names) if asked.toolset in (None, op.toolset)]
     if asked.query is None:
         index = {op.name: op.summary for op in kept}
@@ -218,8 +218,8 @@ def _offered() -> dict[str, Operation]:
     return {op.name: op for op in CATALOGUE.values() if op.auth != "admin"}
 
 
-def _found(query: str) -> list[str]:
-    with _BUILDING:  # the index takes a third of a second, so concurrent first requests share one
+def _find(query: str) -> list[str]:
+    with _INDEX_LOCK:
         search = tool_search()
     return search.find(query)
 

@@ -5,7 +5,7 @@
 2. A term speaks for an operation if it is more frequent in the operation's texts than in all others. Texts of
    operations with a similar verb or in the same toolset count a little too, so that "get rid of" speaks for each
    deletion.
-3. The nearest phrase (phrases.toml) or example (asked.tsv) counts by its cosine similarity, with rare terms as weights.
+3. The nearest phrase (phrases.toml) or example (examples.tsv) counts by its cosine similarity, with rare terms as weights.
 4. Names are verb_noun: an operation gains if the question has its kind of verb and its noun, and loses otherwise.
    Plural nouns speak for lists, and questions such as "is my ..." for operations that only read.
 """
@@ -26,7 +26,7 @@ import snowballstemmer
 
 from tools.kernel.search_terms import fold
 
-PHRASE, NAME, ASKED, SUMMARY, DESCRIPTION = 1.0, 1.0, 0.3, 0.5, 0.2  # how much one occurrence of a term counts there
+PHRASE, NAME, EXAMPLE, SUMMARY, DESCRIPTION = 1.0, 1.0, 0.3, 0.5, 0.2  # how much one occurrence of a term counts there
 LENGTH = 0.5  # how far a long text dilutes its terms: 0 not at all, 1 fully
 VERB_FAMILY, TOOLSET = 0.3, 0.2  # the worth of a term's share in the texts of related operations
 COMMON = 0.3  # the worth of a term's share in all texts, against which the others are compared
@@ -34,11 +34,13 @@ SAME_PHRASE, SAME_PAIRS = 5.0, 3.5  # the worth of a question that is a phrase, 
 SAME_VERB, SAME_NOUN, OTHER_NOUN = 0.7, 0.4, -0.3
 LIST_OF_PLURAL, LIST_OF_SINGULAR, LIST_OF_MINE = 1.3, -1.6, 1.2
 READS_IF_ASKED = 4.6
-MIN_COVERED = 0.3  # of a question's terms in one operation's texts: with fewer the question is about something else
-MIN_ASKED = 0.6  # of a question's terms in one phrase: with fewer a destructive operation does not come first
+MIN_COVERED = 0.4  # of a question's terms in one operation's texts: with fewer the question is about something else
+MIN_ASKED = 0.65  # of a question's terms besides the verb in one phrase: with fewer a deletion does not come first
 MIN_TYPO_LETTERS = 5
 MAX_WORDS = 40
-IDENTIFIER = re.compile(r"\b[a-z]+_\w*\d\w*|@\w+|\b\w+\.(?:com|org|net|io)\b|\b\d+\b")  # they tell no purpose
+IDENTIFIER = re.compile(
+    r"\b[a-z]+_\w*\d\w*|@\w+|\b\w+\.(?:com|org|net|io)\b|\b\d+\b"
+)  # an identifier does not tell what the caller wants
 
 
 class Spoken(NamedTuple):
@@ -62,8 +64,8 @@ class Searchable:
     verb: str  # the family of its verb
     nouns: frozenset[str]  # of its name
     phrases: tuple[frozenset[str], ...]  # the terms of each way to say it; its name is one
-    asked: tuple[frozenset[str], ...]  # the terms of questions that it answers
-    pairs: frozenset[tuple[str, str]]  # of neighbours in phrases
+    examples: tuple[frozenset[str], ...]  # the terms of each question that it answers
+    pairs: frozenset[tuple[str, str]]  # of neighbours in phrases and examples
     counts: Mapping[str, float]  # how often a term occurs, by the worth of the text
 
     @property
@@ -80,11 +82,11 @@ class ToolSearch:
         known = Counter(term for tool in self._tools.values() for term in tool.counts)
         self._rarity = {term: log(1 + len(self._tools) / count) for term, count in known.items()}
         self._gains = _gains(self._tools.values())
-        self._ways = [(tool.name, way) for tool in self._tools.values() for way in (*tool.phrases, *tool.asked)]
-        self._worth = [sqrt(self._rare(way)) for _, way in self._ways]
+        self._texts = [(tool.name, text) for tool in self._tools.values() for text in (*tool.phrases, *tool.examples)]
+        self._norms = [sqrt(self._rare(text)) for _, text in self._texts]
         self._with_term: dict[str, list[int]] = defaultdict(list)
-        for at, (_, way) in enumerate(self._ways):
-            for term in way:
+        for at, (_, text) in enumerate(self._texts):
+            for term in text:
                 self._with_term[term].append(at)
 
     def find(self, question: str) -> list[str]:
@@ -104,26 +106,27 @@ class ToolSearch:
         shared = {name: self._rare(some & tool.counts.keys()) for name, tool in self._tools.items()}
         if max(shared.values()) < MIN_COVERED * self._rare(some):
             return []
-        near = self._near(some)
-        scores = {name: near[name] + self._score(name, asked) for name, weight in shared.items() if weight}
+        nearest = self._nearest_texts(some)
+        scores = {name: nearest[name] + self._score(name, asked) for name, weight in shared.items() if weight}
         return sorted(scores, key=lambda name: -scores[name])
 
     def _score(self, name: str, asked: Spoken) -> float:
-        tool, pairs = self._tools[name], [*pairwise(asked.terms)]
+        tool = self._tools[name]
         score = sum(self._gains[term].get(name, 0.0) for term in asked.terms if term in self._gains)
-        score += SAME_PAIRS * len(tool.pairs.intersection(pairs)) / len(asked.terms)
+        score += SAME_PAIRS * len(tool.pairs.intersection(pairwise(asked.terms))) / len(asked.terms)
         return score + self._form(tool, asked)
 
-    def _near(self, some: Collection[str]) -> Mapping[str, float]:
+    def _nearest_texts(self, some: Collection[str]) -> Mapping[str, float]:
         """Return for each operation the worth of its nearest phrase or example (cosine similarity)."""
-        shared, near, whole = defaultdict[int, float](float), defaultdict[str, float](float), sqrt(self._rare(some))
+        shared: dict[int, float] = defaultdict(float)
         for term in some:
             for at in self._with_term.get(term, ()):
                 shared[at] += self._rarity[term]
+        norm, nearest = sqrt(self._rare(some)), defaultdict[str, float](float)
         for at, rare in shared.items():
-            name = self._ways[at][0]
-            near[name] = max(near[name], SAME_PHRASE * rare / (whole * self._worth[at]))
-        return near
+            name = self._texts[at][0]
+            nearest[name] = max(nearest[name], SAME_PHRASE * rare / (norm * self._norms[at]))
+        return nearest
 
     def _form(self, tool: Searchable, asked: Spoken) -> float:
         """Return the worth of an agreement in verb, noun, number and kind of sentence."""
@@ -138,7 +141,8 @@ class ToolSearch:
 
     def _may_lead(self, name: str, asked: Spoken) -> bool:
         tool, some = self._tools[name], frozenset(asked.terms)
-        if not tool.destructive or (tool.verb in asked.verbs and self._nouns.intersection(some) == tool.nouns):
+        asks_by_name = tool.verb in asked.verbs and self._nouns.intersection(some) == tool.nouns
+        if asks_by_name or not tool.destructive:
             return True
         families = vocabulary().families
         telling = frozenset(term for term in some if tool.verb not in families.get(term, ()))
@@ -192,8 +196,8 @@ def searchable(name: str, summary: str, description: str, *, toolset: str, safe:
     """Return an operation as the index takes it."""
     ways = [terms(way) for phrase in (name.replace("_", " "), *phrases().get(name, ())) for way in phrase.split(";")]
     counts: dict[str, float] = defaultdict(float)
-    examples = [terms(question) for question in asked_questions().get(name, ())]
-    weighed = [(NAME, ways[0]), *((PHRASE, way) for way in ways[1:]), *((ASKED, way) for way in examples)]
+    examples = [terms(question) for question in example_questions().get(name, ())]
+    weighed = [(NAME, ways[0]), *((PHRASE, way) for way in ways[1:]), *((EXAMPLE, way) for way in examples)]
     for worth, found in (*weighed, (SUMMARY, terms(summary)), (DESCRIPTION, terms(description))):
         for term in frozenset(found):
             counts[term] += worth
@@ -201,8 +205,18 @@ def searchable(name: str, summary: str, description: str, *, toolset: str, safe:
     family = next((family for family, row in vocabulary().verbs.items() if first in row["names"]), None)
     nouns = frozenset(terms(" ".join(rest if family else (first, *rest)))) - {"my"}
     pairs = frozenset(pair for way in (*ways, *examples) for pair in pairwise(way))
-    said, asked = tuple(map(frozenset, ways)), tuple(map(frozenset, examples))
-    return Searchable(name, toolset, safe, destructive, family or first, nouns, said, asked, pairs, dict(counts))
+    return Searchable(
+        name=name,
+        toolset=toolset,
+        safe=safe,
+        destructive=destructive,
+        verb=family or first,
+        nouns=nouns,
+        phrases=tuple(map(frozenset, ways)),
+        examples=tuple(map(frozenset, examples)),
+        pairs=pairs,
+        counts=dict(counts),
+    )
 
 
 class Vocabulary(NamedTuple):
@@ -239,10 +253,10 @@ def vocabulary() -> Vocabulary:
 
 
 @cache
-def asked_questions() -> dict[str, Sequence[str]]:
-    """Return the questions of asked.tsv by the operation that answers them."""
+def example_questions() -> dict[str, Sequence[str]]:
+    """Return the questions of examples.tsv by the operation that answers them."""
     rows: dict[str, list[str]] = defaultdict(list)
-    for line in Path(__file__).with_name("asked.tsv").read_text("utf-8").splitlines():
+    for line in Path(__file__).with_name("examples.tsv").read_text("utf-8").splitlines():
         question, name = line.split("\t")
         rows[name].append(question)
     return dict(rows)

@@ -8,10 +8,10 @@ import pytest
 
 from tests.evaluation.questions import questions
 from tests.support.market import TestMarket
+from tools import discovery
 from tools.catalogue import CATALOGUE
-from tools.discovery import tool_search as module
 from tools.discovery.market_operations import tool_search
-from tools.discovery.tool_search import asked_questions, phrases
+from tools.discovery.tool_search import example_questions, phrases, stem, vocabulary
 from tools.engine.json_schemas import input_schema
 
 UNRELATED = [
@@ -87,12 +87,13 @@ async def test_a_destructive_tool_comes_first_only_if_its_own_phrase_was_asked(m
 
 def test_most_unrelated_questions_find_nothing() -> None:
     found = [asked for asked in UNRELATED if tool_search().find(asked)]
-    assert len(found) <= len(UNRELATED) // 2, found
+    assert len(found) <= len(UNRELATED) // 4, found
 
 
-async def test_a_question_of_unknown_words_finds_nothing(market: TestMarket) -> None:
-    for asked in ("capital of france", "recipe for pancakes", "how tall is mount everest"):
-        assert (await market.call("find_tools", query=asked))["data"] == [], asked
+async def test_what_has_nothing_to_do_with_the_market_finds_nothing(market: TestMarket) -> None:
+    for asked in ("weather in paris tomorrow", "recipe for pancakes", "capital of france"):
+        found = await market.call("find_tools", query=asked)
+        assert found["data"] == [], asked
 
 
 async def test_the_operators_tools_are_nobody_elses(market: TestMarket) -> None:
@@ -117,19 +118,19 @@ def test_the_questions_of_the_evaluation_name_tools_that_exist() -> None:
 
 
 def test_examples_name_offered_tools_and_leave_out_the_questions_of_the_figure() -> None:
-    examples = asked_questions()
+    examples = example_questions()
     assert examples.keys() <= phrases().keys()
     _, of_the_figure = questions()
-    asked = {terms_in_order(text) for texts in examples.values() for text in texts}
-    assert [question.text for question in of_the_figure if terms_in_order(question.text) in asked] == []
+    asked = {normalized(text) for texts in examples.values() for text in texts}
+    assert [question.text for question in of_the_figure if normalized(question.text) in asked] == []
 
 
-def terms_in_order(text: str) -> str:
+def normalized(text: str) -> str:
     return " ".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split())
 
 
 def test_each_synonym_has_one_meaning_and_is_no_stop_word() -> None:
-    same = tomllib.loads(Path(module.__file__).with_name("vocabulary.toml").read_text("utf-8"))["synonyms"]
-    stems = [*map(module.stem, same), *(module.stem(word) for row in same.values() for word in row)]
+    same = tomllib.loads(Path(discovery.__file__).with_name("vocabulary.toml").read_text("utf-8"))["synonyms"]
+    stems = [*map(stem, same), *(stem(word) for row in same.values() for word in row)]
     assert [one for one, count in Counter(stems).items() if count > 1] == []
-    assert not {word for row in same.values() for word in row} & module.vocabulary().stop_words
+    assert not {word for row in same.values() for word in row} & vocabulary().stop_words
