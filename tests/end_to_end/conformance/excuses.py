@@ -100,7 +100,7 @@ EXCUSES = (
     Excuse(
         "invalid_request", "^price: (required|a quote listing)", "a field another needs: conditions are in no tool list"
     ),
-    Excuse("invalid_request", "^unit_(name|basis): ", "only where units are sold"),
+    Excuse("invalid_request", "^unit_(name|basis|basis_note): ", "only where units are sold"),
     Excuse("invalid_request", "^evidence_done: evaluators wait", "whether a thread's job is disputed is not in its id"),
     Excuse("invalid_request", "^price: the bounty pays at most", "what a bounty pays is not in its id"),
     Excuse(
