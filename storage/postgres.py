@@ -119,16 +119,22 @@ class PostgresStore(Store):
     async def _hear(self, address: str) -> None:
         while True:
             try:
-                async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
-                    await connection.execute("LISTEN market")
-                    self.notify()  # for events that were missed while not connected
-                    while True:
-                        async for heard in connection.notifies(timeout=PING_SECONDS):
-                            self._heard(heard.payload)
-                        async with asyncio.timeout(CONNECT_SECONDS):  # a silent connection may be a dead one
-                            await connection.execute("SELECT 1")
+                connection = await psycopg.AsyncConnection.connect(address, autocommit=True)
+                try:
+                    await self._listen(connection)
+                finally:
+                    await connection.close()  # `async with` rolls back first, and a second cancellation ends that
             except (psycopg.OperationalError, TimeoutError):
                 await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def _listen(self, connection: psycopg.AsyncConnection) -> None:
+        await connection.execute("LISTEN market")
+        self.notify()  # for events that were missed while not connected
+        while True:
+            async for heard in connection.notifies(timeout=PING_SECONDS):
+                self._heard(heard.payload)
+            async with asyncio.timeout(CONNECT_SECONDS):  # a silent connection may be a dead one
+                await connection.execute("SELECT 1")
 
     def _heard(self, payload: str) -> None:
         what, *names = payload.split(" ")

@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
+import psycopg
 import pytest
 
 from storage.cache import Cache
@@ -322,6 +324,28 @@ async def test_o1_a_store_that_no_longer_hears_is_not_alive(postgres_url: str, o
     store.hearing.cancel()
     await asyncio.wait([store.hearing])
     assert not store.alive
+
+
+async def test_a_store_that_is_closed_closes_its_listening_connection_at_once(
+    postgres_url: str, opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rollback never ends, so a store that waited for it would keep its connection."""
+    opened: list[psycopg.AsyncConnection] = []
+    connect = psycopg.AsyncConnection.connect
+
+    async def recorded(*given: Any, **more: Any) -> psycopg.AsyncConnection:
+        opened.append(await connect(*given, **more))
+        return opened[-1]
+
+    monkeypatch.setattr(psycopg.AsyncConnection, "connect", recorded)
+    monkeypatch.setattr(psycopg.AsyncConnection, "rollback", lambda _: asyncio.Event().wait())
+    one, other = opening(postgres_url), opening(postgres_url)
+    await hears(one, other)
+    assert isinstance(other, PostgresStore)
+    other.hearing.cancel()
+    await asyncio.wait([other.hearing], timeout=10)
+    assert other.hearing.cancelled()
+    assert sorted(connection.closed for connection in opened) == [False, True]
 
 
 async def hears(one: Store, other: Store) -> None:

@@ -104,8 +104,8 @@ class FaultyNode:
             return web.Response(status=changed.status, body=changed.body, headers=changed.headers)
         if changed is Silence.HOLD:
             await self._stopped.wait()
-        assert request.transport is not None
-        request.transport.abort()
+        if request.transport is not None:  # None: the client has hung up
+            request.transport.abort()
         return web.Response()
 
     def _next_fault(self, method: str) -> Fault:

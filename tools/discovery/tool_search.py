@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from math import log, sqrt
+from math import fsum, log, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,7 +106,7 @@ class ToolSearch:
         shared = {name: self._rare(some & tool.counts.keys()) for name, tool in self._tools.items()}
         if max(shared.values()) < MIN_COVERED * self._rare(some):
             return []
-        nearest = self._nearest_texts(some)
+        nearest = self._nearest_texts(asked.terms)
         scores = {name: nearest[name] + self._score(name, asked) for name, weight in shared.items() if weight}
         return sorted(scores, key=lambda name: -scores[name])
 
@@ -116,7 +116,7 @@ class ToolSearch:
         score += SAME_PAIRS * len(tool.pairs.intersection(pairwise(asked.terms))) / len(asked.terms)
         return score + self._form(tool, asked)
 
-    def _nearest_texts(self, some: Collection[str]) -> Mapping[str, float]:
+    def _nearest_texts(self, some: Sequence[str]) -> Mapping[str, float]:
         """Return for each operation the worth of its nearest phrase or example (cosine similarity)."""
         shared: dict[int, float] = defaultdict(float)
         for term in some:
@@ -151,12 +151,12 @@ class ToolSearch:
 
     def _rare(self, some: Iterable[str]) -> float:
         rarest = log(1 + len(self._tools))
-        return sum(self._rarity.get(term, rarest) for term in some)
+        return fsum(self._rarity.get(term, rarest) for term in some)  # the same sum in any order
 
 
 def _gains(tools: Collection[Searchable]) -> dict[str, dict[str, float]]:
     """Return by term and operation how much the term speaks for the operation."""
-    lengths = {tool.name: sum(tool.counts.values()) for tool in tools}
+    lengths = {tool.name: fsum(tool.counts.values()) for tool in tools}
     average = sum(lengths.values()) / len(lengths)
     families, sets, common = defaultdict(list), defaultdict(list), [tool.counts for tool in tools]
     for tool in tools:
@@ -186,7 +186,7 @@ def _shares(texts: Iterable[Mapping[str, float]]) -> dict[str, float]:
     every = list(texts)
     shares: dict[str, float] = defaultdict(float)
     for counts in every:
-        whole = sum(counts.values())
+        whole = fsum(counts.values())
         for term, count in counts.items():
             shares[term] += count / whole / len(every)
     return dict(shares)

@@ -39,7 +39,7 @@ async def stands_at_every_stage(till: Till, node: FaultyNode) -> dict[str, Bough
     one = {name: await till.signed("held") for name in (f"settled, {ASKED}", f"settled, {LEFT}")}
     one |= {name: await till.signed() for name in (f"sent, {ASKED}", f"sent, {LEFT}", "ordered", "delivered")}
     for name in one:
-        till.begin(one[name]).add_done_callback(lambda done: done.exception())
+        asyncio.create_task(till.keep_asking(one[name])).add_done_callback(lambda done: done.exception())
         await till.job_of(one[name], "open")
         if name.startswith("sent"):
             node.fault("eth_getTransactionReceipt", lambda _: Silence.HOLD)

@@ -100,8 +100,8 @@ def _said(transaction: str) -> web.Response:
 
 
 def _hung_up(request: web.Request) -> web.Response:
-    assert request.transport is not None
-    request.transport.abort()
+    if request.transport is not None:  # None: the market was killed first
+        request.transport.abort()
     return web.Response()
 
 
@@ -151,6 +151,14 @@ class Till:
 
     def begin(self, one: Bought, at: int = 0) -> "asyncio.Task[httpx.Response]":
         return asyncio.create_task(self.buy(one, at))
+
+    async def keep_asking(self, one: Bought) -> None:
+        """Send the payment again while the market cannot reach the chain in time, as on a busy machine."""
+
+        async def settled() -> bool | None:
+            return outcome(await self.buy(one))[1] != "chain_unavailable" or None
+
+        await until(settled)
 
     async def job_of(self, one: Bought, status: str = "") -> Any:
         """Wait until the job of a payment has this status; return it."""
