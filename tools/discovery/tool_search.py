@@ -6,7 +6,9 @@
    operations with a similar verb or in the same toolset count a little too, so that "get rid of" speaks for each
    deletion.
 3. The nearest phrase (phrases.toml) or example (examples.tsv) counts by its cosine similarity, with rare terms as weights.
-4. Names are verb_noun: an operation gains if the question has its kind of verb and its noun, and loses otherwise.
+4. A naive Bayes classifier (naive_bayes.py) that learns from phrases and examples compares words, pairs of words and
+   parts of words, so that "cancelling" and "cancelation" are alike.
+5. Names are verb_noun: an operation gains if the question has its kind of verb and its noun, and loses otherwise.
    Plural nouns speak for lists, and questions such as "is my ..." for operations that only read.
 """
 
@@ -24,6 +26,7 @@ from typing import Any, NamedTuple
 
 import snowballstemmer
 
+from tools.discovery.naive_bayes import NaiveBayes
 from tools.kernel.search_terms import fold
 
 PHRASE, NAME, EXAMPLE, SUMMARY, DESCRIPTION = 1.0, 1.0, 0.3, 0.5, 0.2  # how much one occurrence of a term counts there
@@ -31,12 +34,16 @@ LENGTH = 0.5  # how far a long text dilutes its terms: 0 not at all, 1 fully
 VERB_FAMILY, TOOLSET = 0.3, 0.2  # the worth of a term's share in the texts of related operations
 COMMON = 0.3  # the worth of a term's share in all texts, against which the others are compared
 SAME_PHRASE, SAME_PAIRS = 5.0, 3.5  # the worth of a question that is a phrase, and of pairs of words from phrases
+LIKELIHOOD = 0.7  # the worth of the classifier's log likelihood
 SAME_VERB, SAME_NOUN, OTHER_NOUN = 0.7, 0.4, -0.3
 LIST_OF_PLURAL, LIST_OF_SINGULAR, LIST_OF_MINE = 1.3, -1.6, 1.2
 READS_IF_ASKED = 4.6
-MIN_COVERED = 0.4  # of a question's terms in one operation's texts: with fewer the question is about something else
+# With fewer a question is about something else: of its terms in one operation's texts, of its features in any text.
+MIN_COVERED, MIN_KNOWN = 0.35, 0.7
 MIN_ASKED = 0.65  # of a question's terms besides the verb in one phrase: with fewer a deletion does not come first
+MIN_MARGIN = 6.0  # between the log likelihoods of a deletion and of any other operation, for a deletion to come first
 MIN_TYPO_LETTERS = 5
+PART_LETTERS = 4  # of the parts of words that the classifier compares
 MAX_WORDS = 40
 IDENTIFIER = re.compile(
     r"\b[a-z]+_\w*\d\w*|@\w+|\b\w+\.(?:com|org|net|io)\b|\b\d+\b"
@@ -51,6 +58,7 @@ class Spoken(NamedTuple):
     has_plural: bool
     is_mine: bool  # "my jobs"
     asks: bool  # "is it", "which ones"
+    features: frozenset[str]  # for the classifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,7 @@ class Searchable:
     examples: tuple[frozenset[str], ...]  # the terms of each question that it answers
     pairs: frozenset[tuple[str, str]]  # of neighbours in phrases and examples
     counts: Mapping[str, float]  # how often a term occurs, by the worth of the text
+    learned: tuple[frozenset[str], ...]  # the features of each phrase and example
 
     @property
     def lists(self) -> bool:
@@ -83,6 +92,7 @@ class ToolSearch:
         self._rarity = {term: log(1 + len(self._tools) / count) for term, count in known.items()}
         self._gains = _gains(self._tools.values())
         self._texts = [(tool.name, text) for tool in self._tools.values() for text in (*tool.phrases, *tool.examples)]
+        self._classifier = NaiveBayes((some, tool.name) for tool in self._tools.values() for some in tool.learned)
         self._norms = [sqrt(self._rare(text)) for _, text in self._texts]
         self._with_term: dict[str, list[int]] = defaultdict(list)
         for at, (_, text) in enumerate(self._texts):
@@ -104,10 +114,15 @@ class ToolSearch:
     def _ranked(self, asked: Spoken) -> list[str]:
         some = frozenset(asked.terms)
         shared = {name: self._rare(some & tool.counts.keys()) for name, tool in self._tools.items()}
-        if max(shared.values()) < MIN_COVERED * self._rare(some):
+        known = self._classifier.share_known(asked.features)
+        if max(shared.values()) < MIN_COVERED * self._rare(some) or known < MIN_KNOWN:
             return []
-        nearest = self._nearest_texts(asked.terms)
-        scores = {name: nearest[name] + self._score(name, asked) for name, weight in shared.items() if weight}
+        nearest, likely = self._nearest_texts(asked.terms), self._classifier.log_likelihoods(asked.features)
+        scores = {
+            name: SAME_PHRASE * nearest[name] + LIKELIHOOD * likely[name] + self._score(name, asked)
+            for name, weight in shared.items()
+            if weight
+        }
         return sorted(scores, key=lambda name: -scores[name])
 
     def _score(self, name: str, asked: Spoken) -> float:
@@ -117,7 +132,7 @@ class ToolSearch:
         return score + self._form(tool, asked)
 
     def _nearest_texts(self, some: Sequence[str]) -> Mapping[str, float]:
-        """Return for each operation the worth of its nearest phrase or example (cosine similarity)."""
+        """Return by operation the cosine similarity of its nearest phrase or example."""
         shared: dict[int, float] = defaultdict(float)
         for term in some:
             for at in self._with_term.get(term, ()):
@@ -125,7 +140,7 @@ class ToolSearch:
         norm, nearest = sqrt(self._rare(some)), defaultdict[str, float](float)
         for at, rare in shared.items():
             name = self._texts[at][0]
-            nearest[name] = max(nearest[name], SAME_PHRASE * rare / (norm * self._norms[at]))
+            nearest[name] = max(nearest[name], rare / (norm * self._norms[at]))
         return nearest
 
     def _form(self, tool: Searchable, asked: Spoken) -> float:
@@ -143,6 +158,10 @@ class ToolSearch:
         tool, some = self._tools[name], frozenset(asked.terms)
         asks_by_name = tool.verb in asked.verbs and self._nouns.intersection(some) == tool.nouns
         if asks_by_name or not tool.destructive:
+            return True
+        likely = self._classifier.log_likelihoods(asked.features)
+        harmless = (value for other, value in likely.items() if not self._tools[other].destructive)
+        if likely[name] - max(harmless) >= MIN_MARGIN:
             return True
         families = vocabulary().families
         telling = frozenset(term for term in some if tool.verb not in families.get(term, ()))
@@ -194,9 +213,10 @@ def _shares(texts: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 def searchable(name: str, summary: str, description: str, *, toolset: str, safe: bool, destructive: bool) -> Searchable:
     """Return an operation as the index takes it."""
-    ways = [terms(way) for phrase in (name.replace("_", " "), *phrases().get(name, ())) for way in phrase.split(";")]
+    said = [way for phrase in (name.replace("_", " "), *phrases().get(name, ())) for way in phrase.split(";")]
+    asked = example_questions().get(name, ())
+    ways, examples = [terms(way) for way in said], [terms(question) for question in asked]
     counts: dict[str, float] = defaultdict(float)
-    examples = [terms(question) for question in example_questions().get(name, ())]
     weighed = [(NAME, ways[0]), *((PHRASE, way) for way in ways[1:]), *((EXAMPLE, way) for way in examples)]
     for worth, found in (*weighed, (SUMMARY, terms(summary)), (DESCRIPTION, terms(description))):
         for term in frozenset(found):
@@ -216,6 +236,7 @@ def searchable(name: str, summary: str, description: str, *, toolset: str, safe:
         examples=tuple(map(frozenset, examples)),
         pairs=pairs,
         counts=dict(counts),
+        learned=tuple(_features(_words(text)) for text in (*said, *asked)),
     )
 
 
@@ -278,7 +299,7 @@ def spoken(question: str) -> Spoken:
     found = tuple(dict.fromkeys(_terms(words)))
     families = frozenset().union(*(vocabulary().families.get(term, ()) for term in found))
     plural = any(word.endswith("s") and stem(word) != word for word in words)
-    return Spoken(found, families, plural, words[:1] == ["my"], _asks(words))
+    return Spoken(found, families, plural, words[:1] == ["my"], _asks(words), _features(words))
 
 
 def _asks(words: Sequence[str]) -> bool:
@@ -304,6 +325,13 @@ def _terms(words: Sequence[str]) -> Iterator[str]:
     telling = [word for word in meant if word not in vocabulary().stop_words]
     for word in map(stem, telling or meant):
         yield vocabulary().synonyms.get(word, word)
+
+
+def _features(words: Sequence[str]) -> frozenset[str]:
+    """Return what the classifier compares: terms, pairs of stems, and parts of words."""
+    stems = [stem(word) for word in words]
+    parts = (f" {word} "[at : at + PART_LETTERS] for word in words for at in range(len(word) + 3 - PART_LETTERS))
+    return frozenset((*_terms(words), *(f"{one}_{other}" for one, other in pairwise(stems)), *parts))
 
 
 def _words(text: str) -> list[str]:

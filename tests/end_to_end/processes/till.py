@@ -153,7 +153,7 @@ class Till:
         return asyncio.create_task(self.buy(one, at))
 
     async def keep_asking(self, one: Bought) -> None:
-        """Send the payment again while the market cannot reach the chain in time, as on a busy machine."""
+        """Send the payment again while the chain answers too late, as on a busy machine."""
 
         async def settled() -> bool | None:
             return outcome(await self.buy(one))[1] != "chain_unavailable" or None
@@ -171,14 +171,18 @@ class Till:
 
     async def row_of(self, one: Bought, status: str = "") -> Any:
         """Wait until the purchase has this status; return its row, read directly."""
+        read: list[Any] = []
 
         async def found() -> Any:
-            mine = [
+            read[:] = [
                 row for row in self.rows("purchases") if row["payer"] == one.wallet.address.lower() and row["job_id"]
             ]
-            return next((row for row in mine if status in ("", row["status"])), None)
+            return next((row for row in read if status in ("", row["status"])), None)
 
-        return await until(found)
+        try:
+            return await until(found)
+        except AssertionError as late:
+            raise AssertionError(f"none is {status}: {read}") from late
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """Return all rows of a table, read directly from the database."""

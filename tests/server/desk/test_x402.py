@@ -191,7 +191,10 @@ async def test_without_an_endpoint_the_services_of_a_model_are_not_sold(
 
 
 class EarlierForTheLater:
-    """A patience that ends for the first purchase after all others, so that none gets the place of the first."""
+    """A patience that ends for the first purchase after all others.
+
+    No other purchase gets the place of the first.
+    """
 
     first: datetime | None = None
 
