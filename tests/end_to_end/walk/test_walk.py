@@ -41,7 +41,7 @@ def ground(fresh: Callable[[], str]) -> Iterator[Ground]:
     made.close()
 
 
-@pytest.mark.repeated(200, 20)
+@pytest.mark.repeated(200, 12)
 def test_whatever_happens_what_must_hold_holds(
     ground: Ground, database: str, repetitions: int, request: pytest.FixtureRequest
 ) -> None:
