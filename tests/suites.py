@@ -11,7 +11,8 @@ import pytest
 
 SUITES = ("all", "test", "verify")
 ROOT = Path(__file__).parent
-LONG_BEFORE = 0.7  # the part of a run in which the files of end_to_end begin
+LONG_BEFORE = 0.6  # the part of a run in which the files of LONG begin
+LONG = (ROOT / "end_to_end", ROOT / "server/desk", ROOT.parent / "clients")
 # For these folders, the PostgreSQL half repeats logic that the SQLite half tests. Their SQL is in storage/.
 ONE_DATABASE = (
     "tools", "protocol", "rest", "server", "end_to_end/a2a_states", "end_to_end/faults", "end_to_end/modeluser", "end_to_end/test_auth_bypass.py",
@@ -73,7 +74,7 @@ def mixed(items: list[pytest.Item], rotation: str) -> list[pytest.Item]:
         path = tests[0].path
         digest = hashlib.sha256(f"{rotation}:{path.name}".encode()).digest()
         fraction = int.from_bytes(digest[:4]) / 2**32
-        return fraction * (LONG_BEFORE if path.is_relative_to(ROOT / "end_to_end") else 1)
+        return fraction * (LONG_BEFORE if any(map(path.is_relative_to, LONG)) else 1)
 
     files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
     return [item for tests in sorted(files, key=place) for item in tests]

@@ -25,6 +25,15 @@ async def test_a_delivery_is_answered_to_who_waits_for_it(trade: Trade, name: st
             assert (await task)["status"] == "delivered"
 
 
+@pytest.mark.parametrize("name", WIRES)
+async def test_a_job_that_has_ended_is_answered_at_once_though_it_waits_for_a_refund(trade: Trade, name: str) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.failed(seller, buyer)
+    async with served(trade.market) as url, wire(name, url) as call, asyncio.timeout(20):
+        seen = await call("get_job", {"job_id": job["id"], "wait_seconds": 55}, buyer.keys["test"])
+    assert (seen["status"], seen["waiting_on"]["who"]) == ("cancelled", "seller")
+
+
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 @pytest.mark.parametrize("through", [None, "call_tool"])
 async def test_progress_is_told_while_a_call_waits(trade: Trade, mode: Any, through: str | None) -> None:

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from storage.jobs import jobs_of
 from storage.tables import JobRow
-from storage.vocabulary import Actor
+from storage.vocabulary import FINAL, Actor
 from tools.engine.arguments import MAX_WAITED, Listed, LongPoll
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import Document
@@ -39,7 +39,7 @@ class Hire(Order):
 
 
 def is_buyers_turn(asked: Hire, hired: Hired) -> bool:
-    return hired.job.waiting_on is None or hired.job.waiting_on.who == "buyer"
+    return hired.job.status in FINAL or hired.job.waiting_on is None or hired.job.waiting_on.who == "buyer"
 
 
 def look_again(ctx: TxContext, _order: Hire, *, answered: Json) -> Hired:
@@ -142,11 +142,12 @@ class GetJob(JobRef, LongPoll):
 def job_is_worth_saying(asked: GetJob, job: Job) -> bool:
     """Tell whether get_job answers this record or waits on.
 
-    With `since` it answers any change; otherwise it answers once the job waits for the caller or for no one.
+    With `since` it answers any change; otherwise it answers once the job waits for the caller or for no one, or has
+    ended. A job that has ended may still wait for a refund.
     """
     if asked.since is not None:
         return job.updated_at != asked.since
-    return job.waiting_on is None or job.waiting_on.who == job.role
+    return job.status in FINAL or job.waiting_on is None or job.waiting_on.who == job.role
 
 
 @operation("GET /v1/jobs/{job_id}", is_ready=job_is_worth_saying, errors=(NotFound,), toolset="jobs")

@@ -153,7 +153,9 @@ def _waited(account: Account, job: JsonObject, until: float) -> Flow[JsonObject]
         raise StillWaiting(f"{job['id']} is {job['status']}; the same buy() continues with it")
     began = time.monotonic()
     wait = max(1, min(LONGEST_WAIT, int(left)))
-    seen = yield from account.call("get_job", job_id=text(job, "id"), wait_seconds=wait)
+    seen = yield from account.call(  # without `since`, a cancelled job that waits for its refund is not answered
+        "get_job", job_id=text(job, "id"), wait_seconds=wait, since=text(job, "updated_at")
+    )
     if seen.get("updated_at") == job.get("updated_at") and time.monotonic() - began < 1:
         yield Pause(1)  # the market did not wait, for example because an evaluator is at work
     return seen

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,6 +33,7 @@ from emporion_client.transport import TIMEOUT, drive
 NEWS = ["job.created", "job.paid", "job.quote_accepted", "job.revision_requested", "job.cancelled", "job.expired"]
 ENDED = ("cancelled", "expired", "declined")
 WAIT_SECONDS = 20
+MAX_CLEANUP_SECONDS = 5  # for the async functions that are cancelled at the end
 EVERYTHING = ("in_progress", "open")
 Started = Callable[[dict[str, str]], object]  # it gets the ids of the listings by the names of the functions
 log = logging.getLogger("emporion.seller")
@@ -228,6 +230,14 @@ def states_of(event: JsonObject) -> tuple[str, ...]:
     return ("in_progress",)
 
 
+async def _cancel_all() -> None:
+    """Cancel the functions of this event loop, and wait until each has cleaned up."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for one in others:
+        one.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
 @contextmanager
 def _loop(given: asyncio.AbstractEventLoop | None) -> Iterator[asyncio.AbstractEventLoop]:
     """Return the event loop for async functions: the given one, or a new one in its own thread."""
@@ -240,7 +250,9 @@ def _loop(given: asyncio.AbstractEventLoop | None) -> Iterator[asyncio.AbstractE
     try:
         yield made
     finally:
+        ending = asyncio.run_coroutine_threadsafe(_cancel_all(), made)
+        futures.wait([ending], MAX_CLEANUP_SECONDS)
         made.call_soon_threadsafe(made.stop)
-        running.join(5)
+        running.join(MAX_CLEANUP_SECONDS)
         if not running.is_alive():  # a function that blocks the loop is left behind
             made.close()
