@@ -71,9 +71,9 @@ def record_at(record: Any, *path: str) -> JsonObject:
     return _of_kind(dict, record, path)
 
 
-def rows(page: Any) -> list[JsonObject]:
+def rows(page: Any, name: str = "data") -> list[JsonObject]:
     """Return the records of a page."""
-    found = _of_kind(list, page, ("data",))
+    found = _of_kind(list, page, (name,))
     return [one for one in found if isinstance(one, dict)]
 
 

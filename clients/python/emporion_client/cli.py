@@ -72,6 +72,8 @@ def _sell(market: Market, options: argparse.Namespace) -> None:
 
 def _sell_mcp(market: Market, options: argparse.Namespace) -> None:
     known = options.run or options.url
+    if options.env and not options.run:
+        raise EmporionError("--env is for a command (--run); a server with an address sees no variable of this program")
     server: McpTools
     if options.run:
         server = McpCommand(shlex.split(known), options.timeout, options.env)

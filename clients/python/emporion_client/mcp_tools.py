@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from emporion_client import __version__
-from emporion_client.answers import JsonObject
+from emporion_client.answers import JsonObject, record_at, rows, text
 from emporion_client.errors import Decline, EmporionError
 
 PROTOCOL = "2025-06-18"
@@ -44,7 +44,7 @@ class McpTools(ABC):
         cursor = None
         for _ in range(MAX_PAGES):
             page = self._ask("tools/list", {"cursor": cursor} if cursor else {})
-            found |= {tool["name"]: tool for tool in page["tools"]}
+            found |= {text(tool, "name"): tool for tool in rows(page, "tools")}
             cursor = page.get("nextCursor")
             if not cursor:
                 return found
@@ -173,11 +173,12 @@ def _lines(parts: Iterator[bytes]) -> Iterator[bytes]:
 
 def listing_of(server: str, tool: JsonObject) -> JsonObject:
     """Return the arguments of sells() for a tool of a server, given by its address or command."""
-    name = str(tool["name"])
+    name = text(tool, "name")
     title = tool.get("title") or name.replace("_", " ").capitalize()
-    schema = {key: value for key, value in tool["inputSchema"].items() if key != "$schema"}
+    schema = {key: value for key, value in record_at(tool, "inputSchema").items() if key != "$schema"}
     given = {"title": str(title)[:120], "name": f"mcp:{server}:{name}", "input_schema": {"type": "object"} | schema}
     given["description"] = str(tool.get("description") or title)
     if tool.get("outputSchema"):
-        given["output_schema"] = {key: value for key, value in tool["outputSchema"].items() if key != "$schema"}
+        schema = record_at(tool, "outputSchema")
+        given["output_schema"] = {key: value for key, value in schema.items() if key != "$schema"}
     return given | {"work_first": True}

@@ -140,6 +140,33 @@ def test_a_variable_that_is_not_set_is_named(market_url: str, tmp_path: Path) ->
     assert ended.value.code == "the environment has no variable NO_SUCH_KEY"
 
 
+def test_a_variable_is_refused_for_a_server_with_an_address(market_url: str, tmp_path: Path) -> None:
+    words = ["sell-mcp", "http://127.0.0.1:9/mcp", "--env", "PATH", "--price", "0.01"]
+    with pytest.raises(SystemExit) as ended:
+        main(["--market", market_url, "--home", str(tmp_path), *words])
+    assert "--env is for a command" in str(ended.value.code)
+
+
+@pytest.mark.parametrize(
+    ("listed_tools", "told"),
+    [
+        ('{"tools": [{"name": "a"}]}', "no field inputSchema"),
+        ('{"tools": [{"inputSchema": {}}]}', "no field name"),
+        ('{"tools": [{"name": "a", "inputSchema": []}]}', "inputSchema of an answer is no dict"),
+        ('{"tools": 1}', "tools of an answer is no list"),
+        ("{}", "no field tools"),
+    ],
+)
+def test_a_list_of_tools_without_what_the_protocol_requires_is_named(
+    market_url: str, tmp_path: Path, listed_tools: str, told: str
+) -> None:
+    answering = f"print(json.dumps({{'id': asked['id'], 'result': {listed_tools}}}), flush=True)"
+    run = " ".join(program(tmp_path, LONE % answering))
+    with pytest.raises(SystemExit) as ended:
+        main(["--market", market_url, "--home", str(tmp_path), "sell-mcp", "--run", run, "--price", "0.01"])
+    assert told in str(ended.value.code)
+
+
 def test_a_command_that_hangs_at_one_input_is_ended_and_started_again(odd: McpCommand) -> None:
     first = odd.tool("tell")()["process"]
     with pytest.raises(EmporionError, match="does not answer"):
