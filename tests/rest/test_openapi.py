@@ -73,7 +73,7 @@ def test_every_reference_and_link_leads_somewhere() -> None:
 def test_every_schema_is_json_schema_2020_12() -> None:
     schemas = [*DOCUMENT["components"]["schemas"].values(), *found(DOCUMENT["paths"], "schema")]
     assert len(schemas) > 2 * len(SERVED)
-    for schema in schemas:
+    for schema in {orjson.dumps(schema): schema for schema in schemas}.values():  # many operations have equal ones
         validator(schema)
 
 
