@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from emporion_client.account import Account
 from emporion_client.answers import JsonObject
-from emporion_client.errors import InProgress, LimitReached
+from emporion_client.errors import InProgress, LimitReached, UnexpectedAnswer
 from emporion_client.money import shown
 
 DAY = 86_400
@@ -59,8 +59,11 @@ class Purchase:
     def reserve(self, amount: int) -> None:
         """Set an amount aside; raise LimitReached if the limit of 24 hours does not allow it.
 
-        This is done before the order, so that nothing is delivered that must not be paid.
+        This is done before the order, so that nothing is delivered that must not be paid. A negative price of a hostile
+        market would raise the limit, so it raises UnexpectedAnswer.
         """
+        if amount < 0:
+            raise UnexpectedAnswer("the market named a price below zero")
         account = self._account
         with account.home.journal.transaction():
             self._set_amount(0)

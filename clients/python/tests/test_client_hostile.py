@@ -32,6 +32,7 @@ from emporion_client.errors import redacted
 from emporion_client.home import safe_url
 from emporion_client.journal import Journal
 from emporion_client.money import shown, to_minor
+from emporion_client.purchase import begun
 from emporion_client.transport import Answer, Call
 
 Maker = Callable[..., Market]
@@ -184,6 +185,14 @@ def test_services_of_a_market_are_called_over_https_or_on_the_same_machine() -> 
     assert safe_url("http://market:8001", "http://market:8000", "node")
     with pytest.raises(EmporionError):
         safe_url("http://market.example:8001", "https://market.example", "node")
+
+
+@pytest.mark.parametrize("price", [-50_000_000, -(2**70)])
+def test_a_negative_price_of_the_market_raises_no_limit(buyer: Market, price: int) -> None:
+    with begun(buyer.account, {"listing": "lst_1"}, "negative") as purchase:
+        with pytest.raises(UnexpectedAnswer, match="below zero"):
+            purchase.reserve(price)
+        assert buyer.account.home.journal.spent(60) == 0
 
 
 @pytest.mark.parametrize("price", [1, True, "1.0000001", "-1", "much", "nan", "inf", "0.05 USDC"])
