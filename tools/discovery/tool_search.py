@@ -41,7 +41,7 @@ READS_IF_ASKED = 4.6
 # With fewer a question is about something else: of its terms in one operation's texts, of its features in any text.
 MIN_COVERED, MIN_KNOWN = 0.35, 0.7
 MIN_ASKED = 0.65  # of a question's terms besides the verb in one phrase: with fewer a deletion does not come first
-MIN_MARGIN = 6.0  # between the log likelihoods of a deletion and of any other operation, for a deletion to come first
+MIN_MARGIN = 6.0  # of a deletion's log likelihood above that of any harmless operation, for the deletion to come first
 MIN_TYPO_LETTERS = 5
 PART_LETTERS = 4  # of the parts of words that the classifier compares
 MAX_WORDS = 40
@@ -102,7 +102,8 @@ class ToolSearch:
     def find(self, question: str) -> list[str]:
         """Return the names of the operations for a question, the best first; none if nothing fits.
 
-        A destructive operation comes first only if the question has its verb and its noun, or most of one of its phrases.
+        A destructive operation comes first only if the question has its verb and its noun, or most of one of its phrases,
+        or if the classifier finds it far more likely than any operation that is not destructive.
         """
         exact, asked = question.strip(), spoken(question)
         if exact in self._tools:

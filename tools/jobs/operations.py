@@ -39,7 +39,15 @@ class Hire(Order):
 
 
 def is_buyers_turn(asked: Hire, hired: Hired) -> bool:
-    return hired.job.status in FINAL or hired.job.waiting_on is None or hired.job.waiting_on.who == "buyer"
+    return _is_turn_of("buyer", hired.job)
+
+
+def _is_turn_of(who: str, job: Job) -> bool:
+    """Tell whether a job waits for this party or for no one, or has ended.
+
+    A job that has ended may still wait for a refund.
+    """
+    return job.status in FINAL or job.waiting_on is None or job.waiting_on.who == who
 
 
 def look_again(ctx: TxContext, _order: Hire, *, answered: Json) -> Hired:
@@ -142,12 +150,11 @@ class GetJob(JobRef, LongPoll):
 def job_is_worth_saying(asked: GetJob, job: Job) -> bool:
     """Tell whether get_job answers this record or waits on.
 
-    With `since` it answers any change; otherwise it answers once the job waits for the caller or for no one, or has
-    ended. A job that has ended may still wait for a refund.
+    With `since` it answers any change; otherwise it answers once it is the caller's turn or the job has ended.
     """
     if asked.since is not None:
         return job.updated_at != asked.since
-    return job.status in FINAL or job.waiting_on is None or job.waiting_on.who == job.role
+    return _is_turn_of(job.role, job)
 
 
 @operation("GET /v1/jobs/{job_id}", is_ready=job_is_worth_saying, errors=(NotFound,), toolset="jobs")

@@ -72,7 +72,7 @@ def record_at(record: Any, *path: str) -> JsonObject:
 
 
 def rows(page: Any, name: str = "data") -> list[JsonObject]:
-    """Return the records of a page."""
+    """Return the records of a page, which are in its field `name`."""
     found = _of_kind(list, page, (name,))
     return [one for one in found if isinstance(one, dict)]
 

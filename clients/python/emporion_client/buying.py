@@ -153,7 +153,7 @@ def _waited(account: Account, job: JsonObject, until: float) -> Flow[JsonObject]
         raise StillWaiting(f"{job['id']} is {job['status']}; the same buy() continues with it")
     began = time.monotonic()
     wait = max(1, min(LONGEST_WAIT, int(left)))
-    seen = yield from account.call(  # without `since`, a cancelled job that waits for its refund is not answered
+    seen = yield from account.call(  # with `since`, a change after the last answer is not missed
         "get_job", job_id=text(job, "id"), wait_seconds=wait, since=text(job, "updated_at")
     )
     if seen.get("updated_at") == job.get("updated_at") and time.monotonic() - began < 1:

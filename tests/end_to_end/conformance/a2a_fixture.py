@@ -5,7 +5,7 @@ The suite has no key and orders nothing, so this module adds both. A buyer and a
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -62,7 +62,7 @@ class Script:
     quoted: bool = False
 
 
-SCRIPTS: Mapping[str, Script] = {
+SCRIPTS: dict[str, Script] = {
     "tck-complete-task": Script(),
     "tck-artifact-text": Script("Generated text content"),
     "tck-artifact-file-url": Script({PARTS: [{"url": "https://example.com/output.txt", **FILE}]}),
