@@ -144,6 +144,8 @@ class Account:
             repeat = self.home.journal.once("register")
             made = yield from self.call("register_agent", name=self.name, idempotency_key=repeat)
             found = {"agent_id": text(made, "agent", "id"), "api_key": text(made, "api_keys", self.env)}
+            if not re.fullmatch(rf"as_{self.env}_[0-9A-Za-z]{{8,200}}", found["api_key"]):
+                raise UnexpectedAnswer("the market gave an API key of an unknown form; it was not kept")
             found["root_key"] = text(made, "keypair", "secret_key")
             keys = self.home.add_keys(**found)
         _check_key(keys["api_key"], self.env)

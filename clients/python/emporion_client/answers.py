@@ -10,15 +10,22 @@ from emporion_client.errors import UnexpectedAnswer
 T = TypeVar("T")
 JsonObject = dict[str, Any]
 MAX_DEPTH = 200
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a pair can neither be sent nor stored
 STRUCTURE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
 
 def parsed(body: bytes) -> Any:
-    """Return the JSON value of a body, or None if it is none or nested too deeply."""
+    """Return the JSON value of a body, or None if it is none.
+
+    None is returned too if it is nested too deeply or has half of a surrogate pair.
+    """
     try:
-        return None if _is_deep(body) else json.loads(body)
+        value = None if _is_deep(body) else json.loads(body.decode())
+        if SURROGATE.search(body):
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
+    return value
 
 
 def _is_deep(body: bytes) -> bool:
@@ -52,7 +59,8 @@ def part(record: Any, *path: str) -> Any:
 def _of_kind(kind: type[T], record: Any, path: tuple[str, ...]) -> T:
     found = part(record, *path)
     if not isinstance(found, kind) or isinstance(found, bool) is not (kind is bool):
-        raise UnexpectedAnswer(f"the field {'.'.join(path)} of an answer is no {kind.__name__}")
+        what = f"the field {'.'.join(path)} of an answer" if path else "an answer"
+        raise UnexpectedAnswer(f"{what} is no {kind.__name__}")
     return found
 
 

@@ -7,7 +7,15 @@ from urllib.parse import urlsplit
 
 from emporion_client.account import Account
 from emporion_client.answers import JsonObject, part, record_at, rows, text, whole
-from emporion_client.errors import EmporionError, InProgress, MarketError, NotDelivered, StillWaiting, TooDear
+from emporion_client.errors import (
+    EmporionError,
+    InProgress,
+    MarketError,
+    NotDelivered,
+    StillWaiting,
+    TooDear,
+    UnexpectedAnswer,
+)
 from emporion_client.money import Price, shown, to_minor
 from emporion_client.paying import pay
 from emporion_client.purchase import Purchase, begun, taken, unreported
@@ -132,12 +140,20 @@ def _bought(account: Account, purchase: Purchase, order: Order) -> Flow[Bought]:
             raise NotDelivered(job)
         if text(job, "payment", "status") == "due":
             job, terms = (yield from pay(account, purchase, terms, order.most)), None
+            _refuse_standstill(job, "due", text(job, "payment", "status"))
         elif status == "quoted":
             job = yield from _quote_accepted(account, purchase, job, order.most)
+            _refuse_standstill(job, "quoted", text(job, "status"))
         else:
             job = yield from _waited(account, job, order.until)
     purchase.note("done")
     return Bought(job)
+
+
+def _refuse_standstill(job: JsonObject, before: str, now: str) -> None:
+    """Raise UnexpectedAnswer if an accepted step changed nothing, because buy() would repeat it."""
+    if now == before:
+        raise UnexpectedAnswer(f"{job['id']} is still {now} after the market accepted that step")
 
 
 def _is_open(job: JsonObject) -> bool:

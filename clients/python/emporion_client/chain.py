@@ -1,10 +1,10 @@
-"""Questions to a node of the chain, over JSON-RPC. A node's answers never lead to a second payment."""
+"""Questions to a node of the chain, over JSON-RPC. No answer is trusted: see paying.py for what a lie can cause."""
 
 import os
 from typing import Any
 
 from emporion_client.account import Account
-from emporion_client.answers import JsonObject, quantity
+from emporion_client.answers import JsonObject, quantity, record_at, text
 from emporion_client.errors import EmporionError, MarketError, NotFunded, UnexpectedAnswer
 from emporion_client.home import safe_url
 from emporion_client.money import shown
@@ -106,9 +106,11 @@ def base_fee(account: Account) -> Flow[int]:
 
 
 def receipt(account: Account, transaction: str) -> Flow[JsonObject | None]:
-    """Return the receipt of a mined transaction."""
+    """Return the receipt of a mined transaction; None if it is not mined."""
     found = yield from rpc(account, "eth_getTransactionReceipt", transaction)
-    return found if isinstance(found, dict) else None
+    if found is not None and text(found, "transactionHash").lower() != transaction:
+        raise UnexpectedAnswer("a node answered with the receipt of another transaction")
+    return None if found is None else record_at(found)
 
 
 def broadcast(account: Account, raw: str) -> Flow[str]:

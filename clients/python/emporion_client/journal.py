@@ -32,8 +32,11 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path, self._turn = path, threading.RLock()
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite gives its other files the same mode
         try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite gives its other files the same mode
+        except OSError as error:
+            raise HomeDamaged(f"{path} cannot be opened ({error.strerror}); it was left as it is") from None
+        with self._named():
             self._db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
             self._db.execute("pragma journal_mode=wal")
             self._db.execute("pragma synchronous=full")  # a commit is on disk when it returns
@@ -41,10 +44,23 @@ class Journal:
             if version > VERSION:
                 raise HomeDamaged(f"{path} was written by a newer emporion-client; it was left as it is")
             self._db.executescript(f"begin immediate; {TABLES} pragma user_version={VERSION}; commit;")
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Raise an error of SQLite as one of this package."""
+        try:
+            yield
         except sqlite3.OperationalError as error:
-            raise EmporionError(f"{path} cannot be opened now ({error})") from None
+            raise EmporionError(f"{self.path} cannot be used now ({error})") from None
         except sqlite3.DatabaseError as error:
-            raise HomeDamaged(f"{path} cannot be read ({error}); it was left as it is") from None
+            raise HomeDamaged(f"{self.path} cannot be read ({error}); it was left as it is") from None
+
+    def loads(self, text: str) -> Any:
+        """Return the JSON value that the journal holds; raise HomeDamaged if it is none."""
+        try:
+            return json.loads(text)
+        except (TypeError, ValueError):
+            raise HomeDamaged(f"{self.path} holds a value that cannot be read; it was left as it is") from None
 
     def close(self) -> None:
         with self._turn:
@@ -53,7 +69,7 @@ class Journal:
     def get(self, name: str) -> Any:
         """Return a note; None if there is none."""
         found = self.rows("select value from notes where name=?", name)
-        return json.loads(found[0][0]) if found else None
+        return self.loads(found[0][0]) if found else None
 
     def put(self, name: str, value: Any) -> None:
         """Write a note."""
@@ -76,12 +92,12 @@ class Journal:
 
     def write(self, sql: str, *values: Any) -> int:
         """Run one statement; return the number of changed rows."""
-        with self._turn:
+        with self._turn, self._named():
             return self._db.execute(sql, values).rowcount
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        with self._turn:
+        with self._turn, self._named():
             return self._db.execute(sql, values).fetchall()
 
     @contextmanager
@@ -91,13 +107,15 @@ class Journal:
             if self._db.in_transaction:
                 yield
                 return
-            self._db.execute("begin immediate")
+            with self._named():
+                self._db.execute("begin immediate")
             try:
                 yield
             except BaseException:
                 self._db.execute("rollback")
                 raise
-            self._db.execute("commit")
+            with self._named():
+                self._db.execute("commit")
 
     def spent(self, seconds: float) -> int:
         """Return the minor units that purchases of the last seconds have cost or set aside."""

@@ -87,8 +87,9 @@ class Market(_Connected[httpx.Client], Operations):
     ) -> Bought:
         """Order a listing, wait, pay at most `max_price` and return the open delivery.
 
-        With a `key` the purchase is made once, however often the program is killed and calls again. `more` are
-        further arguments of hire, such as units.
+        With a `key` the purchase is made once, however often the program is killed and calls again. `timeout` is for
+        the seller, in seconds; a payment that is due then is still made. `more` are further arguments of hire, such
+        as units.
         """
         return drive(self.http, buy(self.account, listing, input, max_price, key, timeout, more))
 

@@ -11,12 +11,14 @@ from concurrent.futures import Future
 from contextlib import suppress
 from queue import SimpleQueue
 
-from emporion_client.answers import JsonObject
+from emporion_client.answers import JsonObject, parsed
 from emporion_client.errors import EmporionError
 from emporion_client.mcp_tools import HELLO, INITIALIZED, MAX_ANSWER_BYTES, McpTools
 
 NO_SUCH_METHOD = {"code": -32601, "message": "this client answers no requests"}
 CLOSING_SECONDS = 5.0
+LAST_WORDS_SECONDS = 1.0  # for the end of a stdout whose process has ended
+MAX_ID = 100
 MAX_UNREAD = 1000
 # What MCP clients pass by default, and the language and the folder of temporary files.
 ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
@@ -116,14 +118,19 @@ class _Running:
             os.killpg(self._process.pid, number)
 
     def close(self) -> None:
-        """End the command: close its stdin, then send signals."""
+        """End the command: close its stdin, then send signals.
+
+        A child of it in another session may go on, with the command's stdout; close() does not wait for it.
+        """
         self._unread.put(None)
         for number in (signal.SIGTERM, signal.SIGKILL):
-            self._reading.join(CLOSING_SECONDS)
-            if not self._reading.is_alive():
-                return
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(CLOSING_SECONDS)
+                break
             self.kill(number)
-        self._reading.join(CLOSING_SECONDS)
+        if self._reading.is_alive():
+            self.kill()
+            self._reading.join(LAST_WORDS_SECONDS)
 
     def _send(self) -> None:
         """Write the queued messages, until the end of the command or close()."""
@@ -139,8 +146,7 @@ class _Running:
         with self._process.stdout as lines:
             while (line := lines.readline(MAX_ANSWER_BYTES)).endswith(b"\n"):
                 self._heard += 1
-                with suppress(ValueError, RecursionError):  # some commands print other lines too
-                    self._take(json.loads(line))
+                self._take(parsed(line))
         self.ended = True
         self._unread.put(None)
         self.kill()
@@ -152,13 +158,18 @@ class _Running:
                 )
 
     def _take(self, message: object) -> None:
-        if not isinstance(message, dict):
+        if not isinstance(message, dict):  # some commands print other lines too
             return
         number = message.get("id")
         if "method" not in message:
             answer = self._waiting.pop(number, None) if isinstance(number, int) else None
             if answer is not None:
                 answer.set_result(message)
-        elif number is not None and self._unread.qsize() < MAX_UNREAD:
+        elif _is_id(number) and self._unread.qsize() < MAX_UNREAD:
             refused = {"result": {}} if message["method"] == "ping" else {"error": NO_SUCH_METHOD}
             self.write({"jsonrpc": "2.0", "id": number, **refused})
+
+
+def _is_id(value: object) -> bool:
+    """Tell whether a request may have this id; a long one, sent back, would fill the memory."""
+    return isinstance(value, int) or (isinstance(value, str) and len(value) <= MAX_ID)

@@ -1,23 +1,25 @@
 """A small MCP client: enough to list the tools of a server and to call them; here over streamable HTTP."""
 
 import itertools
-import json
+import re
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
 
 from emporion_client import __version__
-from emporion_client.answers import JsonObject, record_at, rows, text
+from emporion_client.answers import JsonObject, parsed, record_at, rows, text
 from emporion_client.errors import Decline, EmporionError
 
 PROTOCOL = "2025-06-18"
 INVALID_PARAMS = -32602
 MAX_REASON = 500
 MAX_PAGES = 100
+SESSION = re.compile(r"[\x21-\x7e]{0,1000}")
 MAX_ANSWER_BYTES = 16_000_000
 HELLO: JsonObject = {
     "protocolVersion": PROTOCOL,
@@ -55,7 +57,7 @@ class McpTools(ABC):
 
         def work(**given: Any) -> Any:
             answer = self._ask("tools/call", {"name": name, "arguments": given})
-            content = answer.get("content") or []
+            content = rows(answer, "content") if answer.get("content") else []
             texts = [str(one.get("text")) for one in content if one.get("type") == "text"]
             if answer.get("isError"):
                 raise Decline("\n".join(texts)[:MAX_REASON] or "The tool refused this input.")
@@ -99,7 +101,8 @@ class McpServer(McpTools):
                 return
             self._session = ""
             self._post("initialize", HELLO)
-            self._http.post(self._url, json=INITIALIZED, headers=self._headers())
+            with self._sent("notifications/initialized", INITIALIZED):
+                pass  # its answer has nothing to read
 
     def _ask(self, method: str, params: JsonObject) -> JsonObject:
         session = self._session
@@ -110,20 +113,26 @@ class McpServer(McpTools):
             return self._post(method, params)
 
     def _post(self, method: str, params: JsonObject) -> JsonObject:
-        try:
-            return self._exchanged(method, params, next(self._numbers))
-        except (httpx.HTTPError, ValueError) as error:
-            raise EmporionError(f"the MCP server does not answer {method} ({type(error).__name__})") from None
+        number, end = next(self._numbers), time.monotonic() + self._timeout
+        with self._sent(method, {"jsonrpc": "2.0", "id": number, "method": method, "params": params}) as answer:
+            session = answer.headers.get("mcp-session-id", self._session)
+            if not SESSION.fullmatch(session):
+                raise EmporionError("the MCP server gave a session an id that the protocol does not allow")
+            self._session = session
+            return self._result(method, _answer(answer, number, end))
 
-    def _exchanged(self, method: str, params: JsonObject, number: int) -> JsonObject:
-        body = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-        with self._http.stream("POST", self._url, json=body, headers=self._headers()) as answer:
-            if answer.status_code == 404 and self._session:
-                raise SessionEnded("the MCP server forgot the session")
-            if answer.status_code >= 300:
-                raise EmporionError(f"the MCP server answered {method} with HTTP {answer.status_code}")
-            self._session = answer.headers.get("mcp-session-id", self._session)
-            return self._result(method, _answer(answer, number, time.monotonic() + self._timeout))
+    @contextmanager
+    def _sent(self, method: str, message: JsonObject) -> Iterator[httpx.Response]:
+        """Send a message; give the response, whose body is not read yet."""
+        try:
+            with self._http.stream("POST", self._url, json=message, headers=self._headers()) as answer:
+                if answer.status_code == 404 and self._session:
+                    raise SessionEnded("the MCP server forgot the session")
+                if answer.status_code >= 300:
+                    raise EmporionError(f"the MCP server answered {method} with HTTP {answer.status_code}")
+                yield answer
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            raise EmporionError(f"the MCP server does not answer {method} ({type(error).__name__})") from None
 
     def _headers(self) -> dict[str, str]:
         return {"mcp-session-id": self._session, "mcp-protocol-version": PROTOCOL} if self._session else {}
@@ -136,18 +145,16 @@ class SessionEnded(EmporionError):
 def _answer(answer: httpx.Response, number: int, end: float) -> JsonObject:
     """Return the message that answers a request, from JSON or from a stream of events."""
     if "event-stream" not in answer.headers.get("content-type", ""):
-        told: JsonObject = json.loads(b"".join(_parts(answer, end)))
-        return told
+        return record_at(parsed(b"".join(_parts(answer, end))))
     data: list[bytes] = []
     for line in _lines(_parts(answer, end)):
         if line.startswith(b"data:"):
             data.append(line[5:].removeprefix(b" "))
         elif not line and any(data):
-            said = json.loads(b"\n".join(data))
+            said = parsed(b"\n".join(data))
             data = []
-            if said.get("id") == number:
-                found: JsonObject = said
-                return found
+            if isinstance(said, dict) and said.get("id") == number:
+                return said
     raise EmporionError("the stream of the MCP server ended without an answer")
 
 

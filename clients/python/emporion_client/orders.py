@@ -107,8 +107,7 @@ class Orders:
         while True:
             written, attempt = self._attempt(text(job, "id"), revision)
             if written is not None:
-                found: JsonObject = json.loads(written)
-                return found
+                return record_at(self._journal.loads(written))
             if attempt > service.attempts:  # it failed so often, or ended the process
                 self._end("cancel_job", job, FAULT)
                 return None

@@ -2,6 +2,7 @@
 
 A second signature is made only if the first can never be used: an authorization with the same nonce, of which the
 token takes one; a transaction whose account nonce another transaction of this home has used; a transaction that failed.
+Only a node says that a transaction failed. So a purchase replaces one such transaction at most, and both count as spent.
 """
 
 import re
@@ -158,7 +159,8 @@ def _signed_transfer(account: Account, terms: JsonObject) -> Flow[JsonObject]:
     if made["maxFeePerGas"] > MAX_FEE:
         raise WrongTerms("gas costs unusually much now; nothing was signed")
     raw = account.wallet.sign_transaction(made)
-    return {"way": "transfer", "raw": raw, "hash": transaction_hash(raw), "nonce": nonce}
+    amount = whole(terms, "amount")
+    return {"way": "transfer", "raw": raw, "hash": transaction_hash(raw), "nonce": nonce, "amount": amount}
 
 
 def _send(account: Account, purchase: Purchase) -> Flow[None]:
@@ -239,22 +241,17 @@ def _transfer_again(account: Account, purchase: Purchase, refused: MarketError) 
     paying = _paying(purchase)
     settled = account.home.journal.get(f"mined:{account.wallet.address.lower()}:{paying['nonce']}")
     if settled not in (None, purchase.job_id):  # the account nonce is used; even an equal transaction paid that job
-        _given_up(purchase)
+        purchase.give_up_transfer()
         return
     mined = yield from receipt(account, paying["hash"])
     if mined is None:
         paying["said"] = yield from broadcast(account, paying["raw"])
-    elif mined.get("status") == "0x0":  # it failed, for example without enough USDC, and moved nothing
-        _given_up(purchase)
-    elif refused.code not in NOT_YET:
+    elif mined.get("status") == "0x0" and not purchase.failed:  # for example, the wallet had too little USDC
+        purchase.give_up_transfer(failed=whole(paying, "amount"))
+    elif mined.get("status") == "0x0" or refused.code not in NOT_YET:
         raise _stuck(purchase, refused)
 
 
 def _stuck(purchase: Purchase, refused: MarketError) -> PaymentStuck:
     sent = _paying(purchase)["transaction"]
     return PaymentStuck(f"{sent} was sent for {purchase.job_id}, and the market answers: {refused}")
-
-
-def _given_up(purchase: Purchase) -> None:
-    purchase.paying = None
-    purchase.note("ordered")

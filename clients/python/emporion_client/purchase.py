@@ -25,13 +25,30 @@ class Purchase:
         self._account, self.is_continued = account, is_continued
         self.key: str = row[0]
         self.job_id: str | None = row[1]
-        self.paying: JsonObject | None = json.loads(row[2]) if row[2] else None
+        self.paying: JsonObject | None = account.home.journal.loads(row[2]) if row[2] else None
         self.stage: Stage = row[5]
 
     @property
     def amount(self) -> int:
-        """The minor units that are set aside for it."""
-        return int(self._account.home.journal.rows("select amount from purchases where key=?", self.key)[0][0])
+        """The minor units that are set aside for its payment, without those of a failed transfer."""
+        rows = self._account.home.journal.rows("select amount from purchases where key=?", self.key)
+        return int(rows[0][0]) - self.failed
+
+    @property
+    def failed(self) -> int:
+        """The minor units of its failed transfer; 0 if there is none.
+
+        Only a node says that it failed, so the amount still counts as spent.
+        """
+        return int(self._account.home.journal.get(f"failed:{self.key}") or 0)
+
+    def give_up_transfer(self, *, failed: int = 0) -> None:
+        """Forget a signed transfer that can never count; `failed` is the amount of one that failed."""
+        with self._account.home.journal.transaction():
+            if failed:
+                self._account.home.journal.put(f"failed:{self.key}", failed)
+            self.paying = None
+            self.note("ordered")
 
     @property
     def order_key(self) -> str:
@@ -53,7 +70,7 @@ class Purchase:
         """Note that the purchase ended without a payment."""
         with self._account.home.journal.transaction():
             if self.paying is None:  # a signed payment counts, because it may still arrive
-                self._set_amount(0)
+                self._set_amount(self.failed)
             self.note("ended")
 
     def reserve(self, amount: int) -> None:
@@ -66,6 +83,7 @@ class Purchase:
             raise UnexpectedAnswer("the market named a price below zero")
         account = self._account
         with account.home.journal.transaction():
+            amount += self.failed
             self._set_amount(0)
             spent = account.home.journal.spent(DAY)
             if account.limit is not None and spent + amount > account.limit:

@@ -4,6 +4,7 @@ A flow is a generator that does no I/O: it yields a Call or a Pause and is sent 
 """
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Generator
@@ -17,9 +18,11 @@ from emporion_client.errors import BY_STATUS, MarketDown, MarketError, Unexpecte
 
 T = TypeVar("T")
 TRIES = 6
+RETRY_SECONDS = 180.0
 LONGEST_PAUSE = 30.0
 LONGEST_RETRY_AFTER = 120.0
 TIMEOUT = httpx.Timeout(75, connect=10)  # the market lets a call wait for 55 seconds
+CALL_SECONDS = 90.0  # for a whole answer, because a timeout of httpx begins again with each byte
 MAX_BYTES = 32_000_000  # an answer of the market has at most a few megabytes
 
 
@@ -58,9 +61,10 @@ Flow = Generator[Call | Pause, Any, T]
 def attempts(call: Call) -> Flow[JsonObject]:
     """Return the answer; raise the error as its type.
 
-    Repeated are calls without an answer, with 5xx or 429, and those whose error says that it is retryable.
+    Repeated are calls without an answer, with 5xx or 429, and those whose error says that it is retryable. After
+    RETRY_SECONDS none is repeated.
     """
-    reason = ""
+    reason, end = "", time.monotonic() + RETRY_SECONDS
     for tried in range(TRIES):
         answer: Answer = yield call
         after: float | None = None
@@ -75,6 +79,8 @@ def attempts(call: Call) -> Flow[JsonObject]:
             if last or not _may_repeat(answer, refused) or (after or 0) > LONGEST_RETRY_AFTER:
                 raise refused
             reason = str(refused)
+        if time.monotonic() > end:
+            break
         if tried < TRIES - 1:
             yield Pause(after if after is not None else backoff(tried))
     raise MarketDown(reason)
@@ -109,6 +115,8 @@ def _seconds(answer: Answer, refused: MarketError) -> float | None:
     told = refused.details.get("retry_after_seconds", answer.retry_after)
     try:
         return max(0.0, float(told)) if told is not None else None
+    except OverflowError:
+        return math.inf
     except (TypeError, ValueError):
         return None
 
@@ -121,13 +129,16 @@ def _failed(error: Exception) -> Answer:
     return Answer(0, failed=type(error).__name__)
 
 
-def _too_long(size: int) -> None:
+def _check_bounds(size: int, end: float) -> None:
     if size > MAX_BYTES:
         raise UnexpectedAnswer(f"an answer is longer than {MAX_BYTES} bytes")
+    if time.monotonic() > end:
+        raise httpx.ReadTimeout("the answer does not end")
 
 
 def ask(http: httpx.Client, call: Call) -> Answer:
     """Send a request and read the response, blocking."""
+    end = time.monotonic() + CALL_SECONDS
     try:
         request = http.build_request(call.method, call.url, **_prepared(call))
         response = http.send(request, stream=True, follow_redirects=False)
@@ -135,7 +146,7 @@ def ask(http: httpx.Client, call: Call) -> Answer:
             body = bytearray()
             for piece in response.iter_bytes():
                 body += piece
-                _too_long(len(body))
+                _check_bounds(len(body), end)
         finally:
             response.close()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -145,6 +156,7 @@ def ask(http: httpx.Client, call: Call) -> Answer:
 
 async def ask_async(http: httpx.AsyncClient, call: Call) -> Answer:
     """Send a request and read the response with asyncio."""
+    end = time.monotonic() + CALL_SECONDS
     try:
         request = http.build_request(call.method, call.url, **_prepared(call))
         response = await http.send(request, stream=True, follow_redirects=False)
@@ -152,7 +164,7 @@ async def ask_async(http: httpx.AsyncClient, call: Call) -> Answer:
             body = bytearray()
             async for piece in response.aiter_bytes():
                 body += piece
-                _too_long(len(body))
+                _check_bounds(len(body), end)
         finally:
             await response.aclose()
     except (httpx.HTTPError, httpx.InvalidURL) as error:

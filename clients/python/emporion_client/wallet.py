@@ -3,6 +3,7 @@
 from typing import Any, Protocol
 
 from emporion_client.answers import JsonObject
+from emporion_client.errors import HomeDamaged
 
 TRANSFER = "0xa9059cbb"  # transfer(address,uint256)
 BALANCE_OF = "0x70a08231"  # balanceOf(address)
@@ -58,9 +59,12 @@ class LocalWallet:
         from eth_account import Account
 
         try:
-            return Account.from_key(self._key)
+            made = Account.from_key(self._key)
         except Exception:  # noqa: BLE001 - any cause would be shown together with the key
             raise ValueError("the wallet's key is not 0x and 64 hex digits") from None
+        if self._address not in (None, made.address):
+            raise HomeDamaged("the wallet's address does not belong to its key; nothing was signed")
+        return made
 
     @property
     def address(self) -> str:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import httpx
@@ -33,6 +34,8 @@ from emporion_client.transport import TIMEOUT, drive
 NEWS = ["job.created", "job.paid", "job.quote_accepted", "job.revision_requested", "job.cancelled", "job.expired"]
 ENDED = ("cancelled", "expired", "declined")
 WAIT_SECONDS = 20
+MAX_PAGES = 100  # of events; what is left is read after the jobs
+MAX_JOBS = 10_000
 MAX_CLEANUP_SECONDS = 5  # for the async functions that are cancelled at the end
 EVERYTHING = ("in_progress", "open")
 Started = Callable[[dict[str, str]], object]  # it gets the ids of the listings by the names of the functions
@@ -136,7 +139,8 @@ class Worker:
         """Begin with each of our orders in these states, and stop those that have ended."""
         with self._turn:
             before = set(self._under_way)
-        found = [*pages(self.call, "list_jobs", role="seller", status=[*states], limit=100)]
+        listed = pages(self.call, "list_jobs", role="seller", status=[*states], limit=100)
+        found = [*islice(listed, MAX_JOBS)]
         for job in sorted(found, key=lambda one: one.get("status") == "open"):  # accepted work comes first
             service = self._listings.get(str(job.get("listing_id")))
             if service is not None:
@@ -184,7 +188,9 @@ class Worker:
         )  # a new home need not read what came before; it looks at all next
         states: set[str] = set()
         heard, more = False, True
-        while more and not self._stopping.is_set():
+        for _ in range(MAX_PAGES):
+            if not more or self._stopping.is_set():
+                break
             wait, began = 0 if heard else WAIT_SECONDS, time.monotonic()
             page = self._events(since, wait)
             events = rows(page)

@@ -13,9 +13,11 @@ from typing import Any, Self
 
 from emporion_client import Decline, Market, Order
 from emporion_client.chain import balance
-from emporion_client.transport import drive
+from emporion_client.transport import Answer, Call, drive
 from emporion_client.worker import Worker
 from tests.support.commands import start
+
+Ask = Callable[[Any, Call], Answer]
 
 
 @contextmanager
@@ -53,6 +55,28 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def answering(status: int, body: bytes, **headers: str) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """Answer every request in one way; collect the headers of the requests."""
+    got: list[dict[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            got.append({name.lower(): value for name, value in self.headers.items()})
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name.replace("_", "-"), value)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = _answer  # noqa: N815 - the standard library's names
+
+    with serving(Handler) as url:
+        yield url, got
 
 
 class Selling:

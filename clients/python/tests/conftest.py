@@ -1,15 +1,17 @@
 """Fixtures for the client's tests: a served sandbox market, homes, and children that can be killed."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from client_forks import Forks
-from client_market import Clerk, served
+from client_market import Ask, Clerk, served
 
-from emporion_client import Market, worker
+from emporion_client import Market, transport, worker
+from emporion_client.transport import Answer, Call
 
 worker.WAIT_SECONDS = 1  # a worker that ends waits for its last call
 
@@ -70,3 +72,21 @@ def forks() -> Iterator[Forks]:
     """A process that starts programs quickly, so that they can be killed often."""
     with Forks() as forks:
         yield forks
+
+
+@pytest.fixture
+def changing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Call, Ask, Any], Answer]], None]:
+    """A function that puts another in the place of the one that sends requests."""
+
+    def change(to: Callable[[Call, Ask, Any], Answer]) -> None:
+        plain = transport.ask
+        monkeypatch.setattr(transport, "ask", lambda http, call: to(call, plain, http))
+
+    return change
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make all pauses short."""
+    monkeypatch.setattr(transport, "backoff", lambda _: 0.0)
+    monkeypatch.setattr(time, "sleep", lambda _: None)

@@ -5,14 +5,12 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from client_market import Clerk, eventually, jobs_of, money_of, serving
+from client_market import Ask, Clerk, answering, eventually, jobs_of, money_of
 
 import emporion_client.transport as transport
 from emporion_client import (
@@ -36,40 +34,6 @@ from emporion_client.purchase import begun
 from emporion_client.transport import Answer, Call
 
 Maker = Callable[..., Market]
-Ask = Callable[[Any, Call], Answer]
-
-
-@contextmanager
-def answering(status: int, body: bytes, **headers: str) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """Answer every request in one way; collect the headers of the requests."""
-    got: list[dict[str, str]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            got.append({name.lower(): value for name, value in self.headers.items()})
-            self.rfile.read(int(self.headers.get("content-length", 0)))
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name.replace("_", "-"), value)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_GET = do_POST = _answer  # noqa: N815 - the standard library's names
-
-    with serving(Handler) as url:
-        yield url, got
-
-
-@pytest.fixture
-def changing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Call, Ask, Any], Answer]], None]:
-    """A function that puts another in the place of the one that sends requests."""
-
-    def change(to: Callable[[Call, Ask, Any], Answer]) -> None:
-        plain = transport.ask
-        monkeypatch.setattr(transport, "ask", lambda http, call: to(call, plain, http))
-
-    return change
 
 
 def test_redirects_are_not_followed_and_no_key_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,13 +208,6 @@ def test_a_facilitator_that_names_another_transaction_is_not_believed(
 def away(call: Call, plain: Ask, http: Any) -> Answer:
     """Answer as if there were no facilitator."""
     return Answer(0, failed="ConnectError") if call.url.endswith("/settle") else plain(http, call)
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make all pauses short."""
-    monkeypatch.setattr(transport, "backoff", lambda _: 0.0)
-    monkeypatch.setattr(time, "sleep", lambda _: None)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -1,6 +1,7 @@
 """Tools of an MCP server that is a command are sold by the command line; the command may misbehave."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -59,15 +60,22 @@ for line in sys.stdin:
     heard.append(asked.get("method"))
     name = asked.get("params", {}).get("name")
     if heard[-1] == "notifications/initialized":
-        say(id="a", method="ping")
+        for id in ("a", "x" * 1000, [1], 1.5):
+            say(id=id, method="ping")
         say(method="notifications/message", params="x" * 1_000_000)
     elif name == "hang":
         time.sleep(1000)
+    elif name == "fork":
+        child = subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL, start_new_session=True)
+        say(id=asked["id"], result={"structuredContent": {"child": child.pid}})
+    elif name == "leave":
+        break
     elif name == "slow":
         say(method="notifications/progress")
     elif "id" in asked and heard[-1] is not None:
         say(id=asked["id"], result={"structuredContent": {"heard": heard, "process": os.getpid()}})
-time.sleep(1000)
+else:
+    time.sleep(1000)
 """
 
 
@@ -187,7 +195,19 @@ def test_a_slow_call_is_cancelled_and_others_go_on(odd: McpCommand) -> None:
 
 def test_both_may_write_at_once(odd: McpCommand) -> None:
     odd.tool("tell")(text="x" * 1_000_000)
-    assert None in odd.tool("tell")()["heard"]  # the answer to its ping
+    assert odd.tool("tell")()["heard"].count(None) == 1  # its ping is answered, those with an odd id are not
+
+
+def test_a_child_in_another_session_does_not_hold_the_end(odd: McpCommand, monkeypatch: pytest.MonkeyPatch) -> None:
+    child = odd.tool("fork")()["child"]
+    try:
+        assert odd._running is not None
+        odd._running.write({"params": {"name": "leave"}})
+        monkeypatch.setattr(mcp_command, "CLOSING_SECONDS", 3600)
+        odd.close()  # the child has the stdout that the client reads
+        os.kill(child, 0)
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 def test_a_closed_command_leaves_no_process_and_is_not_started_again(odd: McpCommand) -> None:

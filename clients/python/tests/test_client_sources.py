@@ -190,18 +190,32 @@ def test_a_session_that_the_mcp_server_forgot_is_opened_again(mcp_url: str) -> N
     server.close()
 
 
+WRONG = {
+    "list": b"[]",
+    "deep": b"[" * 100_000,
+    "half": b'{"id": 2, "result": {"content": [{"type": "text", "text": "\\ud800"}]}}',
+    "text": b'{"id": 2, "result": {"content": "text"}}',
+    "nothing": b"null",
+}
+
+
 class OddTools(BaseHTTPRequestHandler):
-    """An MCP server whose tools answer too much, too long or with an empty event first."""
+    """Answers too much, too long, with an empty event first or in a wrong form."""
+
+    session = ""
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         name = asked.get("params", {}).get("name")
         self.send_response(200)
         self.send_header("content-type", "text/event-stream" if name else "application/json")
+        if self.session:
+            self.send_header("mcp-session-id", self.session)
         self.end_headers()
         told = json.dumps({"id": asked.get("id"), "result": {"structuredContent": {"name": name}}}).encode()
+        told = WRONG.get(name, told)
         with suppress(OSError):
-            while name == "drips":
+            while name == "drips" or "id" not in asked:
                 self.wfile.write(b": ping\n\n")
                 time.sleep(0.1)
             if name == "floods":
@@ -219,6 +233,29 @@ def test_an_answer_over_http_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
         with pytest.raises(EmporionError, match="does not end in time"):
             server.tool("drips")()
         server.close()
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_answer_over_http_in_a_wrong_form_is_an_error_with_a_name(name: str) -> None:
+    with serving(OddTools) as url:
+        server = McpServer(url, timeout=5)
+        with pytest.raises(EmporionError):
+            server.tool(name)()
+        server.close()
+
+
+def test_a_session_id_that_the_protocol_does_not_allow_is_refused() -> None:
+    with (
+        serving(type("Odd", (OddTools,), {"session": "\xe9 \xff"})) as url,
+        pytest.raises(EmporionError, match="session"),
+    ):
+        McpServer(url, timeout=5)
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "http://[", "http://127.0.0.1:1/mcp", "nonsense"])
+def test_an_mcp_server_that_cannot_be_reached_is_named(url: str) -> None:
+    with pytest.raises(EmporionError, match="does not answer initialize"):
+        McpServer(url, timeout=5)
 
 
 def test_the_command_line_finds_buys_and_finishes(
