@@ -50,13 +50,9 @@ async def walk(trade: Trade, name: str, hand: str, asked_after: set[int]) -> Non
 
         await inside.store.write(end)
 
-    async with served(inside) as url:
-        outside = Wired([url])
+    async with served(inside) as url, Wired([url]) as outside:
         wired = Trade(outside, trade.evm)  # type: ignore[arg-type] - it calls and registers as TestMarket does
-        try:
-            await Walk(wired, JOURNEYS[name], outside.http, passes, calls_off, hand).go(asked_after)
-        finally:
-            await outside.close()
+        await Walk(wired, JOURNEYS[name], outside.http, passes, calls_off, hand).go(asked_after)
 
 
 @pytest.mark.parametrize("name", JOURNEYS)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
 import orjson
@@ -64,7 +64,10 @@ class Wired:
         self.http = [httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) for url in urls]
         self.turns = cycle(range(len(urls)))
 
-    async def close(self) -> None:
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         for one in self.http:
             await one.aclose()
 
@@ -132,9 +135,8 @@ class Pair:
 
     @asynccontextmanager
     async def wired(self) -> AsyncIterator[Wired]:
-        market = Wired([f"http://127.0.0.1:{forge.port}" for forge in self.forges])
-        yield market
-        await market.close()
+        async with Wired([f"http://127.0.0.1:{forge.port}" for forge in self.forges]) as market:
+            yield market
 
     @asynccontextmanager
     async def trading(self) -> AsyncIterator[Trade]:

@@ -31,11 +31,14 @@ async def till(forged: Pair, node: FaultyNode, sqlite_url: str, tmp_path: Path) 
     async with Between(forged.chain.sandbox.facilitator_url) as between:
         given = {"data_dir": str(tmp_path), "test_facilitator_url": between.url, "operator_secret": OPERATOR_SECRET}
         await asyncio.to_thread(forge.start, "whole", url=sqlite_url, rpc_url=node.url, **given)
-        market = Wired([f"http://127.0.0.1:{forge.port}"])
-        async with opened(market, forged.chain, between, sqlite_url) as made:
-            yield made
-        await market.close()
-        await asyncio.to_thread(forge.kill)
+        try:
+            async with (
+                Wired([f"http://127.0.0.1:{forge.port}"]) as market,
+                opened(market, forged.chain, between, sqlite_url) as made,
+            ):
+                yield made
+        finally:
+            await asyncio.to_thread(forge.kill)
 
 
 def check_says_same_again(answer: httpx.Response, code: str, *said: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Self
 
 import httpx
 
@@ -27,6 +28,13 @@ class Market:
             "operator_secret": OPERATOR_SECRET,
         }
 
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.kill()
+
     async def start(self) -> None:
         await asyncio.to_thread(self.forge.start, "whole", **self.given)
 
@@ -36,10 +44,12 @@ class Market:
 
 async def stands_at_every_stage(till: Till, node: FaultyNode) -> dict[str, Bought]:
     """Return purchases that wait at each stage."""
+    asking = []
     one = {name: await till.signed("held") for name in (f"settled, {ASKED}", f"settled, {LEFT}")}
     one |= {name: await till.signed() for name in (f"sent, {ASKED}", f"sent, {LEFT}", "ordered", "delivered")}
     for name in one:
-        asyncio.create_task(till.keep_asking(one[name])).add_done_callback(lambda done: done.exception())
+        asking.append(asyncio.create_task(till.keep_asking(one[name])))
+        asking[-1].add_done_callback(lambda done: done.exception())
         await till.job_of(one[name], "open")
         if name.startswith("sent"):
             node.fault("eth_getTransactionReceipt", lambda _: Silence.HOLD)
@@ -55,26 +65,26 @@ async def test_killed_at_every_stage_a_purchase_goes_on_and_is_paid_once(
     forged: Pair, database_url: str, tmp_path: Path
 ) -> None:
     facilitator = forged.chain.sandbox.facilitator_url
-    async with FaultyNode(forged.chain.url) as node, Between(facilitator) as between:
-        served = Market(forged, database_url, tmp_path, node, between)
+    async with (
+        FaultyNode(forged.chain.url) as node,
+        Between(facilitator) as between,
+        Market(forged, database_url, tmp_path, node, between) as served,
+        Wired([f"http://127.0.0.1:{served.forge.port}"]) as market,
+        opened(market, forged.chain, between, database_url) as till,
+    ):
+        bought = await stands_at_every_stage(till, node)
+        assert till.held(till.seller.wallet) == 4 * PRICE, "the facilitator has settled these"
+        await served.kill()
+        node.heal()
         await served.start()
-        market = Wired([f"http://127.0.0.1:{served.forge.port}"])
-        async with opened(market, forged.chain, between, database_url) as till:
-            bought = await stands_at_every_stage(till, node)
-            assert till.held(till.seller.wallet) == 4 * PRICE, "the facilitator has settled these"
-            await served.kill()
-            node.heal()
-            await served.start()
-            await till.work(bought["ordered"])
-            asked = [one for name, one in bought.items() if LEFT not in name]
-            answers = await asyncio.gather(*map(till.buy, asked))
-            for one in bought.values():
-                await till.job_of(one, "completed")
-            again = await asyncio.gather(*map(till.buy, bought.values()))
+        await till.work(bought["ordered"])
+        asked = [one for name, one in bought.items() if LEFT not in name]
+        answers = await asyncio.gather(*map(till.buy, asked))
+        for one in bought.values():
+            await till.job_of(one, "completed")
+        again = await asyncio.gather(*map(till.buy, bought.values()))
         till.check_paid_once(*bought.values())
         assert till.held(till.seller.wallet) == 6 * PRICE
-        await market.close()
-        await served.kill()
     check_told(answers, again)
 
 

@@ -127,6 +127,7 @@ class Till:
     database_url: str
     seller: Agent
     listing: Any
+    answers: list[str] = field(default_factory=list)  # to keep_asking
 
     def wallet(self, usdc_minor: int = PRICE) -> LocalAccount:
         someone: LocalAccount = Account.create()
@@ -153,10 +154,12 @@ class Till:
         return asyncio.create_task(self.buy(one, at))
 
     async def keep_asking(self, one: Bought) -> None:
-        """Send the payment again while the chain answers too late, as on a busy machine."""
+        """Send the payment again while its answer is an error that may be repeated."""
 
         async def settled() -> bool | None:
-            return outcome(await self.buy(one))[1] != "chain_unavailable" or None
+            answer = await self.buy(one)
+            self.answers.append(f"{one.wallet.address}: {answer.text[:300]}")
+            return answer.status_code == 200 or not answer.json()["error"]["retryable"] or None
 
         await until(settled)
 
@@ -182,7 +185,7 @@ class Till:
         try:
             return await until(found)
         except AssertionError as late:
-            raise AssertionError(f"none is {status}: {read}") from late
+            raise AssertionError(f"none is {status}: {read}; the answers were {self.answers}") from late
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """Return all rows of a table, read directly from the database."""
