@@ -13,6 +13,7 @@ from mcp_types import TextContent
 
 from emporion_client import AsyncMarket, EmporionError, LocalWallet
 from emporion_client.receipts import verified_receipt
+from server.settings import drop_client_variables
 
 PRICE_MINOR = 250_000
 OFFER = {
@@ -79,6 +80,7 @@ class Caller:
 async def run_demo(url: str) -> int:
     """Trade once; return 0 if the receipt verifies offline, otherwise 1 after an error message."""
     began = time.monotonic()
+    drop_client_variables()
     try:
         async with (
             httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http,

@@ -1,11 +1,12 @@
 """`emporion serve`: run uvicorn with the market, and beside it the sandbox and the desk if asked to."""
 
 import gc
+import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import AsyncExitStack, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import partial
 from socket import IPPROTO_TCP, socket
 from types import FrameType
@@ -44,7 +45,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await self.opened.enter_async_context(self.service.running())
         try:
-            await super().startup(sockets)
+            with _told_why_not(self.config):
+                await super().startup(sockets)
         except BaseException:
             await self.opened.aclose()
             raise
@@ -69,6 +71,28 @@ class Server(uvicorn.Server):
     def _end_streams(self) -> None:
         if self.service.served is not None:
             self.service.served.market.services.notifier.close()
+
+
+@contextmanager
+def _told_why_not(config: uvicorn.Config) -> Iterator[None]:
+    """Raise BadSettings if uvicorn cannot listen, in place of its own log line and exit."""
+    caught: list[OSError] = []
+
+    def keep_out(record: logging.LogRecord) -> bool:
+        if isinstance(record.msg, OSError):
+            caught.append(record.msg)
+        return not isinstance(record.msg, OSError)
+
+    log = logging.getLogger("uvicorn.error")
+    log.addFilter(keep_out)
+    try:
+        yield
+    except SystemExit:
+        place = f"EMPORION_HOST, EMPORION_PORT: {config.host}:{config.port} cannot be listened on"
+        why = "".join(f": {os.strerror(error.errno or 0).lower()}" for error in caught)
+        raise BadSettings(f"{place}{why}; choose another address, or stop the program that has it") from None
+    finally:
+        log.removeFilter(keep_out)
 
 
 def start_desk(settings: Settings) -> "subprocess.Popen[bytes]":
@@ -110,10 +134,6 @@ def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False, chang
                 )
         except (BadSettings, SandboxRefused, Unavailable, OSError) as refused:
             print(str(refused), file=sys.stderr)
-            raise SystemExit(2) from None
-        except SystemExit:  # uvicorn has logged why it cannot listen
-            place = f"{settings.host}:{settings.port}"
-            print(f"EMPORION_HOST, EMPORION_PORT: {place} cannot be listened on", file=sys.stderr)
             raise SystemExit(2) from None
 
 

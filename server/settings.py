@@ -30,7 +30,18 @@ HOURS_24, MINUTES_10 = 86_400, 600
 PREFIX, SQLITE = "EMPORION_", "sqlite:///"
 FAUCET = "/v1/sandbox/faucet"
 CLAIMS_PER_ADDRESS, MANY = 3, 1000  # all agents of a sandbox share one address
-PLAIN_WORDS = {"int_parsing": "must be a whole number", "bool_parsing": "must be true or false"}
+# The variables of the client: an operator's own agents run in the same shell.
+CLIENT_VARIABLES = frozenset(f"EMPORION_{name}" for name in ("URL", "HOME", "NAME", "API_KEY", "WALLET_KEY", "RPC_URL"))
+PLAIN_WORDS = {
+    "int_parsing": "must be a whole number",
+    "bool_parsing": "must be true or false",
+    "string_too_short": "must have a length of at least {min_length}",
+    "string_too_long": "must have a length of at most {max_length}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be {expected}",
+}
+ALIKE = 0.7  # of 1: below it, a guess at what was meant misleads
 # Secrets, and URLs that may contain a key, by how their names end. A new one is hidden too.
 HIDDEN = re.compile(r".*(seed|pepper|secret|key|url|urls|lists|endpoint|webhook)")
 EVERYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 - refused, not bound
@@ -79,6 +90,7 @@ Url = Annotated[str, AfterValidator(_url)]
 Hex32 = Annotated[str, _matching("[0-9a-fA-F]{64}", "must be 64 hex characters"), AfterValidator(str.lower)]
 Database = Annotated[str, _matching("sqlite:///.+|postgresql://.+", "must be sqlite:///PATH or postgresql://…")]
 Brand = Annotated[str, _matching("[a-z0-9][a-z0-9-]{1,30}[a-z0-9]", "must be 3-32 characters of a-z, 0-9 and -")]
+Secret = Annotated[str, _matching("(?s).{16,200}", "must have 16 to 200 characters; `openssl rand -hex 32` makes one")]
 Address = Annotated[str, AfterValidator(address_of)]
 Addresses = Annotated[list[Annotated[str, AfterValidator(_ip)]], NoDecode, BeforeValidator(_split)]
 Urls = Annotated[list[Url], NoDecode, BeforeValidator(_split)]
@@ -100,7 +112,7 @@ class Settings(BaseSettings):
     key_pepper: Hex32 | None = None
     next_signing_seed: Hex32 | None = None
     operator_webhook: Url | None = None
-    operator_secret: str | None = Field(None, min_length=16, max_length=200)
+    operator_secret: Secret | None = None
     live_rpc_url: Url | None = None
     test_rpc_url: Url | None = None
     live_asset: Address = LIVE_USDC
@@ -259,11 +271,20 @@ def read_settings(**given: Any) -> Settings:
 
 def _refuse_unknown(names: Iterable[str]) -> None:
     """Raise BadSettings for an unknown EMPORION_ name, because a typo would go unnoticed."""
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    known = [name.upper() for name in Settings.model_fields]
     for name in sorted(names):
-        if name.upper().startswith(PREFIX) and name.upper() not in known:
-            near = difflib.get_close_matches(name.upper(), known, n=1)
-            raise BadSettings(f"{name}: there is no such setting" + (f"; did you mean {near[0]}?" if near else ""))
+        bare = name.upper().removeprefix(PREFIX)
+        if not name.upper().startswith(PREFIX) or bare in known or name.upper() in CLIENT_VARIABLES:
+            continue
+        near = difflib.get_close_matches(bare, known, n=1, cutoff=ALIKE)
+        advice = f"did you mean {PREFIX}{near[0]}?" if near else "docs/settings.md lists all"
+        raise BadSettings(f"{name}: there is no such setting; {advice}")
+
+
+def drop_client_variables() -> None:
+    """Remove the client's variables, which name the operator's own agent."""
+    for name in CLIENT_VARIABLES:
+        os.environ.pop(name, None)
 
 
 def _sentence(fault: Mapping[str, Any]) -> str:
@@ -271,7 +292,8 @@ def _sentence(fault: Mapping[str, Any]) -> str:
     if not fault["loc"]:
         return PREFIX + message
     name = str(fault["loc"][0])
-    message = PLAIN_WORDS.get(str(fault["type"]), message)
+    if words := PLAIN_WORDS.get(str(fault["type"])):
+        message = words.format_map(fault.get("ctx", {}))
     shown = "" if HIDDEN.fullmatch(name) else f" (it is {str(fault['input'])[:80]!r})"
     return f"{PREFIX}{name.upper()}: {message}{shown}"
 

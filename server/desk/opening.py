@@ -1,7 +1,6 @@
 """The desk's process: it joins the market, is labelled, puts its services up for sale and works their orders."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from typing import Any, TypeVar
@@ -21,7 +20,7 @@ from server.desk.model import Model
 from server.desk.offers import JsonObject
 from server.desk.reader import Reader
 from server.desk.service import Kit, Order, Service
-from server.settings import BadSettings, Settings
+from server.settings import BadSettings, Settings, drop_client_variables
 
 NAME = "Reference desk"
 DESCRIPTION = "Sells the operator's reference services: validation, extraction, classification, translation, summaries."
@@ -123,8 +122,7 @@ async def joined(settings: Settings, url: str) -> AsyncIterator[tuple[AsyncMarke
 
     The agent is registered if necessary, and labelled if the operator's secret is set.
     """
-    for name in ("EMPORION_API_KEY", "EMPORION_WALLET_KEY"):  # of the operator's own client, not of the desk
-        os.environ.pop(name, None)
+    drop_client_variables()
     adopt_keys(settings)
     async with AsyncMarket(url, env=settings.desk_env, name=NAME, home=settings.desk_home) as market:
         me: JsonObject = dict(await market.get_me())

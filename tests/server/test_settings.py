@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -13,8 +14,11 @@ import pytest
 
 from server.logs import Redacting, redact
 from server.secrets import Secrets, check_brand, check_chain, check_secrets, read_secrets
-from server.settings import BadSettings, Settings, read_settings
+from server.settings import CLIENT_VARIABLES, BadSettings, Settings, drop_client_variables, read_settings
 from storage.store import Store
+
+ROOT = Path(__file__).parents[2]
+FOR_SOLD_COMMANDS = {"EMPORION_JOB_ID", "EMPORION_KEY", "EMPORION_ATTEMPT"}  # the client sets them and reads none
 
 
 def settings(**given: Any) -> Any:
@@ -99,6 +103,7 @@ async def test_a_database_keeps_the_name_it_was_signed_with(store: Store) -> Non
     ("name", "value", "said"),
     [
         ("EMPORION_SANDBOX_PROT", "1", "did you mean EMPORION_SANDBOX_PORT"),
+        ("EMPORION_FOO", "1", "EMPORION_FOO: there is no such setting; docs/settings.md lists all"),
         ("EMPORION_TRUSTED_PROXIES", "nonsense", "EMPORION_TRUSTED_PROXIES"),
         ("EMPORION_HOST", "0.0.0.0", "set EMPORION_BASE_URL"),
     ],
@@ -114,6 +119,40 @@ def test_a_setting_that_would_do_nothing_stops_the_start(
     (tmp_path / ".env").write_text(f"{name}={value}\n")
     with pytest.raises(BadSettings, match=said):
         read_settings()
+
+
+def test_the_variables_that_the_client_reads_are_known_and_ignored(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sources = [
+        *(ROOT / "clients/python/emporion_client").glob("*.py"),
+        *(ROOT / "examples").glob("*.py"),
+        *(ROOT / "examples").glob("*.sh"),
+    ]
+    read = {name for path in sources for name in re.findall(r"\bEMPORION_[A-Z_]+", path.read_text())}
+    assert read - FOR_SOLD_COMMANDS == CLIENT_VARIABLES
+    monkeypatch.chdir(tmp_path)
+    for name in CLIENT_VARIABLES:
+        monkeypatch.setenv(name, "x")
+    assert read_settings().url == "http://127.0.0.1:8000"
+    drop_client_variables()
+    assert CLIENT_VARIABLES & os.environ.keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("operator_secret", "hunter2", "must have 16 to 200 characters; `openssl rand -hex 32` makes one"),
+        ("desk_llm_key", "", "must have a length of at least 1"),
+        ("desk_env", "prod", "must be 'test' or 'live' (it is 'prod')"),
+        ("port", 70_000, "must be at most 65535 (it is '70000')"),
+        ("port", -1, "must be at least 0 (it is '-1')"),
+    ],
+)
+def test_a_bound_is_told_in_plain_words(name: str, value: Any, said: str) -> None:
+    with pytest.raises(BadSettings) as refused:
+        settings(**{name: value})
+    assert str(refused.value) == f"EMPORION_{name.upper()}: {said}"
 
 
 @pytest.mark.parametrize(

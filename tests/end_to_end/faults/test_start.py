@@ -48,7 +48,9 @@ def test_a_secret_that_is_not_one(tmp_path: Path, taken: int, name: str, text: b
 
 def test_a_port_that_is_taken_and_then_other_secrets(tmp_path: Path, taken: int) -> None:
     """The first start makes the database and its secrets before it finds the port in use."""
-    refused(start(tmp_path, taken), "EMPORION_PORT", f"127.0.0.1:{taken}")
+    ended = start(tmp_path, taken)
+    refused(ended, "EMPORION_PORT", f"127.0.0.1:{taken}", "address already in use", "choose another")
+    assert "Errno" not in ended.stderr
     kept = (tmp_path / "key_pepper").read_text()
     refused(start(tmp_path, taken, EMPORION_KEY_PEPPER="ab" * 32), "EMPORION_KEY_PEPPER", "not the one this database")
     assert (tmp_path / "key_pepper").read_text() == kept

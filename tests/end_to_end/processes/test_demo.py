@@ -17,6 +17,7 @@ from tools.kernel.money import display
 ROOT = Path(__file__).parents[3]
 SECONDS = 120
 STEP = re.compile(r"(\w+) +(\w+) +(.+?) {2,}(.+)")
+OF_A_CLIENT = {"API_KEY": "as_live_" + "x" * 40, "URL": "https://other.example", "WALLET_KEY": "0x"}
 STEPS = [
     ("witness", "REST", "read how payment works"),
     ("seller", "A2A", "registered"),
@@ -76,6 +77,7 @@ def demo(environment: dict[str, str], *options: str) -> tuple[int, str]:
 def test_a_paid_trade_over_all_three_protocols_ends_with_a_receipt_that_verifies_offline(tmp_path: Path) -> None:
     with free_ports(2) as ports:
         own = environment(tmp_path, ports)
+    own |= {f"EMPORION_{name}": value for name, value in OF_A_CLIENT.items()}
     with served(own) as greeting:
         base = f"http://127.0.0.1:{ports[0]}"
         assert all(f"{base}/{path}" in greeting for path in ("mcp", "a2a", "v1"))
