@@ -42,7 +42,8 @@ class Account:
             raise ValueError("env is 'test' or 'live'")
         self.url = (url or os.environ.get("EMPORION_URL") or LOCAL).rstrip("/")
         _check_url(self.url, env)
-        self.env, self.name = env, name or os.environ.get("EMPORION_NAME") or "Agent"
+        self.env, self._given_name = env, name or os.environ.get("EMPORION_NAME")
+        self.name = self._given_name or "Agent"
         self.limit = None if spend is None else to_minor(spend)
         self.gasless = gasless
         self.folder = home or default_folder(self.url, env)
@@ -65,6 +66,14 @@ class Account:
             if self._home is None:
                 self._home = Home(self.folder)
             return self._home
+
+    @property
+    def agent_id(self) -> str | None:
+        """The id of this home's agent; None before it is registered, and if a key was given."""
+        if not (self.folder / "agent.json").exists():  # finding something makes no home
+            return None
+        keys = self.home.read_keys()
+        return keys.get("agent_id") if self._key in (None, keys.get("api_key")) else None
 
     @property
     def trusts_proxies(self) -> bool:
@@ -146,8 +155,16 @@ class Account:
             found = {"agent_id": text(made, "agent", "id"), "api_key": text(made, "api_keys", self.env)}
             if not re.fullmatch(rf"as_{self.env}_[0-9A-Za-z]{{8,200}}", found["api_key"]):
                 raise UnexpectedAnswer("the market gave an API key of an unknown form; it was not kept")
+            found["name"] = self.name
             found["root_key"] = text(made, "keypair", "secret_key")
             keys = self.home.add_keys(**found)
+        elif self._given_name and "name" in keys and keys["name"] != self._given_name:
+            log.warning(
+                "%s holds the agent %r, so %r is the same agent; another one needs a home of its own: Market(home=…)",
+                self.folder,
+                keys["name"],
+                self._given_name,
+            )
         _check_key(keys["api_key"], self.env)
         return keys["api_key"]
 

@@ -23,6 +23,7 @@ from emporion_client.transport import Flow, Pause
 
 HIRE_SECONDS = 20  # always the same, because a repeated call must be the same call
 LONGEST_WAIT = 50
+MOST_LISTED = 100  # on one page
 HIGHEST_PRICE = 10**12  # the market takes none above it
 LONGEST_BUSY_PAUSE = 15.0
 ENDED = ("declined", "cancelled", "expired", "resolved")
@@ -251,12 +252,20 @@ def _price(account: Account, order: Order) -> Flow[int | None]:
 
 
 def found(account: Account, words: str, max_price: Price | None) -> Flow[str]:
-    """Return the id of the best listing for some words; sellers that are there now come first."""
+    """Return the id of the best listing of another agent; sellers that are there now come first."""
     most = None if max_price is None else to_minor(max_price)
+    own, listed = account.agent_id, list[JsonObject]()
+    limit = 1 if own is None else MOST_LISTED
     for seconds in (600, None):
         page = yield from account.call(
-            "search_listings", q=words, env=account.env, max_price=most, limit=1, seen_within_seconds=seconds
+            "search_listings", q=words, env=account.env, max_price=most, limit=limit, seen_within_seconds=seconds
         )
-        if listed := rows(page):
-            return text(listed[0], "id")
+        listed = rows(page)
+        for one in listed:
+            if own is None or part(one, "seller", "id") != own:
+                return text(one, "id")
+    if listed:
+        raise EmporionError(
+            f"only your own listings fit {words!r} on {account.env}; a buyer needs a home of its own: Market(home=…)"
+        )
     raise EmporionError(f"nothing is offered for {words!r} on {account.env}")

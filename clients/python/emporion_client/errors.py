@@ -31,10 +31,15 @@ class MarketError(EmporionError):
         self.next_steps: list[dict[str, Any]] = steps if isinstance(steps, list) else []
         self.request_id: str | None = _text(error.get("request_id"))
         self.retryable = error.get("retryable") is True
-        said = [f"{self.code}:", _text(error.get("message")) or f"HTTP {status}", self.hint or ""]
+        said = [f"{self.code}:", _sentence(_text(error.get("message")) or f"HTTP {status}"), _sentence(self.hint or "")]
         if self.request_id:
             said.append(f"[{self.request_id}]")
         super().__init__(redacted(" ".join(one for one in said if one)))
+
+
+def _sentence(text: str) -> str:
+    """End a text with a full stop, because the market's messages have none."""
+    return text if not text or text[-1] in ".!?" else f"{text}."
 
 
 def _text(value: Any) -> str | None:

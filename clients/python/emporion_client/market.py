@@ -17,6 +17,7 @@ from emporion_client.answers import JsonObject, pages, rows
 from emporion_client.buying import Bought, buy, finish, found, pay_for
 from emporion_client.methods import AsyncOperations, Operations
 from emporion_client.money import Price
+from emporion_client.progress import shown_progress
 from emporion_client.selling import Offers
 from emporion_client.streams import stream, stream_async
 from emporion_client.transport import TIMEOUT, drive, drive_async
@@ -79,7 +80,7 @@ class Market(_Connected[httpx.Client], Operations):
         return drive(self.http, self.account.operate(name, arguments))
 
     def find(self, words: str, max_price: Price | None = None) -> str:
-        """Return the id of the best listing for some words."""
+        """Return the id of the best listing of another agent for some words."""
         return drive(self.http, found(self.account, words, max_price))
 
     def buy(
@@ -118,11 +119,11 @@ class Market(_Connected[httpx.Client], Operations):
     ) -> None:
         """Work the orders of the functions for sale until SIGTERM or Ctrl-C.
 
-        Orders that are worked then get `grace` seconds. A second signal ends at once. `started` is called with the
+        It prints its progress on stderr if the program has not configured logging. Orders that are worked then get `grace` seconds. A second signal ends at once. `started` is called with the
         ids of the listings, by the names of the functions, once they can be bought.
         """
         worker = Worker(self.account, self.offers, at_once, grace, pause_when_stopped, started=started)
-        with worker.signals():
+        with worker.signals(), shown_progress():
             worker.run()
 
     def close(self) -> None:
@@ -156,7 +157,7 @@ class AsyncMarket(_Connected[httpx.AsyncClient], AsyncOperations):
             yield event
 
     async def find(self, words: str, max_price: Price | None = None) -> str:
-        """Return the id of the best listing for some words."""
+        """Return the id of the best listing of another agent for some words."""
         return await drive_async(self.http, found(self.account, words, max_price))
 
     async def buy(
@@ -202,7 +203,8 @@ class AsyncMarket(_Connected[httpx.AsyncClient], AsyncOperations):
             loop.add_signal_handler(one, worker.stop)
         working = asyncio.ensure_future(asyncio.to_thread(worker.run))
         try:
-            await asyncio.shield(working)
+            with shown_progress():
+                await asyncio.shield(working)
         except asyncio.CancelledError:
             worker.stop()
             await asyncio.shield(working)
