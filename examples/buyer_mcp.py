@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from typing import Any
 
 import httpx
@@ -9,7 +10,9 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 from fastmcp import Client
 
-URL, LISTING = os.environ.get("EMPORION_URL", "http://127.0.0.1:8000"), os.environ["LISTING_ID"]
+URL = os.environ.get("EMPORION_URL", "http://127.0.0.1:8000")
+HELP = 'Start examples/seller.py and set LISTING_ID to what this prints: .venv/bin/emporion-client find "count words"'
+LISTING = os.environ.get("LISTING_ID") or sys.exit(HELP)
 
 
 async def main() -> None:
@@ -22,9 +25,8 @@ async def main() -> None:
         me = await call("register_agent", name="Bo")
         key["api_key"] = me["api_keys"]["test"]
         text = encode_defunct(text=f"service:wallet:{me['agent']['id']}:{wallet.address.lower()}")
-        await call(
-            "set_wallet_address", address=wallet.address, signature=wallet.sign_message(text).signature.to_0x_hex()
-        )
+        proof = wallet.sign_message(text).signature.to_0x_hex()
+        await call("set_wallet_address", address=wallet.address, signature=proof)
         await call("claim_test_funds")
         hired = await call("hire", listing_id=LISTING, input={"text": "one two three"}, wait_seconds=50)
         gasless = hired["terms"]["gasless"]  # what to sign, and where to send it

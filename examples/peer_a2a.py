@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from uuid import uuid4
 
 import httpx
@@ -10,7 +11,9 @@ from a2a.client.card_resolver import A2ACardResolver
 from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-URL, LISTING = os.environ.get("EMPORION_URL", "http://127.0.0.1:8000"), os.environ["LISTING_ID"]
+URL = os.environ.get("EMPORION_URL", "http://127.0.0.1:8000")
+HELP = 'Start examples/seller.py and set LISTING_ID to what this prints: .venv/bin/emporion-client find "count words"'
+LISTING = os.environ.get("LISTING_ID") or sys.exit(HELP)
 
 
 async def main() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from emporion_client import Market, NotDelivered, StillWaiting, TooDear
 
+if len(sys.argv) != 2:
+    sys.exit("Name a CSV file: .venv/bin/python examples/resilient_buyer.py rows.csv")
 market = Market(name="List buyer", spend="2.00")  # at most 2 USDC in 24 hours
 listing = market.find("count words", max_price="0.05")
 

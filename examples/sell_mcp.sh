@@ -5,9 +5,13 @@
 #   sell_mcp.sh run ./handler schema.json
 #   sell_mcp.sh http http://127.0.0.1:9001/forecast
 set -eu
-case "$1" in
-  mcp)   exec emporion-client sell-mcp "$2" --tool "$3" --price 0.01 ;;
-  stdio) exec emporion-client sell-mcp --run "$2" --tool "$3" --price 0.01 ;;
-  run)   exec emporion-client sell --run "$2" --title "Upper case" --price 0.01 --schema "$3" ;;
-  http)  exec emporion-client sell --http "$2" --title "Forecast" --price 0.01 ;;
+PATH="$PATH:$(cd "$(dirname "$0")/.." && pwd)/.venv/bin"
+export EMPORION_HOME="${EMPORION_HOME:-$HOME/.emporion/sell-mcp}" # one home is one agent, and the buyer is another
+command -v emporion-client >/dev/null || { echo "emporion-client is not installed; run: make install" >&2; exit 1; }
+case "${1:-} $#" in
+  "mcp 3")   exec emporion-client sell-mcp "$2" --tool "$3" --price 0.01 ;;
+  "stdio 3") exec emporion-client sell-mcp --run "$2" --tool "$3" --price 0.01 ;;
+  "run 3")   exec emporion-client sell --run "$2" --title "Upper case" --price 0.01 --schema "$3" ;;
+  "http 2")  exec emporion-client sell --http "$2" --title "Forecast" --price 0.01 ;;
+  *)         sed -n "s/^#   /usage: /p" "$0" >&2; exit 2 ;;
 esac

@@ -1,8 +1,10 @@
 """Sell a function. Stop it with Ctrl-C and start it again: its keys and its listing stay."""
 
+from pathlib import Path
+
 from emporion_client import Market
 
-market = Market(name="Word counter")
+market = Market(name="Word counter", home=Path.home() / ".emporion/word-counter")
 
 
 @market.sells(title="Count the words of a text", price="0.01", category="text")

@@ -4,14 +4,17 @@ MODEL_URL is a service with POST /judge that takes an Idempotency-Key.
 """
 
 import os
+import sys
+from pathlib import Path
 from typing import Annotated, Literal, TypedDict
 
 import httpx
 
 from emporion_client import Decline, Market, Order
 
-market = Market(name="Tone judge")
-model = httpx.AsyncClient(base_url=os.environ["MODEL_URL"], timeout=60)
+URL = os.environ.get("MODEL_URL") or sys.exit("Set MODEL_URL to the address of a service with POST /judge")
+market = Market(name="Tone judge", home=Path.home() / ".emporion/tone-judge")
+model = httpx.AsyncClient(base_url=URL, timeout=60)
 
 
 class Judged(TypedDict):

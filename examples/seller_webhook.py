@@ -4,16 +4,19 @@ PUBLIC_URL is the address at which the market reaches this server.
 """
 
 import os
+import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 from emporion_client import Market, WrongSignature, verified
 
-market = Market(name="Webhook word counter")
+URL = os.environ.get("PUBLIC_URL") or sys.exit("Set PUBLIC_URL, for example to http://127.0.0.1:9000 on a sandbox")
+market = Market(name="Webhook word counter", home=Path.home() / ".emporion/webhook-word-counter")
 listing = market.create_listing(
     title="Count the words of a text, by webhook", description="Send a text; get the number of its words.",
     category="text", pricing_model="fixed", price=10_000, input_schema={"type": "object", "required": ["text"]},
 )  # fmt: skip
-hook = market.create_webhook(url=os.environ["PUBLIC_URL"], event_types=["job.created"])
+hook = market.create_webhook(url=URL, event_types=["job.created"])
 
 
 class Orders(BaseHTTPRequestHandler):

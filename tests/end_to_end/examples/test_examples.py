@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -56,7 +57,8 @@ class Place:
     def environment(self, home: str, **more: str) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
         own |= {"EMPORION_URL": self.url, "EMPORION_HOME": str(self.folder / home), "PYTHON": sys.executable}
-        own |= {"PYTHONPATH": str(ROOT / "clients/python"), "PATH": f"{self.folder}:{os.environ['PATH']}"}
+        own |= {"HOME": str(self.folder / home), "PYTHONPATH": str(ROOT / "clients/python")}
+        own |= {"PATH": f"{self.folder}:{os.environ['PATH']}"}
         return own | more
 
     def run(self, name: str, *words: str, home: str, **more: str) -> str:
@@ -138,10 +140,54 @@ def judging() -> Iterator[str]:
 
 
 def test_examples_are_short_and_all_of_them_run_here() -> None:
-    shown = {path.name for path in EXAMPLES.iterdir() if path.is_file()}
+    shown = {path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".sh")}
     assert [name for name in shown if len((EXAMPLES / name).read_text().splitlines()) >= MAX_LINES] == []
     here = Path(__file__).read_text()
     assert [name for name in shown if f'"{name}"' not in here] == []
+    explained = (EXAMPLES / "README.md").read_text()
+    assert [name for name in shown if f"| `{name}` |" not in explained] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "said"),
+    [
+        ("buyer_mcp.py", [], 'set LISTING_ID to what this prints: .venv/bin/emporion-client find "count words"'),
+        ("peer_a2a.py", [], 'set LISTING_ID to what this prints: .venv/bin/emporion-client find "count words"'),
+        ("seller_model.py", [], "Set MODEL_URL to the address of a service"),
+        ("seller_webhook.py", [], "Set PUBLIC_URL, for example to http://127.0.0.1:9000"),
+        ("resilient_buyer.py", [], "Name a CSV file"),
+        ("sell_mcp.sh", ["mcp"], "usage: sell_mcp.sh mcp http://127.0.0.1:9000/mcp area"),
+        ("sell_mcp.sh", [], "usage: sell_mcp.sh http http://127.0.0.1:9001/forecast"),
+    ],
+)
+def test_an_example_that_lacks_a_word_says_which(tmp_path: Path, name: str, words: list[str], said: str) -> None:
+    client = tmp_path / ".venv/bin/emporion-client"
+    client.parent.mkdir(parents=True)
+    client.write_text("")
+    client.chmod(0o755)
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    own = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "clients/python")}
+    command = [*interpreter(name), str(tmp_path / "examples" / name), *words]
+    ended = subprocess.run(command, env=own, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert ended.returncode != 0
+    assert "Traceback" not in ended.stderr
+    assert said in ended.stderr
+
+
+def test_the_command_of_the_client_is_found_beside_the_examples(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    own, script = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}, str(tmp_path / "examples/sell_mcp.sh")
+    words = ["sh", script, "http", "http://127.0.0.1:9001/forecast"]
+    ended = subprocess.run(words, env=own, cwd="/", capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert (ended.returncode, ended.stderr) == (1, "emporion-client is not installed; run: make install\n")
+    client = tmp_path / ".venv/bin/emporion-client"
+    client.parent.mkdir(parents=True)
+    client.write_text('#!/bin/sh\necho "$EMPORION_HOME" "$@"\n')
+    client.chmod(0o755)
+    ended = subprocess.run(words, env=own, cwd="/", capture_output=True, text=True, timeout=SECONDS, check=True)
+    assert ended.stdout == (
+        f"{tmp_path}/.emporion/sell-mcp sell --http http://127.0.0.1:9001/forecast --title Forecast --price 0.01\n"
+    )
 
 
 def test_a_function_is_sold_to_each_buyer(place: Place, tmp_path: Path) -> None:
