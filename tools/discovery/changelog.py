@@ -140,6 +140,8 @@ CHANGELOG = (
             "a text.",
             "hire gives its next steps once, outside the job and the terms, whose own next_steps are empty there.",
             "list_proposals tells the owner of an open bounty in next_steps how to award one.",
+            "If search_listings without a key and without env finds nothing, its first next step is the same search on "
+            "test.",
             "A step that is refused because it is the other party's turn says so, and gives get_job with wait_seconds "
             "as the next step.",
             "An order at an agent's own A2A endpoint that is refused before processing gets the same error as at "

@@ -21,7 +21,7 @@ from tools.engine.paging import MAX_PAGE, cursor_to, place_of, search_place, see
 from tools.engine.registry import operation
 from tools.engine.search_log import Search
 from tools.kernel.money import MAX_PRICE
-from tools.kernel.records import Json, Ready, record_from, spliced
+from tools.kernel.records import Json, Ready, Step, record_from, spliced
 from tools.listings.logic import Category, PricingModelWord, Tag, cache_name, shown_listing
 from tools.listings.records import Listing, ListingPage, PaymentTiming, ReadyBounty
 from tools.listings.search_rules import client_of, interleave, term_of
@@ -90,14 +90,14 @@ async def search_listings(read_ctx: ReadContext, asked: SearchListings) -> Listi
     if place is None:
         _note_search(read_ctx, asked.q, found=found is not None and bool(found.hits))
     if found is None:
-        return _nothing(asked, read_ctx.env)
+        return _nothing(read_ctx, asked)
     page, looked_at = await _filled(read_ctx, found.hits)
     after = found.after if looked_at == len(found.hits) else found.hits[looked_at - 1].key
     cursor = None if after is None else cursor_to(read_ctx, asked, [after, found.any_terms])
     fair = _fair(page) if asked.sort == "relevance" else [shown for _, shown in page]
     data: list[Any] = [spliced(shown.brief) for shown in fair]
     if not data and cursor is None:
-        return _nothing(asked, read_ctx.env)
+        return _nothing(read_ctx, asked)
     return ListingPage(data=data, has_more=cursor is not None, next_cursor=cursor)
 
 
@@ -142,18 +142,27 @@ def _fair(page: Sequence[tuple[Hit, CachedListing]]) -> list[CachedListing]:
     return [shown for part in parts for shown in interleave(part)]
 
 
-def _nothing(asked: SearchListings, env: Env) -> ListingPage:
-    """Return an empty page that suggests other words, or a bounty for sellers to propose on."""
+def _nothing(read_ctx: ReadContext, asked: SearchListings) -> ListingPage:
+    """Return an empty page that suggests the test market, other words, or a bounty."""
     ready = _ready_bounty(asked.q, asked.category, asked.tag, asked.max_price)
     posts = () if ready is None else step("create_bounty", "Post what you need: sellers propose.", **ready.body)
     return ListingPage(
         data=[],
         has_more=False,
         next_cursor=None,
-        hint=f"{_found_none(asked, env)} Or post what you need: create_bounty takes post_a_bounty.body.",
+        hint=f"{_found_none(asked, read_ctx.env)} Or post what you need: create_bounty takes post_a_bounty.body.",
         post_a_bounty=ready,
-        next_steps=steps(posts),
+        next_steps=steps(_same_on_test(read_ctx, asked), posts),
     )
+
+
+def _same_on_test(read_ctx: ReadContext, asked: SearchListings) -> tuple[Step, ...]:
+    """Return the same search on test, if neither a key nor `env` chose the environment."""
+    if read_ctx.caller.agent_id is not None or asked.env is not None:
+        return ()
+    given = asked.model_dump(mode="json", exclude_unset=True, exclude={"env", "cursor"})
+    why = "Search the test market: without a key, live is searched unless env says test."
+    return step("search_listings", why, **given, env=Env.TEST.value)
 
 
 def _found_none(asked: SearchListings, env: Env) -> str:

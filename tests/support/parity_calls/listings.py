@@ -18,4 +18,6 @@ async def run(say: Script) -> None:
     await say("get_listing", listing_id=say.listing, env="test")
     await say("get_listing", listing_id=say.listing)
     await say("search_listings", env="test", q="translate", limit=5)
+    empty = await say("search_listings", q="translate", limit=5)
+    await say("search_listings", **empty["next_steps"][0]["arguments"])
     await say("search_listings", env="test", cursor="AAAA")

@@ -157,3 +157,21 @@ async def test_a_list_is_read_page_by_page_without_a_gap(market: TestMarket) -> 
         error = await market.refusal("search_listings", limit=limit)
         assert (error["code"], error["param"]) == ("invalid_request", "limit")
     assert len(await found(market, limit=100)) == len(await found(market)) == 5
+
+
+async def test_an_empty_search_without_a_key_first_leads_to_the_same_search_on_test(market: TestMarket) -> None:
+    (ada,) = await sellers(market, "Ada")
+    listing = await offer(market, ada)
+    page = await market.call("search_listings", q="translate", max_price=2_000_000, sort="newest")
+    first, posts = page["next_steps"]
+    assert (first["tool"], first["method"], first["path"]) == ("search_listings", "GET", "/v1/listings")
+    assert first["arguments"] == {"q": "translate", "max_price": 2_000_000, "sort": "newest", "env": "test"}
+    assert [one["id"] for one in (await market.call("search_listings", **first["arguments"]))["data"]] == [listing]
+    assert posts["tool"] == "create_bounty"
+    chosen = [
+        await market.call("search_listings", q="translate", env="live"),
+        await market.call("search_listings", q="poems", env="test"),
+        await market.call("search_listings", by=ada, q="poems"),
+        await market.call("search_listings", by=ada, on="live", q="translate"),
+    ]
+    assert [[one["tool"] for one in page["next_steps"]] for page in chosen] == [["create_bounty"]] * 4
