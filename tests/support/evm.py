@@ -21,7 +21,7 @@ _DEPLOY_GAS = 5_000_000
 _MAX_FEE_IN_WEI = 10 * 10**9
 _GIFT_IN_WEI = 10**18
 _LARGEST_CROWD = 32
-_GAS_PER_GIFT = 50_000
+_GAS_PER_GIFT = 110_000
 
 
 class Evm:
@@ -41,8 +41,8 @@ class Evm:
         self.url = self.node.url
         self._deployed: dict[str, str] = {}
         self._held = False
-        self._waiting: list[LocalAccount] = []  # they have gas
-        self._next_crowd = 1
+        self._waiting: dict[int, list[LocalAccount]] = {}  # with gas and this amount of USDC
+        self._crowds: dict[int, int] = {}
         self.bank = self.person()
 
     def __enter__(self) -> Self:
@@ -88,26 +88,32 @@ class Evm:
 
     def person(self, usdc_minor: int = 0, gas: bool = True) -> LocalAccount:
         """Create an account with this much USDC and, by default, gas."""
-        someone: LocalAccount = self._with_gas() if gas else Account.create()
+        if gas:
+            return self._with_gas(usdc_minor)
+        someone: LocalAccount = Account.create()
         if usdc_minor:
             self.fund(someone, usdc_minor)
         return someone
 
-    def _with_gas(self) -> LocalAccount:
-        """Return a new account with gas.
+    def _with_gas(self, usdc_minor: int) -> LocalAccount:
+        """Return a new account with gas and USDC.
 
-        One transaction gives gas to many, twice as many each time, because a transaction takes 20 ms.
+        One transaction gives to many, twice as many each time, because a transaction takes 20 ms.
         """
-        if not self._waiting:
-            self._waiting = [Account.create() for _ in range(self._next_crowd)]
-            self._next_crowd = min(2 * self._next_crowd, _LARGEST_CROWD)
-            if len(self._waiting) == 1 or self.backend != "devchain":
-                for one in self._waiting:
+        waiting = self._waiting.setdefault(usdc_minor, [])
+        if not waiting:
+            size = self._crowds.get(usdc_minor, 1)
+            waiting += [Account.create() for _ in range(size)]
+            self._crowds[usdc_minor] = min(2 * size, _LARGEST_CROWD)
+            if size == 1 or self.backend != "devchain":
+                for one in waiting:
                     self.node.give_gas(one.address)
+                    if usdc_minor:
+                        self.fund(one, usdc_minor)
             else:
-                code, sum_in_wei = _gifts([one.address for one in self._waiting]), len(self._waiting) * _GIFT_IN_WEI
-                self.send(_rich(), None, code, value=sum_in_wei, gas=_GAS + len(self._waiting) * _GAS_PER_GIFT)
-        return self._waiting.pop()
+                code = _gifts(self.usdc, [one.address for one in waiting], usdc_minor)
+                self.send(_rich(), None, code, value=size * _GIFT_IN_WEI, gas=_GAS + size * _GAS_PER_GIFT)
+        return waiting.pop()
 
     def fund(self, who: str | LocalAccount, usdc_minor: int) -> str:
         """Mint USDC to an account or a contract; return the hash of the transaction."""
@@ -198,12 +204,24 @@ def _rich() -> LocalAccount:
     return made
 
 
-def _gifts(addresses: list[str]) -> bytes:
-    """Return the code of a contract whose creation sends gas to each address."""
-    nothing_sent = bytes.fromhex("5f5f5f5f")  # PUSH0: where and how long the data and the answer are
-    value = bytes([0x60 + 8 - 1]) + _GIFT_IN_WEI.to_bytes(8)  # PUSH8
-    calls = [nothing_sent + value + b"\x73" + bytes.fromhex(one[2:]) + bytes.fromhex("5af150") for one in addresses]
-    return b"".join(calls)  # PUSH20 address, GAS, CALL, POP
+def _gifts(token: str, addresses: list[str], usdc_minor: int) -> bytes:
+    """Return the code of a contract whose creation sends gas and USDC to each address."""
+    calls = []
+    for one in addresses:
+        calls.append(_call(one, _GIFT_IN_WEI))
+        if usdc_minor:
+            given = pack("mint(address,uint256)", one, usdc_minor)
+            words = [given[at : at + 32].ljust(32, b"\0") for at in range(0, len(given), 32)]
+            stored = [b"\x7f" + word + bytes([0x60, 32 * at, 0x52]) for at, word in enumerate(words)]
+            calls += [*stored, _call(token, 0, len(given))]  # PUSH32 word, PUSH1 place, MSTORE
+    return b"".join(calls)
+
+
+def _call(to: str, value_in_wei: int, given_bytes: int = 0) -> bytes:
+    """Return the code that calls an address with the first bytes of the memory."""
+    answer, given = bytes.fromhex("5f5f"), bytes([0x60, given_bytes, 0x5F])  # PUSH0, PUSH0; PUSH1 length, PUSH0
+    value = bytes([0x60 + 8 - 1]) + value_in_wei.to_bytes(8)  # PUSH8
+    return answer + given + value + b"\x73" + bytes.fromhex(to[2:]) + bytes.fromhex("5af150")  # PUSH20, GAS, CALL, POP
 
 
 def address_of(who: str | LocalAccount) -> str:
