@@ -27,9 +27,11 @@ from tests.support.databases import (
     wheel,
 )
 from tests.support.memory_folder import use_memory
+from tests.support.tls import share_tls_context
 from tools.events.payloads import PAYLOADS
 
 use_memory()
+share_tls_context()
 gc.disable()  # collecting eleven thousand tests makes no garbage; `pytest_collection_finish` enables it again
 EVENTS = {kind: TypeAdapter(data) for kind, data in PAYLOADS.items()}
 pytest_plugins = ["tests.support.market_fixtures", "tests.support.chain_fixtures"]
@@ -56,6 +58,7 @@ def pytest_collection_finish() -> None:
     """Keep the collected tests out of later garbage collections, a third of the CPU time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
     gc.enable()
 
 
