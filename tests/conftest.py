@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
+from server.serve import COLLECT_AFTER
 from storage.open import open_database, serve
 from storage.store import Store
 from storage.transaction import Tx

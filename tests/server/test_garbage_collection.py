@@ -10,11 +10,13 @@ from server import serve
 from tools.kernel.strict_json import parse
 
 LISTS = b"[" + b",".join([b"[]"] * 49_000) + b"]"
+DEFAULT = (700, 10, 10)  # thresholds of a new process; the tests use others
 
 
 @pytest.fixture
 def collector() -> Iterator[None]:
     before = gc.get_threshold()
+    gc.set_threshold(*DEFAULT)
     gc.collect()
     yield
     gc.unfreeze()
