@@ -84,12 +84,16 @@ def start(
     cwd: Path = ROOT,
     output: IO[bytes] | None = None,
     errors: IO[bytes] | None = None,
+    source: int | None = None,
     new_session: bool = False,
     umask: int = 0o022,
 ) -> Started:
-    """Start a command; without `output`, its output can be read from `stdout`."""
+    """Start a command that reads from the descriptor `source`.
+
+    Without `output`, its output can be read from `stdout`.
+    """
     reading, writing = (None, output.fileno()) if output is not None else os.pipe()
-    given = (module, list(words), dict(env), str(cwd), new_session, umask)
+    given = (module, list(words), dict(env), str(cwd), new_session, umask, source and Inherited(source))
     err = errors.fileno() if errors is not None else sys.__stderr__.fileno() if sys.__stderr__ else 2
     process = FORKS.Process(target=_run, args=(*given, Inherited(writing), Inherited(err)))
     process.start()
@@ -119,9 +123,21 @@ def run(
 
 
 def _run(
-    module: str, words: list[str], env: dict[str, str], cwd: str, new_session: bool, umask: int, out: int, err: int
+    module: str,
+    words: list[str],
+    env: dict[str, str],
+    cwd: str,
+    new_session: bool,
+    umask: int,
+    source: int | None,
+    out: int,
+    err: int,
 ) -> None:
-    """Become the command: its environment, folder, arguments and output."""
+    """Become the command: its environment, folder, arguments, input and output."""
+    if source is not None:
+        os.dup2(source, 0)
+        os.close(source)
+        sys.stdin = os.fdopen(0, closefd=False)  # multiprocessing has replaced it
     os.dup2(out, 1)
     os.dup2(err, 2)
     if new_session:

@@ -2,12 +2,11 @@
 
 import os
 import select
-import subprocess
-import sys
-from pathlib import Path
 from typing import IO, Any
 
 import orjson
+
+from tests.support.commands import start
 
 PATIENCE_SECONDS = 60.0
 KILLED = -9
@@ -22,14 +21,9 @@ class Forge:
     running = False
 
     def __init__(self, errors: IO[bytes] | None = None) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.end_to_end.faults.server"],
-            cwd=Path(__file__).parents[3],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            bufsize=0,
-        )
+        orders, self.orders = os.pipe()
+        self.process = start([], os.environ, module="tests.end_to_end.faults.server", source=orders, errors=errors)
+        os.close(orders)
         try:
             self.port = int(self._hear("listening"))
         except BaseException:
@@ -68,15 +62,13 @@ class Forge:
 
     def close(self) -> None:
         """End the process and its server."""
-        assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.close()
+        os.close(self.orders)
         self.process.wait()
         self.process.stdout.close()
 
     def _say(self, word: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(word + b"\n")
+        os.write(self.orders, word + b"\n")
 
     def _hear(self, wanted: str) -> str:
         """Return the rest of the line after this word.
