@@ -313,6 +313,7 @@ class Arena:
         self._served: dict[object, tuple[list[str], list[Process], Path, str]] = {}
         self._postgres: PostgresServer | None = None
         self._opened: list[Market] = []
+        self._fresh: list[Process] = []
         self._count = 0
 
     @property
@@ -324,9 +325,11 @@ class Arena:
         return self._chains
 
     async def leave(self) -> None:
-        """Close the connections that a test has opened."""
+        """Close the connections of a test; stop its fresh markets, because idle servers use CPU."""
         while self._opened:
             await self._opened.pop().close()
+        while self._fresh:
+            _end(self._fresh.pop())
 
     def stop(self) -> None:
         """Stop every process."""
@@ -352,10 +355,14 @@ class Arena:
         """Serve the attacked tree; reuse a market with the same settings unless it must be `fresh`."""
         known = {name: value for name, value in (optional or {}).items() if knows_setting(name)}
         key = None if fresh else (postgres, processes, desk, *sorted((settings | known).items()))
-        if key is None or key not in self._served:
-            key = key or object()
-            self._served[key] = await self._serve(postgres, processes, desk, settings | known)
-        urls, running, folder, brand = self._served[key]
+        made = self._served.get(key)
+        if made is None:
+            made = await self._serve(postgres, processes, desk, settings | known)
+            if key is None:
+                self._fresh += made[1]
+            else:
+                self._served[key] = made
+        urls, running, folder, brand = made
         market = Market(urls, self.chains, folder, brand, folder / "log")
         market.processes = running
         self._opened.append(market)
