@@ -119,8 +119,8 @@ def postgres_database(postgres: PostgresServer) -> Iterator[PostgresDatabase]:
 
 
 @pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> SQLiteTemplate:
-    return SQLiteTemplate(tmp_path_factory.mktemp("sqlite"))
+def sqlite_template() -> SQLiteTemplate:
+    return SQLiteTemplate.shared()
 
 
 @pytest.fixture(params=DATABASES)

@@ -9,6 +9,7 @@ from typing import Any
 from server.app import Service
 from server.serve import Server, uvicorn_config
 from server.settings import read_settings
+from tests.support.databases import SQLiteTemplate
 from tests.support.listening import listen
 
 
@@ -18,6 +19,8 @@ async def serving(folder: Path, **given: Any) -> AsyncIterator[Service]:
     listening = listen()
     settings = read_settings(_env_file=None, data_dir=folder, port=listening.getsockname()[1], **given)
     service, ready = Service(settings), asyncio.Event()
+    if settings.database_url is None and not (folder / "market.db").exists():
+        SQLiteTemplate.shared().copy(folder)  # after the secrets are written, which belong to a database
     server = Server(uvicorn_config(service, settings), service, ready.set)
     running, opened = asyncio.create_task(server.serve([listening])), asyncio.create_task(ready.wait())
     await asyncio.wait([running, opened], return_when=asyncio.FIRST_COMPLETED)
