@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -176,13 +176,14 @@ def _limits(config: MarketConfig) -> str:
 def _errors(operations: list[Operation], config: MarketConfig) -> str:
     shown = _json({"error": PaymentRequired("…").record("req_…", config.docs_url)}, indented=True)
     head = filled("errors.md", shown=shown)
-    return "\n".join([head, *(_explained(error, operations) for error in every_error())])
+    answers = {op.name: {*op.errors, *_asked(op)} for op in operations}
+    return "\n".join([head, *(_explained(error, answers) for error in every_error())])
 
 
-def _explained(error: type[MarketError], operations: list[Operation]) -> str:
+def _explained(error: type[MarketError], answers: Mapping[str, set[type[MarketError]]]) -> str:
     """Return the section `#code`, the target of the error's `docs` link."""
     meaning = re.sub(r"^\d{3}: ", "", inspect.getdoc(error) or "").replace("\n", " ")
-    refusing = [op.name for op in operations if error in op.errors or error in _asked(op)]
+    refusing = [operation for operation, given in answers.items() if error in given]
     where = "any call" if error in ANYWHERE else ", ".join(refusing) or "no operation of this version"
     later = " The same call can work later." if error.retryable else ""
     return (
