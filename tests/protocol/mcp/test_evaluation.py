@@ -1,7 +1,6 @@
 """The tools keep their grade, and the grader finds the faults that it exists for."""
 
-import subprocess
-import sys
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +12,10 @@ import pytest
 from tests.evaluation import COSTS, grade, tokens
 from tests.evaluation.report import MAX_ANSWER_TOKENS, MAX_LISTED, Report, made, printed
 from tests.evaluation.typical import sizes
+from tests.support.commands import run
 from tools.engine.caller import Surface
 from tools.engine.registry import CATALOGUE
 
-ROOT = Path(__file__).parents[3]
 NAMED: Mapping[str, Any] = {"type": "string", "maxLength": 64, "description": "job_…"}
 ANNOTATED = t.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 WORDS = "Look at a job you are a party to: what it waits for and until when. Before it is paid its output is null; see pay_job."
@@ -117,8 +116,6 @@ def test_every_bound_that_is_broken_is_named() -> None:
 
 
 def test_it_runs_as_a_command() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.evaluation"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = run([], os.environ, module="tests.evaluation")
     assert (done.returncode, done.stderr) == (0, "")
     assert "listed first" in done.stdout.splitlines()[-3]
