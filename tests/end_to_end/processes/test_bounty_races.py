@@ -15,7 +15,7 @@ from tests.support.trade import Trade
 from tests.tools.bounties.test_races import TOO_LATE, one_after_the_other
 from tests.tools.jobs.test_races import SEED
 
-pytestmark = pytest.mark.repeated(15, 3)
+pytestmark = pytest.mark.repeated(15, 2)
 MAX_RUNS = 60  # repeated until each has been first
 AWARDS = [(name, pair) for name, pair in zip(NAMED, PAIRS, strict=True) if "award" in name]
 

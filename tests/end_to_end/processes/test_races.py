@@ -19,7 +19,7 @@ from tests.support.market import Agent
 from tests.support.trade import Trade
 from tests.tools.jobs.test_races import SEED, Outcome, happened, one_after_the_other, outcome
 
-pytestmark = pytest.mark.repeated(50, 3)
+pytestmark = pytest.mark.repeated(50, 2)
 MAX_RUNS = 90  # repeated until both have won; if chances are equal, 90 wins in a row are impossible in practice
 TWICE_RUNS = 5
 PAIRS = [one for one in RACES if one.status != "overdue"]  # these processes use the real clock

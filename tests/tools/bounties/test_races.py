@@ -26,7 +26,7 @@ from tests.support.trade import Trade
 from tests.tools.jobs.test_races import SEED, at_place, enough, together
 from tools.engine.idempotency import Response
 
-pytestmark = [pytest.mark.both_databases, pytest.mark.repeated(16, 4)]
+pytestmark = [pytest.mark.both_databases, pytest.mark.repeated(16, 2)]
 
 TOO_LATE = {"bounty_closed", "bounty_not_open", "proposal_final", "proposal_not_pending"}
 

@@ -19,7 +19,7 @@ from tests.support.market import Agent
 from tests.support.trade import Trade
 from tools.engine.idempotency import Response
 
-pytestmark = [pytest.mark.both_databases, pytest.mark.repeated(50, 3)]
+pytestmark = [pytest.mark.both_databases, pytest.mark.repeated(50, 2)]
 
 SEED = 20261121
 MAX_RUNS = 60  # PostgreSQL may let the same move come first several times
