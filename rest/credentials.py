@@ -1,5 +1,6 @@
 """Authentication in openapi.json: API keys, signatures, and the OAuth token endpoint."""
 
+from collections.abc import Callable
 from typing import Any
 
 from tools.engine.access_tokens import LIFE_SECONDS
@@ -66,13 +67,15 @@ def security_schemes(config: MarketConfig) -> Schema:
     }  # fmt: skip
 
 
-def login_path() -> Schema:
+def login_path(define: Callable[[str, Schema], Schema]) -> Schema:
     """Return the entry of the token endpoint.
 
-    It is not an operation: its parameters and answers are those of OAuth.
+    `define` names a schema and returns a reference to it. The endpoint is not an operation: its parameters and
+    answers are those of OAuth.
     """
-    body = {"schema": _login()}
-    responses = {"200": _answer("An access token.", _granted())}
+    body = {"schema": define("ClientCredentials", _login())}
+    refused = define("LoginRefusal", _record(error={"type": "string", "enum": list(ERRORS)}, error_description=TEXT))
+    responses = {"200": _answer("An access token.", define("AccessToken", _granted()))}
     for status, why in (
         ("400", "The request cannot be granted as it stands."),
         ("401", "invalid_client: who asks was not proven. WWW-Authenticate names Basic."),
@@ -80,7 +83,7 @@ def login_path() -> Schema:
         ("429", "temporarily_unavailable: more than 60 in a minute; Retry-After says when."),
         ("503", "temporarily_unavailable: too busy; Retry-After says when."),
     ):
-        responses[status] = _answer(why, _record(error={"enum": list(ERRORS)}, error_description=TEXT))
+        responses[status] = _answer(why, refused)
     entry = {
         "operationId": "get_access_token",
         "summary": "Log in with OAuth client credentials.",

@@ -9,6 +9,7 @@ import orjson
 from rest.arguments import DRY_RUN
 from rest.credentials import LOGIN, SECURITY, login_path, security_schemes
 from rest.headers import documented
+from rest.openapi_enums import name_enums
 from rest.openapi_responses import JSON, TEXT, Components, refusals, relinked, successes
 from tools.engine.caller import Surface
 from tools.engine.config import MarketConfig
@@ -67,16 +68,18 @@ def _shared(served: tuple[Operation, ...]) -> Schema:
     parts, paths = Components(), dict[str, Schema]()
     for op in served:
         paths.setdefault(op.path, {})[op.method.lower()] = _operation(op, parts, served)
-    paths |= login_path()
+    paths |= login_path(parts.define)
+    webhooks = _webhooks(parts.record)
+    schemas = name_enums(parts.schemas, paths)
     return {
         "tags": [
             *_tags(served),
             {"name": LOGIN, "description": "Access tokens: an endpoint of OAuth's, with OAuth's own errors."},
         ],
         "paths": paths,
-        "webhooks": _webhooks(parts.record),
+        "webhooks": webhooks,
         "components": {
-            "schemas": dict(sorted(parts.schemas.items())),
+            "schemas": dict(sorted(schemas.items())),
             "responses": dict(sorted(parts.responses.items())),
             "headers": documented([paths, parts.responses]),
         },
@@ -143,16 +146,18 @@ class Input:
         named = {name: schema for name, schema in self.properties.items() if name not in self.op.path_names}
         if self.op.method == "GET" or not named:
             return None
+        name = self.op.input.__name__
         if self.op.body_argument is not None:
-            return {"required": False, "content": {JSON: {"schema": self.properties[self.op.body_argument]}}}
+            whole = self.parts.define(name, self.properties[self.op.body_argument])
+            return {"required": False, "content": {JSON: {"schema": whole}}}
         required = [name for name in self.required if name in named]
         schema: Schema = {
-            "type": "object" if required else ["object", "null"],  # null is read as {}
+            "type": "object",
             "properties": {name: part if name in required else _nullable(part) for name, part in named.items()},
             **({"required": required} if required else {}),
             "additionalProperties": False,
         }
-        content = {"schema": self.parts.define(self.op.input.__name__, schema)}
+        content = {"schema": self.parts.define(name, schema)}
         shown = [{name: value for name, value in example.items() if name in named} for example in self.op.examples]
         if shown:
             content["examples"] = {f"example{at}": {"value": value} for at, value in enumerate(shown, 1)}

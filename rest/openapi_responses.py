@@ -18,6 +18,13 @@ Refusal = type[MarketError]
 SCHEMAS = "#/components/schemas/"
 JSON = "application/json"
 TEXT: Schema = {"type": "string"}
+ERROR_REF: Schema = {"$ref": SCHEMAS + "Error"}
+ERROR: Schema = {
+    "type": "object",
+    "description": "The answer of every refused call; `x-codes` of the response has the codes.",
+    "required": ["error"],
+    "properties": {"error": {"$ref": SCHEMAS + "Refusal"}},
+}
 ANYWHERE: tuple[Refusal, ...] = (
     *common.COMMON, common.HostNotAllowed, common.OriginNotAllowed, common.PayloadTooLarge,
     common.UnsupportedMediaType, common.HeadersTooLarge, common.InternalError,
@@ -29,7 +36,7 @@ class Components:
     """Schemas and responses that several operations share, each defined once."""
 
     def __init__(self) -> None:
-        self.schemas: dict[str, Schema] = {"Error": _error_schema()}
+        self.schemas: dict[str, Schema] = {"Error": ERROR, "Refusal": _refusal_schema()}
         self.responses: Responses = {}
 
     def define(self, name: str, schema: Schema) -> Schema:
@@ -100,7 +107,8 @@ def refusals(op: Operation, parts: Components) -> Responses:
             others = [error for error in by_status.get(asks.status, []) if error is not asks]
             record = parts.record(kind)
             if op.paid_rate is None:  # terms beside their error, or another error of the status
-                shapes = [{"allOf": [record, _coded([asks])]}, *([_coded(others)] if others else [])]
+                both = parts.define(f"{kind.__name__}WithError", _with_error(record))
+                shapes = [both, *([ERROR_REF] if others else [])]
                 answers[str(asks.status)] = _refusal([asks, *others], _any_of(shapes))
             else:  # terms in x402's own format, in which `error` is a text
                 answers[str(asks.status)] = _response(inspect.getdoc(kind), record, *QUOTA, "PAYMENT-REQUIRED")
@@ -119,16 +127,15 @@ def _refusal(errors: list[Refusal], schema: Schema | None = None) -> Schema:
     what = "\n".join(f"{error.code}: {inspect.getdoc(error)}" for error in errors)
     waits = ("Retry-After",) if any(error.retryable for error in errors) else ()
     challenges = ("WWW-Authenticate",) if errors[0].status == 401 else ()
-    return _response(what, schema or _coded(errors), *QUOTA, *waits, *challenges)
+    refused = _response(what, schema or ERROR_REF, *QUOTA, *waits, *challenges)
+    return refused | {"x-codes": sorted(error.code for error in errors)}
 
 
-def _coded(errors: list[Refusal]) -> Schema:
-    codes = {"code": {"enum": sorted(error.code for error in errors)}}
-    narrow = {"type": "object", "properties": {"error": {"type": "object", "properties": codes}}}
-    return {"allOf": [{"$ref": SCHEMAS + "Error"}, narrow]}
+def _with_error(terms: Schema) -> Schema:
+    return {"description": "Terms of payment, beside the error that asks for it.", "allOf": [terms, ERROR_REF]}
 
 
-def _error_schema() -> Schema:
+def _refusal_schema() -> Schema:
     known = every_error()
     fields: Schema = {
         "type": {"enum": sorted({error.type for error in known})},
@@ -143,8 +150,7 @@ def _error_schema() -> Schema:
         "next_steps": {"type": "array", "items": {"type": "object"}, "description": "calls that help, filled in"},
     }
     always = ["type", "code", "message", "docs", "request_id", "retryable"]
-    error = {"type": "object", "required": always, "properties": fields}
-    return {"type": "object", "description": "A refusal.", "required": ["error"], "properties": {"error": error}}
+    return {"type": "object", "description": "Why a call is refused.", "required": always, "properties": fields}
 
 
 def _asks(kind: type) -> Refusal | None:

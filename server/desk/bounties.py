@@ -15,7 +15,7 @@ import orjson
 from emporion_client import AsyncMarket, MarketError
 from server.desk.offers import JsonObject
 from server.settings import BadSettings
-from tools.bounties.operations import BountyInput, CreateBounty
+from tools.bounties.operations import BountyWork, CreateBounty
 from tools.engine.arguments import read_arguments
 from tools.engine.documents import judge_schema
 from tools.engine.errors import InvalidRequest
@@ -135,12 +135,12 @@ def _faults(one: Any, taken: Sequence[str]) -> Iterator[str]:
     try:
         asked = read_arguments(CreateBounty, _body(one))
         assert isinstance(asked, CreateBounty)
-        yield from _unheld(asked.input or BountyInput.model_validate({}))
+        yield from _unheld(asked.input or BountyWork.model_validate({}))
     except InvalidRequest as refused:
         yield from (f"{fault['param']}: {fault['message']}" for fault in refused.details["violations"])
 
 
-def _unheld(given: BountyInput) -> Iterator[str]:
+def _unheld(given: BountyWork) -> Iterator[str]:
     """Yield what is wrong with the acceptance rules of a bounty; it must have some."""
     for name, schema in (("deliverable_schema", given.deliverable_schema), ("preview_schema", given.preview_schema)):
         if schema is None:

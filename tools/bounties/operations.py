@@ -47,7 +47,7 @@ SEVEN_DAYS = 604_800
 DESCRIPTION = "bounty_description"  # the name under which a job's input holds the bounty's description
 
 
-class BountyInput(BaseModel):
+class BountyWork(BaseModel):
     """The subject of the work: any fields of yours, and three that bind deliveries."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
@@ -66,7 +66,7 @@ class CreateBounty(Arguments):
     budget_max: int = Field(ge=0, le=MAX_PRICE, description="the most you pay, minor units: 1000000 = 1 USDC")
     category: Category = Field(description="e.g. text, code, data, research, image, audio, agent-ops, finance")
     tags: Tags | None = Field(None, description="what sellers may search for, at most 16")
-    input: BountyInput | None = Field(None, description="what the job will work on; at most 512 KB")
+    input: BountyWork | None = Field(None, description="what the job will work on; at most 512 KB")
     expires_in_seconds: int = Field(SEVEN_DAYS, ge=300, le=7_776_000, description="default: 7 days")
 
 
@@ -81,7 +81,7 @@ class JudgedBounty:
 
 
 async def judge_bounty(read_ctx: ReadContext, asked: CreateBounty) -> JudgedBounty:
-    given = asked.input or BountyInput.model_validate({})
+    given = asked.input or BountyWork.model_validate({})
     said: dict[str, Json] = given.model_dump(exclude_unset=True)
     if DESCRIPTION in said:
         param = f"input.{DESCRIPTION}"

@@ -85,7 +85,7 @@ class DomainList:
     object: Literal["list"] = "list"
     data: list[Domain]
     has_more: Literal[False] = False
-    next_cursor: None = None
+    next_cursor: str | None = None
     verified_domain: Annotated[str | None, Field(description="the one your profile shows: of the proven, the first")]
     trust_tier: Annotated[int, Field(ge=0, le=3)]
     hint: Ours[str]

@@ -10,7 +10,7 @@ from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, SeatStatus
 from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext
-from tools.evaluators.records import Eligibility, Evaluator, EvaluatorRecord, EvaluatorSide
+from tools.evaluators.records import Eligibility, Evaluator, EvaluatorSide, VotingRecord
 from tools.kernel.money import DUST_MINOR
 from tools.kernel.records import record_from
 
@@ -38,7 +38,7 @@ def evaluators_drawable(tx: Tx, config: MarketConfig, now: datetime) -> dict[str
     }
 
 
-def evaluator_record(tx: Tx, agent_id: str, env: Env, now: datetime) -> EvaluatorRecord:
+def evaluator_record(tx: Tx, agent_id: str, env: Env, now: datetime) -> VotingRecord:
     """Return the evaluator's own record.
 
     A seat past its deadline counts as missed, even if no sweep has written that yet. A void seat (the case was
@@ -66,7 +66,7 @@ def evaluator_side(tx: Tx, agent: AgentRow, env: Env, now: datetime, *, own: boo
     )
 
 
-def _record(found: Iterable[Any], least_decided: int) -> EvaluatorRecord:
+def _record(found: Iterable[Any], least_decided: int) -> VotingRecord:
     verdicts = missed = pending = decided = agreed = 0
     for status, late, vote, outcome, _, seats in found:
         if status is SeatStatus.VOTED:
@@ -78,7 +78,7 @@ def _record(found: Iterable[Any], least_decided: int) -> EvaluatorRecord:
         elif status is SeatStatus.PENDING:
             pending += seats
     rate = round(agreed / decided, 4) if decided >= least_decided else None
-    return EvaluatorRecord(verdicts=verdicts, missed=missed, pending=pending, agreement_rate=rate)
+    return VotingRecord(verdicts=verdicts, missed=missed, pending=pending, agreement_rate=rate)
 
 
 def evaluator_shown(ctx: TxContext, agent: AgentRow) -> Evaluator:

@@ -24,7 +24,7 @@ class EvaluatorSide:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluatorRecord:
+class VotingRecord:
     """An evaluator's votes and missed seats in one environment."""
 
     verdicts: Annotated[int, Field(description="votes given, also in open cases")]
@@ -56,5 +56,5 @@ class Evaluator:
     enabled: bool
     categories: Annotated[Own[list[str]], Field(description="what it says it knows; draws ignore it")]
     eligibility: Annotated[dict[str, Eligibility], Field(description="live and test")]
-    record: Annotated[dict[str, EvaluatorRecord], Field(description="live and test")]
+    record: Annotated[dict[str, VotingRecord], Field(description="live and test")]
     hint: Ours[str]

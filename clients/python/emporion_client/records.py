@@ -15,11 +15,25 @@ class AcceptQuote(TypedDict):
     price: NotRequired[int | None]
 
 
+AcceptanceKind: TypeAlias = Literal["schema", "present", "min_length", "max_length", "sha256"]
+
+
 class AcceptanceRule(TypedDict):
     name: str
-    kind: Literal["schema", "present", "min_length", "max_length", "sha256"]
+    kind: AcceptanceKind
     path: NotRequired[str]
     value: NotRequired[Any]
+
+
+class AccessToken(TypedDict):
+    access_token: str
+    token_type: Literal["Bearer"]
+    expires_in: int
+    scope: str
+    agent_id: str
+
+
+ActiveOrPaused: TypeAlias = Literal["active", "paused"]
 
 
 class AddDomain(TypedDict):
@@ -44,7 +58,7 @@ class Agent(TypedDict):
     evaluator: bool
     verified_domain: str | None
     erc8004: dict[str, Any] | None
-    status: Literal["active", "suspended", "deleted"]
+    status: ShownAgentStatus
     created_at: str
     last_seen_at: str | None
 
@@ -101,6 +115,9 @@ class AgentReferred(TypedDict):
     hint: str
 
 
+AgentStatus: TypeAlias = Literal["active", "suspended", "deleted", "unclaimed"]
+
+
 class AnyStatusAgent(TypedDict):
     object: Literal["agent"]
     id: str
@@ -119,7 +136,7 @@ class AnyStatusAgent(TypedDict):
     evaluator: bool
     verified_domain: str | None
     erc8004: dict[str, Any] | None
-    status: Literal["active", "suspended", "deleted", "unclaimed"]
+    status: AgentStatus
     created_at: str
     last_seen_at: str | None
 
@@ -127,11 +144,11 @@ class AnyStatusAgent(TypedDict):
 class ApiKey(TypedDict):
     object: Literal["api_key"]
     id: str
-    env: Literal["live", "test"]
+    env: Env
     prefix: str
     name: str | None
     scopes: list[str]
-    status: Literal["active", "revoked"]
+    status: KeyStatus
     last_used_at: str | None
     expires_at: str | None
     created_at: str
@@ -140,11 +157,11 @@ class ApiKey(TypedDict):
 class ApiKeyCreatedChanged(TypedDict):
     object: Literal["api_key"]
     id: str
-    env: Literal["live", "test"]
+    env: Env
     prefix: str
     name: str | None
     scopes: list[str]
-    status: Literal["active", "revoked"]
+    status: KeyStatus
     last_used_at: str | None
     expires_at: str | None
     created_at: str
@@ -172,7 +189,7 @@ class AwaitedVerdict(TypedDict):
 class AwardBounty(TypedDict):
     proposal_id: str
     price: NotRequired[int | None]
-    payment: NotRequired[Literal["on_delivery", "upfront"] | None]
+    payment: NotRequired[Timing | None]
     turnaround_seconds: NotRequired[int | None]
 
 
@@ -187,7 +204,7 @@ class Bounty(TypedDict):
     currency: Literal["USDC"]
     category: str
     tags: list[str]
-    status: Literal["open", "awarded", "closed", "expired"]
+    status: BountyStatus
     expires_at: str
     proposal_count: int
     awarded_job_id: str | None
@@ -201,7 +218,7 @@ class Bounty(TypedDict):
 
 class BountyAlerts(TypedDict):
     object: Literal["bounty_alerts"]
-    env: Literal["live", "test"]
+    env: Env
     enabled: bool
     terms: list[str]
     told_today: int
@@ -228,7 +245,7 @@ class BountyChanged(TypedDict):
     currency: Literal["USDC"]
     category: str
     tags: list[str]
-    status: Literal["open", "awarded", "closed", "expired"]
+    status: BountyStatus
     expires_at: str
     proposal_count: int
     awarded_job_id: str | None
@@ -241,16 +258,13 @@ class BountyChanged(TypedDict):
     next_steps: list[Step]
 
 
+BountyEnd: TypeAlias = Literal["awarded", "closed"]
+
+
 class BountyExpired(TypedDict):
     bounty_id: str
     proposal_id: str | None
     buyer_id: str
-
-
-class BountyInput(TypedDict):
-    deliverable_schema: NotRequired[dict[str, Any] | None]
-    preview_schema: NotRequired[dict[str, Any] | None]
-    acceptance: NotRequired[list[AcceptanceRule] | None]
 
 
 class BountyLead(TypedDict):
@@ -289,9 +303,24 @@ class BountyPage(TypedDict):
     hint: str | None
 
 
+BountyStatus: TypeAlias = Literal["open", "awarded", "closed", "expired"]
+
+
+class BountyWork(TypedDict):
+    deliverable_schema: NotRequired[dict[str, Any] | None]
+    preview_schema: NotRequired[dict[str, Any] | None]
+    acceptance: NotRequired[list[AcceptanceRule] | None]
+
+
+BuyWithX402: TypeAlias = dict[str, Any]
+
+
 class CancelJob(TypedDict):
     reason: NotRequired[str | None]
     fault: NotRequired[Literal["input"] | None]
+
+
+CancelledBy: TypeAlias = Literal["buyer", "seller", "clock", "platform"]
 
 
 class CardInCategory(TypedDict):
@@ -309,6 +338,9 @@ class CaseFile(TypedDict):
     messages_truncated: bool
     messages_left_out: dict[str, Any]
     redactions: dict[str, Any]
+
+
+CaseRole: TypeAlias = Literal["evaluator", "buyer", "seller", "operator"]
 
 
 class CategoryDemand(TypedDict):
@@ -350,7 +382,7 @@ class Check(TypedDict):
 
 
 class Checks(TypedDict):
-    output_schema: Literal["pass", "fail", "none"]
+    output_schema: SchemaCheck
     output_schema_errors: list[str]
     delivered_on_time: bool
     delivered_after_deadline_seconds: int
@@ -379,6 +411,16 @@ class Claimant(TypedDict):
     first_party: bool
 
 
+class ClientCredentials(TypedDict):
+    grant_type: Literal["client_credentials"]
+    client_id: NotRequired[str]
+    client_secret: NotRequired[str]
+    client_assertion_type: NotRequired[Literal["urn:ietf:params:oauth:client-assertion-type:jwt-bearer"]]
+    client_assertion: NotRequired[str]
+    scope: NotRequired[str]
+    resource: NotRequired[str]
+
+
 class ClientMetadata(TypedDict):
     client_id: str
     client_name: str
@@ -393,7 +435,10 @@ class Comparison(TypedDict):
     on_time_rate: float | None
     deliveries: int
     third_party_payers: int
-    schema_fit: Literal["same_schema", "example_fits", "not_shown"] | None
+    schema_fit: SchemaFit | None
+
+
+CompletedBy: TypeAlias = Literal["buyer", "clock"]
 
 
 class CounterpartyCheck(TypedDict):
@@ -406,14 +451,17 @@ class CounterpartyCheck(TypedDict):
     refunds_open: int
     distinct_wallets: int
     jobs: int
-    verdict: Literal["unknown", "ok", "caution"]
+    verdict: CounterpartyVerdict
     reasons: list[str]
+
+
+CounterpartyVerdict: TypeAlias = Literal["unknown", "ok", "caution"]
 
 
 class CreateApiKey(TypedDict):
     env: Env
     name: NotRequired[str | None]
-    scopes: NotRequired[list[Literal["*", "read", "buy", "sell", "message", "admin:self"]] | None]
+    scopes: NotRequired[list[ScopeName] | None]
     expires_in_days: NotRequired[int | None]
 
 
@@ -423,7 +471,7 @@ class CreateBounty(TypedDict):
     budget_max: int
     category: str
     tags: NotRequired[list[str] | None]
-    input: NotRequired[BountyInput | None]
+    input: NotRequired[BountyWork | None]
     expires_in_seconds: NotRequired[int | None]
 
 
@@ -433,7 +481,7 @@ class CreateListing(TypedDict):
     unit_name: NotRequired[str | None]
     unit_basis: NotRequired[UnitBasis | None]
     unit_basis_note: NotRequired[str | None]
-    payment: NotRequired[Literal["on_delivery", "upfront"] | None]
+    payment: NotRequired[Timing | None]
     input_schema: NotRequired[dict[str, Any] | None]
     output_schema: NotRequired[dict[str, Any] | None]
     example_input: NotRequired[Any]
@@ -446,7 +494,7 @@ class CreateListing(TypedDict):
     title: str
     description: str
     category: str
-    pricing_model: Literal["fixed", "per_unit", "quote"]
+    pricing_model: PricingModel
 
 
 class CreateSchedule(TypedDict):
@@ -464,6 +512,9 @@ class CreateWebhook(TypedDict):
     secret: NotRequired[str | None]
 
 
+CredentialsNeeded: TypeAlias = Literal["none", "optional", "key", "signed"]
+
+
 class DeadlineSoon(TypedDict):
     job_id: str
     listing_id: str | None
@@ -474,8 +525,8 @@ class DeadlineSoon(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -490,6 +541,9 @@ class Deadlines(TypedDict):
     pay_by: str | None
     deliver_by: str | None
     review_by: str | None
+
+
+DecidedBy: TypeAlias = Literal["panel", "operator", "buyer"]
 
 
 class DeleteMe(TypedDict):
@@ -512,7 +566,7 @@ class Delivery(TypedDict):
     delivered_at: str
     object: Literal["delivery"]
     job_id: str
-    role: Literal["buyer", "seller"]
+    role: TradeRole
     output: Any
     output_sealed: bool
     output_preview: Any
@@ -529,8 +583,8 @@ class DeliveryOverdue(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -545,6 +599,9 @@ class DeliveryRef(TypedDict):
     output_salt: str | None
     output_bytes: int | None
     delivered_at: str
+
+
+DeliveryStatus: TypeAlias = Literal["pending", "delivered", "failed"]
 
 
 class Demand(TypedDict):
@@ -571,16 +628,19 @@ class DidService(TypedDict):
     serviceEndpoint: str
 
 
+DisabledReason: TypeAlias = Literal["gone", "failures", "you"]
+
+
 class Dispute(TypedDict):
     object: Literal["dispute"]
     id: str
     job_id: str | None
-    env: Literal["live", "test"]
-    status: Literal["panel", "escalated", "resolved"]
-    role: Literal["evaluator", "buyer", "seller", "operator"]
-    outcome: Literal["buyer", "seller", "split"] | None
-    resolved_by: Literal["panel", "operator", "buyer"] | None
-    escalation_reason: Literal["no_eligible_evaluators", "no_independent_panel", "no_votes", "no_plurality"] | None
+    env: Env
+    status: DisputeStatus
+    role: CaseRole
+    outcome: Outcome | None
+    resolved_by: DecidedBy | None
+    escalation_reason: EscalationReason | None
     round: int
     seats: int
     required: int
@@ -617,9 +677,9 @@ class DisputeAssigned(TypedDict):
 
 class DisputeDecided(TypedDict):
     dispute_id: str
-    outcome: Literal["buyer", "seller", "split"] | None
-    decided_by: Literal["panel", "operator", "buyer"]
-    your_vote: Literal["buyer", "seller", "split"] | None
+    outcome: Outcome | None
+    decided_by: DecidedBy
+    your_vote: Outcome | None
     agreed: bool | None
     note: str
 
@@ -627,7 +687,7 @@ class DisputeDecided(TypedDict):
 class DisputeEscalated(TypedDict):
     dispute_id: str
     job_id: str
-    reason: Literal["no_eligible_evaluators", "no_independent_panel", "no_votes", "no_plurality"]
+    reason: EscalationReason
     status_url: str
 
 
@@ -654,6 +714,9 @@ class DisputePanel(TypedDict):
     status_url: str
 
 
+DisputeStatus: TypeAlias = Literal["panel", "escalated", "resolved"]
+
+
 class DnsProof(TypedDict):
     type: Literal["TXT"]
     name: str
@@ -663,12 +726,12 @@ class DnsProof(TypedDict):
 class Domain(TypedDict):
     object: Literal["domain"]
     domain: str
-    status: Literal["pending", "verified", "revoked"]
-    method: Literal["dns", "https"] | None
+    status: DomainStatus
+    method: ProofMethod | None
     verified_at: str | None
     last_checked_at: str | None
     revoked_at: str | None
-    revoked_reason: Literal["challenge_missing", "claimed_by_other_agent"] | None
+    revoked_reason: RevocationReason | None
     failures: int
     last_error: str | None
     instructions: Instructions
@@ -678,12 +741,12 @@ class Domain(TypedDict):
 class DomainChanged(TypedDict):
     object: Literal["domain"]
     domain: str
-    status: Literal["pending", "verified", "revoked"]
-    method: Literal["dns", "https"] | None
+    status: DomainStatus
+    method: ProofMethod | None
     verified_at: str | None
     last_checked_at: str | None
     revoked_at: str | None
-    revoked_reason: Literal["challenge_missing", "claimed_by_other_agent"] | None
+    revoked_reason: RevocationReason | None
     failures: int
     last_error: str | None
     instructions: Instructions
@@ -694,12 +757,12 @@ class DomainChanged(TypedDict):
 class DomainCheckedChanged(TypedDict):
     object: Literal["domain"]
     domain: str
-    status: Literal["pending", "verified", "revoked"]
-    method: Literal["dns", "https"] | None
+    status: DomainStatus
+    method: ProofMethod | None
     verified_at: str | None
     last_checked_at: str | None
     revoked_at: str | None
-    revoked_reason: Literal["challenge_missing", "claimed_by_other_agent"] | None
+    revoked_reason: RevocationReason | None
     failures: int
     last_error: str | None
     instructions: Instructions
@@ -715,7 +778,7 @@ class DomainClaim(TypedDict):
     object: Literal["domain_claim"]
     domain: str
     agent: Claimant
-    method: Literal["dns", "https"]
+    method: ProofMethod
     verified_at: str
     last_checked_at: str
 
@@ -729,7 +792,7 @@ class DomainList(TypedDict):
     object: Literal["list"]
     data: list[Domain]
     has_more: Literal[False]
-    next_cursor: None
+    next_cursor: str | None
     verified_domain: str | None
     trust_tier: int
     hint: str
@@ -737,13 +800,16 @@ class DomainList(TypedDict):
 
 class DomainRevoked(TypedDict):
     domain: str
-    reason: Literal["challenge_missing", "claimed_by_other_agent"]
+    reason: RevocationReason
     hint: str
+
+
+DomainStatus: TypeAlias = Literal["pending", "verified", "revoked"]
 
 
 class DomainVerified(TypedDict):
     domain: str
-    method: Literal["dns", "https"]
+    method: ProofMethod
     trust_tier: int
     hint: str
 
@@ -765,7 +831,10 @@ class Erc8004Linked(TypedDict):
 
 
 class Error(TypedDict):
-    error: dict[str, Any]
+    error: Refusal
+
+
+ErrorType: TypeAlias = Literal["authentication_error", "conflict", "internal_error", "not_found", "not_implemented", "payment_error", "permission_error", "rate_limited", "state_error", "validation_error"]
 
 
 class EscalatedDispute(TypedDict):
@@ -774,6 +843,9 @@ class EscalatedDispute(TypedDict):
     env: Env
     escalation_reason: str | None
     created_at: str
+
+
+EscalationReason: TypeAlias = Literal["no_eligible_evaluators", "no_independent_panel", "no_votes", "no_plurality"]
 
 
 class Evaluator(TypedDict):
@@ -795,13 +867,6 @@ class EvaluatorChanged(TypedDict):
     record: dict[str, Any]
     hint: str
     next_steps: list[Step]
-
-
-class EvaluatorRecord(TypedDict):
-    verdicts: int
-    missed: int
-    pending: int
-    agreement_rate: float | None
 
 
 class EvaluatorSide(TypedDict):
@@ -834,7 +899,7 @@ class EventPage(TypedDict):
 class Evidence(TypedDict):
     open: bool
     votes_count_from: str | None
-    done: list[Literal["buyer", "seller"]]
+    done: list[TradeRole]
     rule: str
 
 
@@ -1013,8 +1078,11 @@ class FailingWebhook(TypedDict):
     id: str
     agent_id: str
     env: Env
-    status: Literal["active", "disabled"]
+    status: WebhookStatus
     failures: int
+
+
+FailureReason: TypeAlias = Literal["gone", "failures"]
 
 
 class Faucet(TypedDict):
@@ -1052,9 +1120,12 @@ class FaucetClaim(TypedDict):
 class FeedItem(TypedDict):
     object: Literal["feed_item"]
     id: str
-    type: Literal["listing.created", "job.completed", "bounty.created", "agent.created"]
+    type: FeedKind
     data: dict[str, Any]
     created_at: str
+
+
+FeedKind: TypeAlias = Literal["listing.created", "job.completed", "bounty.created", "agent.created"]
 
 
 class FeedPage(TypedDict):
@@ -1079,9 +1150,12 @@ class FirstPartyStats(TypedDict):
     volume_usdc_completed_display: str
 
 
+FixedOrPerUnit: TypeAlias = Literal["fixed", "per_unit"]
+
+
 class Health(TypedDict):
     object: Literal["health"]
-    status: Literal["ok", "degraded"]
+    status: ServiceState
     service: str
     version: str
     time: str
@@ -1152,7 +1226,7 @@ class Inbox(TypedDict):
     proposals_awaiting_my_decision: list[WaitingProposal]
     refunds_due: list[OwedRefund]
     truncated: list[str]
-    env: Literal["live", "test"]
+    env: Env
     next_since: str
     hint: str
     next_steps: list[Step]
@@ -1167,8 +1241,8 @@ class Instructions(TypedDict):
 class Job(TypedDict):
     object: Literal["job"]
     id: str
-    status: Literal["quote_requested", "quoted", "open", "awaiting_payment", "in_progress", "delivered", "completed", "declined", "cancelled", "expired", "disputed", "resolved"]
-    role: Literal["buyer", "seller"]
+    status: JobStatus
+    role: TradeRole
     available_actions: list[str]
     waiting_on: WaitingOn | None
     listing_id: str | None
@@ -1215,7 +1289,7 @@ class Job(TypedDict):
     unpaid: bool
     resolution: dict[str, Any] | None
     thread_id: str | None
-    env: Literal["live", "test"]
+    env: Env
     created_at: str
     accepted_at: str | None
     delivered_at: str | None
@@ -1234,8 +1308,8 @@ class JobAgreed(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -1253,13 +1327,13 @@ class JobCancelled(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
     pay_by: str | None
-    by: Literal["buyer", "seller", "clock", "platform"]
+    by: CancelledBy
     walk_away: bool
     cancel_kind: Literal["returned"] | None
     reason: str | None
@@ -1275,13 +1349,13 @@ class JobCompleted(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
     pay_by: str | None
-    by: Literal["buyer", "clock"]
+    by: CompletedBy
 
 
 class JobCount(TypedDict):
@@ -1293,8 +1367,8 @@ class JobCount(TypedDict):
 class JobCreated(TypedDict):
     object: Literal["job"]
     id: str
-    status: Literal["quote_requested", "quoted", "open", "awaiting_payment", "in_progress", "delivered", "completed", "declined", "cancelled", "expired", "disputed", "resolved"]
-    role: Literal["buyer", "seller"]
+    status: JobStatus
+    role: TradeRole
     available_actions: list[str]
     waiting_on: WaitingOn | None
     listing_id: str | None
@@ -1341,7 +1415,7 @@ class JobCreated(TypedDict):
     unpaid: bool
     resolution: dict[str, Any] | None
     thread_id: str | None
-    env: Literal["live", "test"]
+    env: Env
     created_at: str
     accepted_at: str | None
     delivered_at: str | None
@@ -1361,8 +1435,8 @@ class JobDeclined(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -1381,8 +1455,8 @@ class JobDelivered(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -1405,8 +1479,8 @@ class JobDisputed(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -1441,8 +1515,8 @@ class JobExpired(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -1468,8 +1542,8 @@ class JobPaid(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -1483,8 +1557,8 @@ class JobPaid(TypedDict):
 
 
 class JobPayment(TypedDict):
-    timing: Literal["on_delivery", "upfront"]
-    status: Literal["none", "not_due", "due", "paid"]
+    timing: Timing
+    status: PaymentState
     amount: int | None
     currency: Literal["USDC"]
     display: str | None
@@ -1513,8 +1587,8 @@ class JobQuoted(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -1533,8 +1607,8 @@ class JobRefunded(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -1559,16 +1633,19 @@ class JobResolved(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
     pay_by: str | None
     dispute_id: str
-    outcome: Literal["buyer", "seller", "split"]
-    by: Literal["panel", "operator"]
+    outcome: Outcome
+    by: ResolvedBy
     note: str | None
+
+
+JobStatus: TypeAlias = Literal["quote_requested", "quoted", "open", "awaiting_payment", "in_progress", "delivered", "completed", "declined", "cancelled", "expired", "disputed", "resolved"]
 
 
 class KeyPair(TypedDict):
@@ -1589,6 +1666,9 @@ class KeyRotated(TypedDict):
 
 class KeySet(TypedDict):
     keys: list[PublicKey]
+
+
+KeyStatus: TypeAlias = Literal["active", "revoked"]
 
 
 class KeyUnproven(TypedDict):
@@ -1631,7 +1711,7 @@ class Leader(TypedDict):
 class Leaderboard(TypedDict):
     object: Literal["leaderboard"]
     env: Env
-    role: Literal["seller", "buyer"]
+    role: TradeRole
     method: str
     data: list[LeaderboardEntry]
     generated_at: str
@@ -1672,8 +1752,8 @@ class Listing(TypedDict):
     turnaround_seconds: int
     accept_timeout_seconds: int
     max_open_jobs: int
-    status: Literal["active", "paused", "archived"]
-    paused_by: Literal["seller", "market"] | None
+    status: ListingStatus
+    paused_by: PausedBy | None
     graduated: bool
     stats: ListingStats
     content_warnings: list[str]
@@ -1704,8 +1784,8 @@ class ListingChanged(TypedDict):
     turnaround_seconds: int
     accept_timeout_seconds: int
     max_open_jobs: int
-    status: Literal["active", "paused", "archived"]
-    paused_by: Literal["seller", "market"] | None
+    status: ListingStatus
+    paused_by: PausedBy | None
     graduated: bool
     stats: ListingStats
     content_warnings: list[str]
@@ -1747,6 +1827,17 @@ class ListingStats(TypedDict):
     volume_usdc_display: str
     jobs_paid: int
     unpaid_reviews: int
+
+
+ListingStatus: TypeAlias = Literal["active", "paused", "archived"]
+
+
+LoginErrorCode: TypeAlias = Literal["invalid_request", "invalid_client", "unsupported_grant_type", "invalid_scope", "invalid_target", "temporarily_unavailable"]
+
+
+class LoginRefusal(TypedDict):
+    error: LoginErrorCode
+    error_description: str
 
 
 class MadeKeyPair(TypedDict):
@@ -1830,6 +1921,9 @@ class MessageChanged(TypedDict):
     next_steps: list[Step]
 
 
+MessageOrder: TypeAlias = Literal["asc", "desc"]
+
+
 class MessagePage(TypedDict):
     object: Literal["list"]
     data: list[Message]
@@ -1837,7 +1931,10 @@ class MessagePage(TypedDict):
     next_cursor: str | None
 
 
-MessageReceived = TypedDict('MessageReceived', {"thread_id": 'str', "message_id": 'str', "from": 'str', "kind": 'Literal["direct", "job", "bounty"]', "job_id": 'str | None', "bounty_id": 'str | None', "preview": 'str', "content_warnings": 'list[str]'})
+MessageReceived = TypedDict('MessageReceived', {"thread_id": 'str', "message_id": 'str', "from": 'str', "kind": 'ThreadKind', "job_id": 'str | None', "bounty_id": 'str | None', "preview": 'str', "content_warnings": 'list[str]'})
+
+
+MoneyDirection: TypeAlias = Literal["in", "out"]
 
 
 class OpenBounty(TypedDict):
@@ -1902,14 +1999,17 @@ class OrderPlaced(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
     pay_by: str | None
     accept_by: str | None
     from_bounty: str
+
+
+Outcome: TypeAlias = Literal["buyer", "seller", "split"]
 
 
 class Overview(TypedDict):
@@ -1928,7 +2028,7 @@ class Overview(TypedDict):
 
 class OwedRefund(TypedDict):
     id: str
-    status: Literal["quote_requested", "quoted", "open", "awaiting_payment", "in_progress", "delivered", "completed", "declined", "cancelled", "expired", "disputed", "resolved"]
+    status: JobStatus
     title: str
     counterparty_id: str
     refund_expected: int
@@ -1953,14 +2053,14 @@ class OwnAgent(TypedDict):
     evaluator: bool
     verified_domain: str | None
     erc8004: dict[str, Any] | None
-    status: Literal["active", "suspended", "deleted"]
+    status: ShownAgentStatus
     created_at: str
     last_seen_at: str | None
     metadata: dict[str, Any] | None
     referred_by: str | None
     wallet_address: str | None
     wallet_binding: str
-    env: Literal["live", "test"]
+    env: Env
     storage: Storage
 
 
@@ -1982,14 +2082,14 @@ class OwnAgentChanged(TypedDict):
     evaluator: bool
     verified_domain: str | None
     erc8004: dict[str, Any] | None
-    status: Literal["active", "suspended", "deleted"]
+    status: ShownAgentStatus
     created_at: str
     last_seen_at: str | None
     metadata: dict[str, Any] | None
     referred_by: str | None
     wallet_address: str | None
     wallet_binding: str
-    env: Literal["live", "test"]
+    env: Env
     storage: Storage
     next_steps: list[Step]
 
@@ -2010,6 +2110,12 @@ class Party(TypedDict):
     handle: str
 
 
+PartyOrEvaluator: TypeAlias = Literal["evaluator", "party"]
+
+
+PausedBy: TypeAlias = Literal["seller", "market"]
+
+
 class PayJob(TypedDict):
     transaction: NotRequired[str | None]
     gasless: NotRequired[bool | None]
@@ -2025,8 +2131,8 @@ class PaymentDue(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -2047,8 +2153,8 @@ class PaymentOrphaned(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -2070,8 +2176,8 @@ class PaymentPartial(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -2081,6 +2187,9 @@ class PaymentPartial(TypedDict):
     network: str
     amount: int
     amount_display: str
+
+
+PaymentState: TypeAlias = Literal["none", "not_due", "due", "paid"]
 
 
 class PaymentTerms(TypedDict):
@@ -2106,11 +2215,14 @@ class PaymentTerms(TypedDict):
     next_steps: list[Step]
 
 
+PaymentTermsWithError: TypeAlias = Any
+
+
 class PaymentsInfo(TypedDict):
     object: Literal["payments"]
     model: Literal["proof_of_payment"]
     summary: str
-    env: Literal["live", "test"]
+    env: Env
     unit: dict[str, Any]
     network: dict[str, Any]
     how_it_works: list[str]
@@ -2144,14 +2256,17 @@ class Pricing(TypedDict):
 PricingModel: TypeAlias = Literal["fixed", "per_unit", "quote"]
 
 
+ProofMethod: TypeAlias = Literal["dns", "https"]
+
+
 class Proposal(TypedDict):
     object: Literal["proposal"]
     id: str
     bounty_id: str
-    status: Literal["pending", "accepted", "rejected", "withdrawn"]
+    status: ProposalStatus
     price: int
     display: str
-    payment: Literal["on_delivery", "upfront"]
+    payment: Timing
     seller: Trader
     comparison: Comparison | None
     thread_id: str
@@ -2164,10 +2279,10 @@ class ProposalChanged(TypedDict):
     object: Literal["proposal"]
     id: str
     bounty_id: str
-    status: Literal["pending", "accepted", "rejected", "withdrawn"]
+    status: ProposalStatus
     price: int
     display: str
-    payment: Literal["on_delivery", "upfront"]
+    payment: Timing
     seller: Trader
     comparison: Comparison | None
     thread_id: str
@@ -2183,7 +2298,7 @@ class ProposalChosen(TypedDict):
     job_id: str
     price: int
     price_display: str
-    payment: Literal["on_delivery", "upfront"]
+    payment: Timing
     buyer_id: str
 
 
@@ -2191,10 +2306,10 @@ class ProposalMade(TypedDict):
     object: Literal["proposal"]
     id: str
     bounty_id: str
-    status: Literal["pending", "accepted", "rejected", "withdrawn"]
+    status: ProposalStatus
     price: int
     display: str
-    payment: Literal["on_delivery", "upfront"]
+    payment: Timing
     seller: Trader
     comparison: Comparison | None
     thread_id: str
@@ -2221,7 +2336,7 @@ class ProposalReceived(TypedDict):
     seller_handle: str
     price: int
     price_display: str
-    payment: Literal["on_delivery", "upfront"]
+    payment: Timing
     message: str | None
     content_warnings: list[str]
     updated: bool
@@ -2230,13 +2345,16 @@ class ProposalReceived(TypedDict):
 class ProposalRejected(TypedDict):
     bounty_id: str
     proposal_id: str
-    status: Literal["awarded", "closed"]
+    status: BountyEnd
     buyer_id: str
+
+
+ProposalStatus: TypeAlias = Literal["pending", "accepted", "rejected", "withdrawn"]
 
 
 class ProposeOnBounty(TypedDict):
     price: int
-    payment: NotRequired[Literal["on_delivery", "upfront"] | None]
+    payment: NotRequired[Timing | None]
     message: NotRequired[str | None]
 
 
@@ -2285,8 +2403,8 @@ class RefundDue(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
@@ -2308,6 +2426,19 @@ class RefundOwed(TypedDict):
     amount: int
     display: str
     updated_at: str
+
+
+class Refusal(TypedDict):
+    type: ErrorType
+    code: str
+    message: str
+    hint: NotRequired[str]
+    param: NotRequired[str]
+    docs: str
+    request_id: str
+    retryable: bool
+    details: NotRequired[dict[str, Any]]
+    next_steps: NotRequired[list[dict[str, Any]]]
 
 
 class RegisterAgent(TypedDict):
@@ -2383,9 +2514,12 @@ class RequestRevision(TypedDict):
 
 
 class ResolveJob(TypedDict):
-    verdict: NotRequired[Literal["buyer", "seller", "split"] | None]
-    outcome: NotRequired[Literal["buyer", "seller", "split"] | None]
+    verdict: NotRequired[Outcome | None]
+    outcome: NotRequired[Outcome | None]
     note: NotRequired[str | None]
+
+
+ResolvedBy: TypeAlias = Literal["panel", "operator"]
 
 
 class RetiredKey(TypedDict):
@@ -2416,7 +2550,7 @@ class Review(TypedDict):
     job_id: str
     reviewer: Party
     subject_id: str
-    role: Literal["buyer", "seller"]
+    role: TradeRole
     rating: int
     comment: str | None
     job_value: int
@@ -2439,7 +2573,7 @@ class ReviewPage(TypedDict):
     next_cursor: str | None
 
 
-ReviewReceived = TypedDict('ReviewReceived', {"review_id": 'str', "job_id": 'str', "from": 'str', "role": 'Literal["buyer", "seller"]', "rating": 'int', "comment": 'str | None', "content_warnings": 'list[str]'})
+ReviewReceived = TypedDict('ReviewReceived', {"review_id": 'str', "job_id": 'str', "from": 'str', "role": 'TradeRole', "rating": 'int', "comment": 'str | None', "content_warnings": 'list[str]'})
 
 
 class RevisionRequested(TypedDict):
@@ -2452,14 +2586,17 @@ class RevisionRequested(TypedDict):
     price: int | None
     price_display: str | None
     currency: Literal["USDC"]
-    payment: Literal["on_delivery", "upfront"]
-    payment_status: Literal["none", "not_due", "due", "paid"]
+    payment: Timing
+    payment_status: PaymentState
     paid: bool
     refund_due: bool
     thread_id: str
     pay_by: str | None
     revision: int
     revisions_left: int
+
+
+RevocationReason: TypeAlias = Literal["challenge_missing", "claimed_by_other_agent"]
 
 
 class RotateKey(TypedDict):
@@ -2477,7 +2614,7 @@ class Schedule(TypedDict):
     object: Literal["schedule"]
     id: str
     name: str | None
-    status: Literal["active", "paused", "done"]
+    status: ScheduleStatus
     run_at: str | None
     interval_seconds: int | None
     max_runs: int | None
@@ -2485,7 +2622,7 @@ class Schedule(TypedDict):
     last_run_at: str | None
     payload: Any
     how_it_fires: str
-    env: Literal["live", "test"]
+    env: Env
     created_at: str
 
 
@@ -2493,7 +2630,7 @@ class ScheduleChanged(TypedDict):
     object: Literal["schedule"]
     id: str
     name: str | None
-    status: Literal["active", "paused", "done"]
+    status: ScheduleStatus
     run_at: str | None
     interval_seconds: int | None
     max_runs: int | None
@@ -2501,7 +2638,7 @@ class ScheduleChanged(TypedDict):
     last_run_at: str | None
     payload: Any
     how_it_fires: str
-    env: Literal["live", "test"]
+    env: Env
     created_at: str
     next_steps: list[Step]
 
@@ -2535,6 +2672,21 @@ class SchedulePaused(TypedDict):
     limit: int
 
 
+ScheduleStatus: TypeAlias = Literal["active", "paused", "done"]
+
+
+SchemaCheck: TypeAlias = Literal["pass", "fail", "none"]
+
+
+SchemaFit: TypeAlias = Literal["same_schema", "example_fits", "not_shown"]
+
+
+ScopeName: TypeAlias = Literal["*", "read", "buy", "sell", "message", "admin:self"]
+
+
+SearchOrder: TypeAlias = Literal["relevance", "newest", "cheapest", "rating"]
+
+
 class SearchedFor(TypedDict):
     searches: int
     terms: int
@@ -2553,6 +2705,9 @@ class SearchedTerm(TypedDict):
     zero_results: int
     searchers: int
     last_day: str
+
+
+SeatStatus: TypeAlias = Literal["pending", "voted", "missed", "void"]
 
 
 class SellerCard(TypedDict):
@@ -2581,6 +2736,9 @@ class Service(TypedDict):
     endpoint: str
 
 
+ServiceState: TypeAlias = Literal["ok", "degraded"]
+
+
 class SetBountyAlerts(TypedDict):
     enabled: bool
 
@@ -2600,9 +2758,9 @@ class Settlement(TypedDict):
     object: Literal["settlement"]
     id: str
     job_id: str
-    kind: Literal["payment", "refund"]
-    status: Literal["settled", "partial", "orphaned"]
-    direction: Literal["in", "out"] | None
+    kind: SettlementKind
+    status: SettlementStatus
+    direction: MoneyDirection | None
     payer_agent_id: str
     payee_agent_id: str
     payer_address: str
@@ -2623,11 +2781,20 @@ class Settlement(TypedDict):
     created_at: str
 
 
+SettlementKind: TypeAlias = Literal["payment", "refund"]
+
+
 class SettlementPage(TypedDict):
     object: Literal["list"]
     data: list[Settlement]
     has_more: bool
     next_cursor: str | None
+
+
+SettlementStatus: TypeAlias = Literal["settled", "partial", "orphaned"]
+
+
+ShownAgentStatus: TypeAlias = Literal["active", "suspended", "deleted"]
 
 
 class Side(TypedDict):
@@ -2709,7 +2876,7 @@ class Stats(TypedDict):
 
 
 class StatusSet(TypedDict):
-    status: Literal["active", "suspended", "deleted"]
+    status: ShownAgentStatus
 
 
 class Step(TypedDict):
@@ -2729,7 +2896,7 @@ class Storage(TypedDict):
 
 
 class SubmitVerdict(TypedDict):
-    outcome: Literal["buyer", "seller", "split"]
+    outcome: Outcome
     rationale: str
 
 
@@ -2748,7 +2915,7 @@ class Talker(TypedDict):
 class Thread(TypedDict):
     object: Literal["thread"]
     id: str
-    kind: Literal["direct", "job", "bounty"]
+    kind: ThreadKind
     participants: list[Talker]
     job_id: str | None
     bounty_id: str | None
@@ -2756,8 +2923,11 @@ class Thread(TypedDict):
     message_count: int
     last_message: LastMessage | None
     last_message_at: str | None
-    env: Literal["live", "test"]
+    env: Env
     created_at: str
+
+
+ThreadKind: TypeAlias = Literal["direct", "job", "bounty"]
 
 
 class ThreadPage(TypedDict):
@@ -2791,7 +2961,7 @@ class Tool(TypedDict):
     toolset: str
     summary: str
     description: str
-    auth: Literal["none", "optional", "key", "signed"]
+    auth: CredentialsNeeded
     read_only: bool
     surfaces: list[str]
     method: str
@@ -2808,6 +2978,12 @@ class ToolPage(TypedDict):
     hint: str | None
 
 
+Toolset: TypeAlias = Literal["agents", "bounties", "buying", "disputes", "events", "jobs", "market", "memory", "messages", "payments", "schedules", "selling", "webhooks"]
+
+
+TradeRole: TypeAlias = Literal["buyer", "seller"]
+
+
 class Trader(TypedDict):
     id: str
     handle: str
@@ -2821,8 +2997,11 @@ class UnitBasis(TypedDict):
 
 class UnitCount(TypedDict):
     field: str
-    measure: Literal["characters", "items"]
+    measure: UnitMeasure
     per: int
+
+
+UnitMeasure: TypeAlias = Literal["characters", "items"]
 
 
 class UpdateListing(TypedDict):
@@ -2831,7 +3010,7 @@ class UpdateListing(TypedDict):
     unit_name: NotRequired[str | None]
     unit_basis: NotRequired[UnitBasis | None]
     unit_basis_note: NotRequired[str | None]
-    payment: NotRequired[Literal["on_delivery", "upfront"] | None]
+    payment: NotRequired[Timing | None]
     input_schema: NotRequired[dict[str, Any] | None]
     output_schema: NotRequired[dict[str, Any] | None]
     example_input: NotRequired[Any]
@@ -2843,8 +3022,8 @@ class UpdateListing(TypedDict):
     title: NotRequired[str | None]
     description: NotRequired[str | None]
     category: NotRequired[str | None]
-    pricing_model: NotRequired[Literal["fixed", "per_unit", "quote"] | None]
-    status: NotRequired[Literal["active", "paused"] | None]
+    pricing_model: NotRequired[PricingModel | None]
+    status: NotRequired[ActiveOrPaused | None]
 
 
 class UpdateMe(TypedDict):
@@ -2859,18 +3038,18 @@ class UpdateMe(TypedDict):
 
 
 class UpdateSchedule(TypedDict):
-    status: Literal["active", "paused"]
+    status: ActiveOrPaused
 
 
 class UpdateWebhook(TypedDict):
     url: NotRequired[str | None]
     event_types: NotRequired[list[str] | None]
     secret: NotRequired[str | None]
-    status: NotRequired[Literal["active", "disabled"] | None]
+    status: NotRequired[WebhookStatus | None]
 
 
 class Verdict(TypedDict):
-    outcome: Literal["buyer", "seller", "split"]
+    outcome: Outcome
     rationale: str
     content_warnings: list[str]
     round: int
@@ -2907,8 +3086,8 @@ class VersionedService(TypedDict):
 
 
 class Vote(TypedDict):
-    status: Literal["pending", "voted", "missed", "void"]
-    outcome: Literal["buyer", "seller", "split"] | None
+    status: SeatStatus
+    outcome: Outcome | None
     rationale: str | None
     round: int
     deadline_at: str
@@ -2916,11 +3095,21 @@ class Vote(TypedDict):
     agreed: bool | None
 
 
+class VotingRecord(TypedDict):
+    verdicts: int
+    missed: int
+    pending: int
+    agreement_rate: float | None
+
+
+WaitedFor: TypeAlias = Literal["buyer", "seller", "evaluators", "operator"]
+
+
 class WaitingJob(TypedDict):
     id: str
-    status: Literal["quote_requested", "quoted", "open", "awaiting_payment", "in_progress", "delivered", "completed", "declined", "cancelled", "expired", "disputed", "resolved"]
+    status: JobStatus
     title: str
-    role: Literal["buyer", "seller"]
+    role: TradeRole
     counterparty_id: str
     action_needed: str
     deadline_at: str | None
@@ -2929,7 +3118,7 @@ class WaitingJob(TypedDict):
 
 
 class WaitingOn(TypedDict):
-    who: Literal["buyer", "seller", "evaluators", "operator"]
+    who: WaitedFor
     action: str
     until: str | None
     then: str
@@ -2942,7 +3131,7 @@ class WaitingProposal(TypedDict):
     seller: Party
     price: int
     display: str
-    payment: Literal["on_delivery", "upfront"]
+    payment: Timing
     deadline_at: str
     created_at: str
 
@@ -2956,11 +3145,11 @@ class WalletChanged(TypedDict):
 class Webhook(TypedDict):
     object: Literal["webhook"]
     id: str
-    source: Literal["registered", "profile", "task"]
+    source: WebhookSource
     url: str
     event_types: list[str]
-    status: Literal["active", "disabled"]
-    disabled_reason: Literal["gone", "failures", "you"] | None
+    status: WebhookStatus
+    disabled_reason: DisabledReason | None
     consecutive_failures: int
     previous_secret_until: str | None
     job_id: str | None
@@ -2983,11 +3172,11 @@ class WebhookBody(TypedDict):
 class WebhookChanged(TypedDict):
     object: Literal["webhook"]
     id: str
-    source: Literal["registered", "profile", "task"]
+    source: WebhookSource
     url: str
     event_types: list[str]
-    status: Literal["active", "disabled"]
-    disabled_reason: Literal["gone", "failures", "you"] | None
+    status: WebhookStatus
+    disabled_reason: DisabledReason | None
     consecutive_failures: int
     previous_secret_until: str | None
     job_id: str | None
@@ -3000,11 +3189,11 @@ class WebhookChanged(TypedDict):
 class WebhookCreated(TypedDict):
     object: Literal["webhook"]
     id: str
-    source: Literal["registered", "profile", "task"]
+    source: WebhookSource
     url: str
     event_types: list[str]
-    status: Literal["active", "disabled"]
-    disabled_reason: Literal["gone", "failures", "you"] | None
+    status: WebhookStatus
+    disabled_reason: DisabledReason | None
     consecutive_failures: int
     previous_secret_until: str | None
     job_id: str | None
@@ -3027,7 +3216,7 @@ class WebhookDelivery(TypedDict):
     webhook_id: str
     event_id: str
     event_type: str
-    status: Literal["pending", "delivered", "failed"]
+    status: DeliveryStatus
     attempt: int
     next_attempt_at: str | None
     last_attempt_at: str | None
@@ -3042,7 +3231,7 @@ class WebhookDeliveryChanged(TypedDict):
     webhook_id: str
     event_id: str
     event_type: str
-    status: Literal["pending", "delivered", "failed"]
+    status: DeliveryStatus
     attempt: int
     next_attempt_at: str | None
     last_attempt_at: str | None
@@ -3062,7 +3251,7 @@ class WebhookDeliveryPage(TypedDict):
 class WebhookDisabledData(TypedDict):
     webhook_id: str
     url: str
-    reason: Literal["gone", "failures"]
+    reason: FailureReason
     consecutive_failures: int
     last_status_code: int | None
     last_error: str | None
@@ -3075,6 +3264,12 @@ class WebhookPage(TypedDict):
     data: list[Webhook]
     has_more: bool
     next_cursor: str | None
+
+
+WebhookSource: TypeAlias = Literal["registered", "profile", "task"]
+
+
+WebhookStatus: TypeAlias = Literal["active", "disabled"]
 
 
 class WebhookTest(TypedDict):
@@ -3105,7 +3300,7 @@ class X402Claim(TypedDict):
 class X402Index(TypedDict):
     object: Literal["x402_index"]
     version: Literal[1]
-    env: Literal["live", "test"]
+    env: Env
     resources: list[str]
     protocol: dict[str, Any]
     what_this_is: str
@@ -3153,7 +3348,7 @@ class X402Service(TypedDict):
     tags: list[str]
     price: int
     price_display: str
-    pricing_model: Literal["fixed", "per_unit"]
+    pricing_model: FixedOrPerUnit
     unit_name: str | None
     price_note: str | None
     pay_to: str

@@ -8,9 +8,9 @@ from storage.transaction import Tx
 from storage.vocabulary import DisputeStatus, Env, SeatStatus
 from tests.support.market import TestMarket
 from tools.evaluators.logic import evaluator_record
-from tools.evaluators.records import EvaluatorRecord
+from tools.evaluators.records import VotingRecord
 
-NOBODY = EvaluatorRecord(verdicts=0, missed=0, pending=0, agreement_rate=None)
+NOBODY = VotingRecord(verdicts=0, missed=0, pending=0, agreement_rate=None)
 SeatOf = tuple[SeatStatus, str | None, str | None, int]
 SEATS: tuple[SeatOf, ...] = (  # status of the seat, its vote, the outcome of the case, seconds until its deadline
     (SeatStatus.VOTED, "buyer", "buyer", 60),
@@ -28,7 +28,7 @@ SEATS: tuple[SeatOf, ...] = (  # status of the seat, its vote, the outcome of th
 async def test_a_record_is_what_the_seats_say_and_a_deadline_holds_without_a_sweep(market: TestMarket) -> None:
     now = market.clock.at
     await market.store.write(lambda tx: sit(tx, now))
-    seen = EvaluatorRecord(verdicts=5, missed=2, pending=1, agreement_rate=0.75)
+    seen = VotingRecord(verdicts=5, missed=2, pending=1, agreement_rate=0.75)
     for agent, env, record in (("a", Env.TEST, seen), ("a", Env.LIVE, NOBODY), ("b", Env.TEST, NOBODY)):
         found = await market.store.read(lambda tx, agent=agent, env=env: evaluator_record(tx, agent, env, now))
         assert found == record
