@@ -10,7 +10,7 @@ WORKERS ?= 4
 # a file stays on one worker, so its servers and caches are made once; tests/suites.py orders the files
 DIST := --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run test verify check lint types imports compiled demo bench conformance torture mutants client lock clean
+.PHONY: install run test verify check lint types imports compiled demo bench conformance torture mutants client examples lock clean
 
 .venv/.installed: requirements.lock pyproject.toml
 	@test -x $(PY) || { echo "making .venv with $$($(PYTHON) --version)"; $(PYTHON) -m venv .venv; }
@@ -71,6 +71,9 @@ mutants: .venv/.installed-test  ## change the rules on purpose: the tests must n
 
 client: .venv/.installed  ## write the table, signatures and records of the Python client again
 	.venv/bin/emporion openapi | $(PY) clients/python/generate.py
+
+examples: .venv/.installed-test  ## record the examples of openapi.json again
+	$(PY) -m tests.support.recorded_examples
 
 lock: .venv/.installed-test  ## pin again what pyproject.toml allows
 	$(PIP) install uv

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from rest.openapi_examples import recorded
 from tools.engine.access_tokens import LIFE_SECONDS
 from tools.engine.caller import SCOPES
 from tools.engine.client_assertions import TYPE
@@ -73,9 +74,10 @@ def login_path(define: Callable[[str, Schema], Schema]) -> Schema:
     `define` names a schema and returns a reference to it. The endpoint is not an operation: its parameters and
     answers are those of OAuth.
     """
-    body = {"schema": define("ClientCredentials", _login())}
+    called = recorded()["get_access_token"]
+    body = {"schema": define("ClientCredentials", _login()), "example": called["arguments"]}
     refused = define("LoginRefusal", _record(error={"type": "string", "enum": list(ERRORS)}, error_description=TEXT))
-    responses = {"200": _answer("An access token.", define("AccessToken", _granted()))}
+    responses = {"200": _answer("An access token.", define("AccessToken", _granted()), example=called["answer"])}
     for status, why in (
         ("400", "The request cannot be granted as it stands."),
         ("401", "invalid_client: who asks was not proven. WWW-Authenticate names Basic."),
@@ -126,5 +128,5 @@ def _record(**fields: Schema) -> Schema:
     return {"type": "object", "required": list(fields), "properties": fields, "additionalProperties": False}
 
 
-def _answer(description: str, schema: Schema) -> Schema:
-    return {"description": description, "content": {"application/json": {"schema": schema}}}
+def _answer(description: str, schema: Schema, **more: Any) -> Schema:
+    return {"description": description, "content": {"application/json": {"schema": schema, **more}}}

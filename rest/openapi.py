@@ -10,6 +10,7 @@ from rest.arguments import DRY_RUN
 from rest.credentials import LOGIN, SECURITY, login_path, security_schemes
 from rest.headers import documented
 from rest.openapi_enums import name_enums
+from rest.openapi_examples import body_examples
 from rest.openapi_responses import JSON, TEXT, Components, refusals, relinked, successes
 from tools.engine.caller import Surface
 from tools.engine.config import MarketConfig
@@ -149,7 +150,7 @@ class Input:
         name = self.op.input.__name__
         if self.op.body_argument is not None:
             whole = self.parts.define(name, self.properties[self.op.body_argument])
-            return {"required": False, "content": {JSON: {"schema": whole}}}
+            return {"required": False, "content": {JSON: {"schema": whole, **body_examples(self.op)}}}
         required = [name for name in self.required if name in named]
         schema: Schema = {
             "type": "object",
@@ -157,10 +158,7 @@ class Input:
             **({"required": required} if required else {}),
             "additionalProperties": False,
         }
-        content = {"schema": self.parts.define(name, schema)}
-        shown = [{name: value for name, value in example.items() if name in named} for example in self.op.examples]
-        if shown:
-            content["examples"] = {f"example{at}": {"value": value} for at, value in enumerate(shown, 1)}
+        content = {"schema": self.parts.define(name, schema), **body_examples(self.op)}
         return {"required": bool(required), "content": {JSON: content}}
 
     def _parameter(self, name: str, schema: Schema, where: str) -> Schema:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import orjson
 
 from rest.headers import QUOTA, headers_named
+from rest.openapi_examples import answer_example
 from tools.catalogue import every_error
 from tools.engine import errors as common
 from tools.engine.json_schemas import Schema
@@ -69,11 +70,10 @@ class Components:
 def successes(op: Operation, parts: Components, served: Sequence[Operation]) -> Responses:
     """Return the response of a call that was carried out, and of a read that finds nothing new."""
     if op.document is not None:
-        return {"200": _response(inspect.getdoc(op.document), parts.record(op.document))}
+        return {"200": _shown(op, _response(inspect.getdoc(op.document), parts.record(op.document)))}
     if op.streams:
-        return {
-            "200": _response("Server-sent events; the id of each resumes after it.", TEXT, kind="text/event-stream")
-        }
+        told = "Server-sent events; the id of each resumes after it."
+        return {"200": _shown(op, _response(told, TEXT, kind="text/event-stream"))}
     records = [kind for kind in op.output if not _asks(kind)]
     shapes = [parts.record(kind) for kind in records]
     reads = op.method == "GET"
@@ -82,7 +82,7 @@ def successes(op: Operation, parts: Components, served: Sequence[Operation]) -> 
     notice = ("Deprecation", "Sunset") if op.deprecated else ()
     what = inspect.getdoc(records[0]) or records[0].__name__
     links = _links(op, shapes[0], parts.schemas, served)
-    done = _response(what, _any_of(shapes), *QUOTA, *kept, *notice) | ({"links": links} if links else {})
+    done = _shown(op, _response(what, _any_of(shapes), *QUOTA, *kept, *notice)) | ({"links": links} if links else {})
     unchanged = {"304": {"description": "What If-None-Match names still holds.", "headers": headers_named("ETag")}}
     found = (
         {"200": done | {"description": "An earlier call has made it: this is how it stands."}} if op.may_exist else {}
@@ -117,6 +117,13 @@ def refusals(op: Operation, parts: Components) -> Responses:
 
 def _response(what: str | None, schema: Schema, *headers: str, kind: str = JSON) -> Schema:
     return {"description": what, "headers": headers_named(*headers), "content": {kind: {"schema": schema}}}
+
+
+def _shown(op: Operation, response: Schema) -> Schema:
+    """Add the recorded answer as the example of a success."""
+    (content,) = response["content"].values()
+    content |= answer_example(op.name)
+    return response
 
 
 def _any_of(shapes: list[Schema]) -> Schema:

@@ -310,15 +310,16 @@ def codes_of(response: Any) -> list[str]:
 
 
 def found(part: Any, name: str) -> Iterator[Any]:
-    """Yield every value under that name, at any depth."""
+    """Yield every value under that name, at any depth outside of examples."""
     if isinstance(part, list):
         for one in part:
             yield from found(one, name)
     if isinstance(part, dict):
         if name in part:
             yield part[name]
-        for one in part.values():
-            yield from found(one, name)
+        for key, one in part.items():
+            if key not in ("example", "examples"):
+                yield from found(one, name)
 
 
 def leaves(kind: type[MarketError]) -> Iterator[type[MarketError]]:

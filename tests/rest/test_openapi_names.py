@@ -84,7 +84,7 @@ def fields() -> Iterator[tuple[tuple[str, str], Any]]:
 
 
 def makes_a_type(schema: Any) -> bool:
-    """Check whether the field is an object or an enumeration without a name, so that generators name it."""
+    """Check whether the field is an object or an enumeration without a name of its own."""
     branches = [*schema.get("anyOf", []), *([schema["items"]] if "items" in schema else [])]
     return schema.get("type") == "object" or "enum" in schema or any(makes_a_type(one) for one in branches)
 

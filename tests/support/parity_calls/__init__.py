@@ -31,6 +31,7 @@ class Script:
     call: Call
     evm: Evm
     said: list[tuple[str, Any]] = field(default_factory=list)
+    done: dict[str, Any] = field(default_factory=dict)  # the first success of each operation: arguments and answer
     seller: str = ""  # API keys
     buyer: str = ""
     listing: str = ""  # ids
@@ -43,6 +44,8 @@ class Script:
         self.market.dice.rolled = 1000 * len(self.said)  # a protocol may use random bytes for its own ids
         answer = await self.call(operation, given, key)
         self.said.append((operation, masked(answer)))
+        if "error" not in answer and answer.get("object") != "payment_terms":
+            self.done.setdefault(operation, {"arguments": given, "answer": answer})
         return answer
 
     async def run(self) -> None:
@@ -55,3 +58,13 @@ def masked(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: "*" if key in MASKED and part is not None else masked(part) for key, part in value.items()}
     return [masked(part) for part in value] if isinstance(value, list) else value
+
+
+def shortened(answer: Any) -> Any:
+    """Return the answer with at most two records in each list, and eight other values."""
+    if isinstance(answer, dict):
+        return {name: shortened(part) for name, part in answer.items()}
+    if not isinstance(answer, list):
+        return answer
+    most = 2 if answer and isinstance(answer[0], dict) else 8
+    return [shortened(part) for part in answer[:most]]
