@@ -75,9 +75,12 @@ def argument(header: str) -> str:
 
 
 def body_of(described: Schema, schemas: Schema) -> Schema | None:
-    """Return the schema of the JSON body, without references at its top."""
-    content = described.get("requestBody", {}).get("content", {})
-    schema: Schema | None = content.get("application/json", {}).get("schema")
+    """Return the schema of the body, without references at its top.
+
+    A body that is described as a form can be sent as JSON too.
+    """
+    content: dict[str, Schema] = described.get("requestBody", {}).get("content", {})
+    schema: Schema | None = next((one["schema"] for one in content.values()), None)
     if schema is None or "$ref" not in schema:
         return schema
     named: Schema = schemas[schema["$ref"].rsplit("/", 1)[1]]
