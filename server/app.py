@@ -73,14 +73,14 @@ class Served:
         path = scope["path"]
         if path in SURFACES and is_visit(scope):
             await self._documented(scope, send, partial(send_to, f"{self.market.config.base_url}/docs/quickstart"))
+        elif path in self.pages:
+            await self._documented(scope, send, self.pages)
         elif path == OPEN_MCP or path.startswith(f"{OPEN_MCP}/"):
             await self.mcp(scope, receive, send)
         elif path == "/a2a" or path.startswith("/a2a/"):
             await self.a2a(scope, receive, send)
         elif path in self.oauth:
             await self.oauth(scope, receive, send)
-        elif path in self.pages:
-            await self._documented(scope, send, self.pages)
         elif path in self.probes:
             await send_probe(self.probes[path], scope, send)
         else:

@@ -1,11 +1,14 @@
 """The documents of a market: their sources, and their forms for people and for programs."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
 
 import orjson
 
+from protocol.discovery.documents import discovery_documents, links
+from protocol.discovery.skills import Skill
 from protocol.docs.html_pages import POLICY, Book, Doc
 from protocol.docs.reference import pointers, reference_text
 from protocol.docs.texts import Texts
@@ -14,6 +17,7 @@ from server.pages import Page, Pages
 from tools.catalogue import CATALOGUE
 from tools.engine.config import MarketConfig
 
+OTHERS = ("/skill.md", "/llms.txt", "/llms-full.txt")  # of the sitemap, beside the pages for people
 HTML, MARKDOWN, JSON = "text/html; charset=utf-8", "text/markdown; charset=utf-8", "application/json"
 
 
@@ -37,14 +41,18 @@ def make_pages(texts: Texts, config: MarketConfig, card: bytes, made_at: datetim
     json = {
         "/": orjson.dumps(texts.index_json),
         "/openapi.json": openapi,
-        "/server.json": orjson.dumps(texts.server_json),
         "/docs/reference": openapi,
         "/.well-known/agent-card.json": card,
     }
     pages = {path: Page(text.encode(), MARKDOWN, made_at) for path, text in markdown.items()}
     pages |= {path: Page(body, JSON, made_at) for path, body in json.items()}
-    index = Page(texts.index_md.encode(), MARKDOWN, made_at)
-    return Pages(pages, {"/": index}, html_pages(book(texts, openapi, config), made_at))
+    written = html_pages(book(texts, openapi, config), made_at)
+    found = discovery_documents(Skill(texts), CATALOGUE.values(), config, [*written, *OTHERS], made_at)
+    pages |= {path: Page(one.body, one.kind, made_at, one.headers, one.max_age) for path, one in found.items()}
+    link = ((b"link", links(config)),)
+    pages["/"] = pages["/v1"] = replace(pages["/"], more=link)
+    index = Page(texts.index_md.encode(), MARKDOWN, made_at, link)
+    return Pages(pages, {"/": index, "/v1": index}, written)
 
 
 def book(texts: Texts, openapi: bytes, config: MarketConfig) -> Book:

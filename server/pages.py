@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from email.utils import format_datetime
 from functools import cached_property
@@ -31,6 +31,7 @@ class Page:
     kind: str
     made_at: datetime
     more: tuple[tuple[bytes, bytes], ...] = ()
+    max_age: int = 300  # seconds
 
     @cached_property
     def headers(self) -> Headers:
@@ -39,7 +40,7 @@ class Page:
             (b"content-length", b"%d" % len(self.body)),
             (b"etag", b'"' + blake2b(self.body, digest_size=12).hexdigest().encode() + b'"'),
             (b"last-modified", format_datetime(self.made_at, usegmt=True).encode()),
-            (b"cache-control", b"public, max-age=300"),
+            (b"cache-control", b"public, max-age=%d" % self.max_age),
             (b"vary", b"Accept, Accept-Encoding"),
             *self.more,
         ]
@@ -50,7 +51,7 @@ class Page:
         small = gzip.compress(self.body, compresslevel=6, mtime=0)
         if len(small) >= len(self.body):
             return self
-        return Page(small, self.kind, self.made_at, (*self.more, (b"content-encoding", b"gzip")))
+        return replace(self, body=small, more=(*self.more, (b"content-encoding", b"gzip")))
 
 
 class Pages:

@@ -89,6 +89,14 @@ def _split(value: object) -> object:
 Url = Annotated[str, AfterValidator(_url)]
 Hex32 = Annotated[str, _matching("[0-9a-fA-F]{64}", "must be 64 hex characters"), AfterValidator(str.lower)]
 Database = Annotated[str, _matching("sqlite:///.+|postgresql://.+", "must be sqlite:///PATH or postgresql://…")]
+Contact = Annotated[
+    str,
+    _matching(
+        r"(https://[a-zA-Z0-9.-]+|mailto:[^\s<>\",;@]{1,64}@[a-zA-Z0-9.-]+)(/[\x21-\x7e]*)?",
+        "must be https://… or mailto:…",
+    ),
+    Field(max_length=500),
+]
 Brand = Annotated[str, _matching("[a-z0-9][a-z0-9-]{1,30}[a-z0-9]", "must be 3-32 characters of a-z, 0-9 and -")]
 Secret = Annotated[str, _matching("(?s).{16,200}", "must have 16 to 200 characters; `openssl rand -hex 32` makes one")]
 Address = Annotated[str, AfterValidator(address_of)]
@@ -112,6 +120,8 @@ class Settings(BaseSettings):
     key_pepper: Hex32 | None = None
     next_signing_seed: Hex32 | None = None
     operator_webhook: Url | None = None
+    contact: Contact | None = None
+    ai_train: bool = False
     operator_secret: Secret | None = None
     live_rpc_url: Url | None = None
     test_rpc_url: Url | None = None
@@ -318,6 +328,8 @@ def config_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = N
         operator_webhook=settings.operator_webhook,
         evaluator_min_age=timedelta(days=settings.evaluator_min_age_days_live),
         allow_private_networks=settings.allow_private_networks,
+        contact=settings.contact,
+        ai_train=settings.ai_train,
     )
 
 

@@ -11,7 +11,6 @@ import orjson
 from protocol.docs.lifecycle import lifecycle_text
 from protocol.docs.llms import WHAT, full_text, llms_text
 from protocol.docs.markdown import fields_table, filled, on_one_line, type_within
-from protocol.docs.server_json import server_json
 from protocol.docs.skill import duration, free_usdc, skill_source, skill_text
 from storage.vocabulary import Env
 from tools.catalogue import every_error
@@ -60,7 +59,6 @@ class Texts:
         self.llms_full_txt: str = full_text(self.documents, offered, config)
         self.index_json: dict[str, Any] = _index(calls, config)
         self.index_md: str = self.llms_txt
-        self.server_json: dict[str, Any] = server_json(offered, config)
 
     @property
     def documents(self) -> dict[str, str]:

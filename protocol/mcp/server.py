@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
+from protocol.discovery.skills import Skill
 from protocol.http import (
     FAST_PATHS,
     Refused,
@@ -34,6 +35,7 @@ from protocol.http import (
 from protocol.mcp.fast_path import FastPath
 from protocol.mcp.request import McpRequest, Request, UnreadableRequest, arrived_in, parsed
 from protocol.mcp.resources import TEMPLATES, read_record
+from protocol.mcp.skills import Skills
 from protocol.mcp.tasks import Asking, HireTasks, declares
 from protocol.mcp.texts import GUIDES, Texts, completion_of, instructions, prompt_messages, read_resource, resources
 from protocol.mcp.tools import Called, Tools
@@ -79,7 +81,7 @@ class McpSurface:
     ) -> None:
         self.market, self.request_of, self.texts = market, request_of, texts
         self.tools = Tools(market, CATALOGUE.values())
-        self.hires = HireTasks(self.tools)
+        self.hires, self.skills = HireTasks(self.tools), Skills(Skill(texts))
         self.server = self._server()
         # Origins need no list: `for_sdk` keeps only those that must be refused. Without hosts, only the edge checks Host.
         security = TransportSecuritySettings(
@@ -161,6 +163,7 @@ class McpSurface:
         )
         server.add_request_handler("tools/call", t.CallToolRequestParams, self._call_tool)
         self.hires.install(server)
+        self.skills.install(server)
         server.middleware[:] = [self.instruct]  # replaces OpenTelemetry, which is on by default
         return server
 
@@ -186,7 +189,7 @@ class McpSurface:
         return (await self.tools.call(call, call_request, arrived.bad)).result()
 
     async def _list_resources(self, request: Request, asked: Listing) -> t.ListResourcesResult:
-        return t.ListResourcesResult(resources=whole(resources(self.texts), asked))
+        return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.skills.resources()], asked))
 
     async def _list_templates(self, request: Request, asked: Listing) -> t.ListResourceTemplatesResult:
         return t.ListResourceTemplatesResult(resource_templates=whole([one.listed for one in TEMPLATES], asked))
@@ -195,7 +198,7 @@ class McpSurface:
         uri, arrived = str(asked.uri), arrived_in(request)
         fences, wording = self.tools.telling.fences, self.tools.wording(arrived.view)
         found = await read_record(uri, self.market, arrived.call_request, fences, wording)
-        return found or read_resource(uri, self.texts)
+        return found or self.skills.read(uri) or read_resource(uri, self.texts)
 
     async def _list_prompts(self, request: Request, asked: Listing) -> t.ListPromptsResult:
         return t.ListPromptsResult(prompts=whole([guide.prompt for guide in GUIDES.values()], asked))

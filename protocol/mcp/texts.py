@@ -73,6 +73,9 @@ class Texts(Protocol):
 
     skill_md: str
     llms_txt: str
+    errors_md: str
+    events_md: str
+    lifecycle_md: str
     version: str
 
 

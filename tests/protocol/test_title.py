@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from protocol.docs.server_json import server_json
+from protocol.discovery.mcp_server import server_json
 from protocol.docs.texts import Texts
 from rest.openapi import openapi_json
 from tests.requirements import covers

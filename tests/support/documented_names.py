@@ -30,7 +30,7 @@ from tools.screening.codes import Code
 
 ROOT = Path(__file__).parents[2]
 OPERATIONS = list(CATALOGUE.values())
-HOUSE = house(Limits())
+HOUSE = replace(house(Limits()), contact="https://emporion.example/contact")
 TEXTS = Texts(OPERATIONS, HOUSE)
 OPENAPI = openapi(OPERATIONS, HOUSE)
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")

@@ -75,8 +75,11 @@ class NoSanctions:
 class FixedTexts:
     """Short documents of a market."""
 
-    skill_md: str = "# Skill\n\nCall search_listings.\u2028Then order.\n"
+    skill_md: str = "---\nname: emporion\ndescription: Buy.\n---\n\n# Skill\n\nCall search_listings.\u2028Then order.\n"
     llms_txt: str = "# Emporion\n\n> Agents hire each other.\n"
+    errors_md: str = "# Errors\n"
+    events_md: str = "# Events\n"
+    lifecycle_md: str = "# Lifecycle\n"
     version: str = "0.1.0"
 
 

@@ -77,6 +77,8 @@ class MarketConfig:
     # Minimum age of a live evaluator's first counted payment; zero: no minimum.
     evaluator_min_age: timedelta = timedelta()
     allow_private_networks: bool = False  # whether webhooks may point to loopback and private networks
+    contact: str | None = None  # the URL for security reports and questions, https or mailto; None: unpublished
+    ai_train: bool = False  # whether robots.txt allows the training of models
 
     @property
     def title(self) -> str:

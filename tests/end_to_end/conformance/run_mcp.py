@@ -49,6 +49,8 @@ TASK_SCENARIOS = (
     "tasks-required-task-error",
     "tasks-mrtr-composition",
 )
+# The skills extension, with the number of checks that must succeed. The suite calls a scenario passed if all are skipped.
+SKILL_SCENARIOS = {"sep-2640-skills-enumeration": 31, "sep-2640-skills-manifest": 5}
 CLIENTS = (("v1",), ("v2",), ("v2", "auto"))
 
 
@@ -101,6 +103,7 @@ def main(folder: Path) -> int:
             *suite(bench, helped),
             *scenarios(bench, "plain", plain, PLAIN_SCENARIOS),
             *scenarios(bench, "extension", helped, TASK_SCENARIOS),
+            *skills(bench, plain),
             *inspector(bench, plain),
             *clients(bench, helped, plain),
         ]
@@ -168,6 +171,15 @@ def suite(bench: Bench, url: str) -> Iterator[Outcome]:
 def scenarios(bench: Bench, kind: str, url: str, names: Sequence[str]) -> Iterator[Outcome]:
     for name in names:
         yield bench.run(f"{kind} {name}", "conformance", "server", "--url", url, "--scenario", name)[0]
+
+
+def skills(bench: Bench, url: str) -> Iterator[Outcome]:
+    """Yield the scenarios of skills, which need enough successes and nothing skipped."""
+    for name, needed in SKILL_SCENARIOS.items():
+        outcome, said = bench.run(f"plain {name}", "conformance", "server", "--url", url, "--scenario", name)
+        counts = {word: len(re.findall(rf"\b{word}\b", said)) for word in ("SUCCESS", "SKIPPED", "WARNING")}
+        went_well = outcome.went_well and counts["SUCCESS"] >= needed and not counts["SKIPPED"] + counts["WARNING"]
+        yield Outcome(outcome.name, went_well, f"{outcome.told} {counts}")
 
 
 def inspector(bench: Bench, url: str) -> Iterator[Outcome]:

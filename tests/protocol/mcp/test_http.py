@@ -231,7 +231,7 @@ async def test_discovery_names_the_server_and_may_be_shared(market: Market) -> N
         "supportedVersions": [MODERN],
         "capabilities": {
             "completions": {},
-            "extensions": {"io.modelcontextprotocol/tasks": {}},
+            "extensions": {"io.modelcontextprotocol/tasks": {}, "io.modelcontextprotocol/skills": {}},
             "prompts": {"listChanged": False},
             "resources": {"listChanged": False, "subscribe": False},
             "tools": {"listChanged": False},

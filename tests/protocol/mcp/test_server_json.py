@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 from jsonschema import Draft7Validator, FormatChecker
 
-from protocol.docs.server_json import PUBLISHER, SCHEMA, namespace, server_json
-from tests.support.documented_names import HOUSE, OPERATIONS, TEXTS, pages, served
+from protocol.discovery.mcp_server import PUBLISHER, SCHEMA, namespace, server_json
+from tests.support.documented_names import HOUSE, OPERATIONS, pages, served
 from tools.engine.caller import Surface
 
 PUBLISHED = json.loads(
@@ -19,7 +19,7 @@ PUBLISHED = json.loads(
 )
 JUDGE = Draft7Validator(PUBLISHED, format_checker=FormatChecker())
 RANGE = re.compile(r"[\^~<>=*|]|\bx\b|\s-\s")  # version ranges, which are refused
-MADE = TEXTS.server_json
+MADE = server_json(OPERATIONS, HOUSE)
 
 
 def faults(document: Any) -> list[str]:

@@ -97,7 +97,7 @@ async def test_discovery_says_so_and_the_handshake_which_has_no_tasks_does_not(t
             "clientInfo": {"name": "t", "version": "1"},
         }
         answered = (await host.mcp.ask(HANDSHAKE, "initialize", hello)).result["capabilities"]
-    assert found["extensions"] == {TASKS: {}}
+    assert found["extensions"][TASKS] == {}
     assert "tasks" not in found
     assert TASKS not in json.dumps(answered)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from protocol.discovery.skills import Skill
 from protocol.mcp.resources import TEMPLATES
 from protocol.mcp.texts import BUYING, COMMON_CATEGORIES, GUIDES, SELLING, instructions
 from protocol.mcp.toolsets import CALL
@@ -150,14 +151,15 @@ async def test_the_documents_are_listed_and_read_as_resources(market: Market, er
         listed = (await mcp.ask(era, "resources/list")).result["resources"]
         read = [(await mcp.ask(era, "resources/read", {"uri": one["uri"]})).result["contents"] for one in listed]
         templates = (await mcp.ask(era, "resources/templates/list")).result["resourceTemplates"]
-    assert [(one["uri"], one["name"], one["mimeType"], one["size"]) for one in listed] == [
+    assert [(one["uri"], one["name"], one["mimeType"], one["size"]) for one in listed[:2]] == [
         ("doc://skill.md", "skill.md", "text/markdown", len(texts.skill_md.encode())),
         ("doc://llms.txt", "llms.txt", "text/markdown", len(texts.llms_txt.encode())),
     ]
-    assert read == [
+    assert read[:2] == [
         [{"uri": "doc://skill.md", "mimeType": "text/markdown", "text": texts.skill_md}],
         [{"uri": "doc://llms.txt", "mimeType": "text/markdown", "text": texts.llms_txt}],
     ]
+    assert [one["uri"] for one in listed[2:]] == [one.uri for one in Skill(texts).files]
     assert [one["uriTemplate"] for one in templates] == [one.uri for one in TEMPLATES]
     assert all(one["description"] and one["mimeType"] == "application/json" for one in templates)
 

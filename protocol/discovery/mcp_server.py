@@ -1,9 +1,11 @@
-"""server.json: the market's entry for registries of MCP servers, in the format of the official registry."""
+"""The MCP server for registries and clients: server.json of the official registry, and the Server Card (SEP-2127)."""
 
 from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
+
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from tools.engine.caller import Surface
 from tools.engine.config import MarketConfig
@@ -11,6 +13,8 @@ from tools.engine.oauth import OPEN_MCP
 from tools.engine.registry import Operation
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+CARD_SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
+CARD_TYPE = "application/mcp-server-card+json"
 PUBLISHER = (
     "io.modelcontextprotocol.registry/publisher-provided"  # the only name under which registries accept more data
 )
@@ -33,13 +37,7 @@ def server_json(operations: Iterable[Operation], config: MarketConfig) -> dict[s
         "description": WHAT,
         "version": config.version,
         "websiteUrl": f"{base}/docs/quickstart",
-        "remotes": [
-            {
-                "type": "streamable-http",
-                "url": f"{base}{OPEN_MCP}",
-                "headers": [{"name": "X-API-Key", "description": KEY, "isRequired": False, "isSecret": True}],
-            }
-        ],
+        "remotes": [_remote(config)],
         "_meta": {
             PUBLISHER: {
                 "tools": len(tools),
@@ -49,6 +47,32 @@ def server_json(operations: Iterable[Operation], config: MarketConfig) -> dict[s
             }
         },
     }
+
+
+def server_card(config: MarketConfig) -> dict[str, Any]:
+    """Return the endpoint, versions and headers that a client needs before it connects."""
+    return {
+        "$schema": CARD_SCHEMA,
+        "name": f"{publisher(config)}/market",
+        "title": config.title,
+        "version": config.version,
+        "description": WHAT,
+        "websiteUrl": f"{config.base_url}/docs/quickstart",
+        "remotes": [
+            _remote(config) | {"supportedProtocolVersions": [LATEST_HANDSHAKE_VERSION, *MODERN_PROTOCOL_VERSIONS]}
+        ],
+    }
+
+
+def _remote(config: MarketConfig) -> dict[str, Any]:
+    header = {"name": "X-API-Key", "description": KEY, "isRequired": False, "isSecret": True}
+    return {"type": "streamable-http", "url": config.base_url + OPEN_MCP, "headers": [header]}
+
+
+def publisher(config: MarketConfig) -> str:
+    """Return the market's host without the port; "localhost" for an IPv6 address."""
+    host = urlsplit(config.base_url).hostname or HERE
+    return HERE if ":" in host else host
 
 
 def namespace(base_url: str) -> str:

@@ -1,0 +1,1 @@
+"""Documents by which crawlers, catalogues and clients find the market."""
