@@ -36,6 +36,8 @@ CHANGELOG = (
             "descriptions name the tool in the same way.",
             "claim_test_funds (POST /v1/sandbox/faucet) sends 1 test USDC a day to your bound wallet, if the market "
             "has a faucet; get_faucet shows the faucet, and get_payments_info names it.",
+            "Over MCP the skill is listed by skills/list and skills/get with digests (SEP-2640), and its files are "
+            "resources at skill://emporion/. /.well-known/ard.json and /mcp/server-card describe the market.",
             "The event job.expired has unpaid, job.cancelled has walk_away; entries of the leaderboard and of other "
             "public lists have object; a receipt also shows its price as text.",
             "refund_job records a voluntary refund (settlement.voluntary) if nothing is owed, up to the amount paid; "
