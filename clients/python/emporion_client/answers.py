@@ -11,7 +11,10 @@ T = TypeVar("T")
 JsonObject = dict[str, Any]
 MAX_DEPTH = 200
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a pair can neither be sent nor stored
-STRUCTURE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+# Possessive, and matching a text without an end too: otherwise the time grows with the square of the length.
+STRUCTURE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+JOB = re.compile(r"job_[0-9A-Za-z]{1,60}")
+QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 
 
 def parsed(body: bytes) -> Any:
@@ -91,13 +94,20 @@ def pages(call: Callable[..., JsonObject], name: str, **arguments: Any) -> Itera
         page = call(name, **arguments)
         yield from rows(page)
         arguments["cursor"] = page.get("next_cursor")
-        if not page.get("has_more") or arguments["cursor"] is None:
+        if not page.get("has_more") or arguments["cursor"] is None or not rows(page):
             return
 
 
 def quantity(value: Any) -> int:
     """Return the number of a hexadecimal text, as nodes write them."""
-    try:
-        return int(value, 16)
-    except (TypeError, ValueError):
-        raise UnexpectedAnswer("a node answered something that is no number") from None
+    if not isinstance(value, str) or not QUANTITY.fullmatch(value):
+        raise UnexpectedAnswer("a node answered something that is no number")
+    return int(value, 16)
+
+
+def job_id(job: Any) -> str:
+    """Return the id of a job."""
+    found = text(job, "id")
+    if not JOB.fullmatch(found):
+        raise UnexpectedAnswer("the id of a job has an unknown form")
+    return found

@@ -1,12 +1,15 @@
 """Buying: one flow that can be interrupted anywhere and continued. Each step is in the journal before it is taken."""
 
+import logging
+import re
 import time
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from emporion_client.account import Account
-from emporion_client.answers import JsonObject, part, record_at, rows, text, whole
+from emporion_client.answers import JsonObject, job_id, part, record_at, rows, text, whole
 from emporion_client.errors import (
     EmporionError,
     InProgress,
@@ -28,6 +31,9 @@ HIGHEST_PRICE = 10**12  # the market takes none above it
 LONGEST_BUSY_PAUSE = 15.0
 ENDED = ("declined", "cancelled", "expired", "resolved")
 BUSY = ("seller_busy", "job_limit")
+SEEN_SECONDS = 600
+FILLERS = ("the", "and", "for", "from", "with", "that", "this", "into")
+log = logging.getLogger("emporion")
 
 
 @dataclass(frozen=True)
@@ -81,18 +87,18 @@ def buy(
         return (yield from _bought(account, purchase, order))
 
 
-def pay_for(account: Account, job_id: str, max_price: Price, timeout: float) -> Flow[Bought]:
+def pay_for(account: Account, job: str, max_price: Price, timeout: float) -> Flow[Bought]:
     """Pay for a job that was ordered in another way, and return the open delivery."""
     most = to_minor(max_price)
     account.check_spending()
     yield from account.joined()
-    own = f"job:{job_id}"
-    if account.home.journal.rows("select 1 from purchases where job_id=? and key<>?", job_id, own):
-        raise InProgress(f"{job_id} was ordered by buy(); the same buy() continues with it")
-    with begun(account, {"job": job_id}, own) as purchase:
+    own = f"job:{job}"
+    if account.home.journal.rows("select 1 from purchases where job_id=? and key<>?", job, own):
+        raise InProgress(f"{job} was ordered by buy(); the same buy() continues with it")
+    with begun(account, {"job": job}, own) as purchase:
         if purchase.job_id is None:
             purchase.reserve(most)
-            purchase.job_id = job_id
+            purchase.job_id = job
             purchase.note("ordered")
         return (yield from _bought(account, purchase, Order("", None, most, time.time() + timeout, {})))
 
@@ -115,7 +121,7 @@ def finish(account: Account) -> Flow[list[str]]:
             if purchase is None or purchase.job_id is None:
                 continue
             try:
-                yield from pay(account, purchase, None, purchase.amount)
+                yield from pay(account, purchase, None, purchase.amount, time.time())
             except EmporionError as error:  # the others are not left because of one
                 failed = failed or error
                 continue
@@ -133,28 +139,35 @@ def _bought(account: Account, purchase: Purchase, order: Order) -> Flow[Bought]:
     else:
         job = yield from account.call("get_job", job_id=purchase.job_id)
     if purchase.stage in ("signed", "sent"):
-        job = yield from pay(account, purchase, None, order.most)
+        job = yield from pay(account, purchase, None, order.most, order.until)
+    steps = list[str]()
     while not _is_open(job):
         status = text(job, "status")
         if status in ENDED:
             purchase.end()
             raise NotDelivered(job)
         if text(job, "payment", "status") == "due":
-            job, terms = (yield from pay(account, purchase, terms, order.most)), None
-            _refuse_standstill(job, "due", text(job, "payment", "status"))
+            _take_once("pay", steps)
+            job, terms = (yield from pay(account, purchase, terms, order.most, order.until)), None
         elif status == "quoted":
+            if purchase.paying is not None:
+                raise UnexpectedAnswer("the market asks to accept a quote after the payment")
+            _take_once("accept the quote", steps)
             job = yield from _quote_accepted(account, purchase, job, order.most)
-            _refuse_standstill(job, "quoted", text(job, "status"))
         else:
             job = yield from _waited(account, job, order.until)
+    if job_id(job) != purchase.job_id:
+        raise UnexpectedAnswer(f"the market answered with another job than {purchase.job_id}")
+    part(job, "output")
     purchase.note("done")
     return Bought(job)
 
 
-def _refuse_standstill(job: JsonObject, before: str, now: str) -> None:
-    """Raise UnexpectedAnswer if an accepted step changed nothing, because buy() would repeat it."""
-    if now == before:
-        raise UnexpectedAnswer(f"{job['id']} is still {now} after the market accepted that step")
+def _take_once(step: str, taken: list[str]) -> None:
+    """Note a step; raise UnexpectedAnswer if it was taken before, because buy() never ends then."""
+    if step in taken:
+        raise UnexpectedAnswer(f"the market asks to {step} again, after it took that step")
+    taken.append(step)
 
 
 def _is_open(job: JsonObject) -> bool:
@@ -167,11 +180,11 @@ def _waited(account: Account, job: JsonObject, until: float) -> Flow[JsonObject]
     """Wait for a change of the job."""
     left = until - time.time()
     if left <= 0:
-        raise StillWaiting(f"{job['id']} is {job['status']}; the same buy() continues with it")
+        raise StillWaiting(f"{job_id(job)} is {text(job, 'status')}; the same buy() continues with it")
     began = time.monotonic()
     wait = max(1, min(LONGEST_WAIT, int(left)))
     seen = yield from account.call(  # with `since`, a change after the last answer is not missed
-        "get_job", job_id=text(job, "id"), wait_seconds=wait, since=text(job, "updated_at")
+        "get_job", job_id=job_id(job), wait_seconds=wait, since=text(job, "updated_at")
     )
     if seen.get("updated_at") == job.get("updated_at") and time.monotonic() - began < 1:
         yield Pause(1)  # the market did not wait, for example because an evaluator is at work
@@ -181,16 +194,16 @@ def _waited(account: Account, job: JsonObject, until: float) -> Flow[JsonObject]
 def _quote_accepted(account: Account, purchase: Purchase, job: JsonObject, most: int) -> Flow[JsonObject]:
     price = whole(job, "quoted_price")
     if price > most:
-        raise TooDear(f"{job['id']} is quoted at {shown(price)}; max_price is {shown(most)}")
+        raise TooDear(f"{job_id(job)} is quoted at {shown(price)}; max_price is {shown(most)}")
     purchase.reserve(price)
-    return (yield from account.call("accept_quote", job_id=text(job, "id"), price=price))
+    return (yield from account.call("accept_quote", job_id=job_id(job), price=price))
 
 
 def _ordered(account: Account, purchase: Purchase, order: Order) -> Flow[tuple[JsonObject, JsonObject | None]]:
     """Order; return the job, and the terms if payment is due already."""
     hired = (yield from _ordered_before(account, purchase)) or (yield from _hired(account, purchase, order))
     job, terms = record_at(hired, "job"), hired.get("terms")
-    purchase.job_id = text(job, "id")
+    purchase.job_id = job_id(job)
     purchase.note("ordered")
     price = job.get("price")
     if isinstance(price, int) and price > order.most:  # a quote listing that got a price after it was read
@@ -206,7 +219,7 @@ def _ordered_before(account: Account, purchase: Purchase) -> Flow[JsonObject | N
     page = yield from account.call("list_jobs", role="buyer", reference=purchase.order_key)
     if not rows(page):
         return None
-    return {"job": (yield from account.call("get_job", job_id=text(rows(page)[0], "id")))}
+    return {"job": (yield from account.call("get_job", job_id=job_id(rows(page)[0])))}
 
 
 def _hired(account: Account, purchase: Purchase, order: Order) -> Flow[JsonObject]:
@@ -252,20 +265,44 @@ def _price(account: Account, order: Order) -> Flow[int | None]:
 
 
 def found(account: Account, words: str, max_price: Price | None) -> Flow[str]:
-    """Return the id of the best listing of another agent; sellers that are there now come first."""
+    """Return the id of another agent's listing that has most of the words, best in its title.
+
+    Among equals, sellers that were there in the last ten minutes come first. A warning names a listing that lacks
+    some of the words.
+    """
     most = None if max_price is None else to_minor(max_price)
-    own, listed = account.agent_id, list[JsonObject]()
-    limit = 1 if own is None else MOST_LISTED
-    for seconds in (600, None):
-        page = yield from account.call(
-            "search_listings", q=words, env=account.env, max_price=most, limit=limit, seen_within_seconds=seconds
-        )
-        listed = rows(page)
-        for one in listed:
-            if own is None or part(one, "seller", "id") != own:
-                return text(one, "id")
-    if listed:
-        raise EmporionError(
-            f"only your own listings fit {words!r} on {account.env}; a buyer needs a home of its own: Market(home=…)"
-        )
-    raise EmporionError(f"nothing is offered for {words!r} on {account.env}")
+    page = yield from account.call("search_listings", q=words, env=account.env, max_price=most, limit=MOST_LISTED)
+    listed = rows(page)
+    others = [one for one in listed if part(one, "seller", "id") != account.agent_id]
+    if not others:
+        own = f"only your own listings fit {words!r} on {account.env}; a buyer needs a home of its own: Market(home=…)"
+        limit = "" if most is None else f" for at most {shown(most)}"
+        raise EmporionError(own if listed else f"nothing is offered for {words!r}{limit} on {account.env}")
+    best = max(others, key=lambda one: (_score(words, one), _is_there(one)))  # the first of equals, as the market ranks
+    if not all(_has(best, word) for word in _words(words)):
+        log.warning("no listing has all of %r; the closest is %r", words, text(best, "title"))
+    return text(best, "id")
+
+
+def _words(text: str) -> list[str]:
+    """Return the words to look for, without their endings."""
+    return [one[: max(4, len(one) - 2)] for one in re.findall(r"\w{3,}", text.lower()) if one not in FILLERS]
+
+
+def _has(listing: JsonObject, word: str) -> bool:
+    shown = (listing.get(name) for name in ("title", "description", "category", "tags"))
+    return word in str([*shown]).lower()
+
+
+def _score(words: str, listing: JsonObject) -> int:
+    title = str(listing.get("title")).lower()
+    return sum(3 * (word in title) + _has(listing, word) for word in _words(words))
+
+
+def _is_there(listing: JsonObject) -> bool:
+    """Tell whether the seller made a call in the last ten minutes."""
+    try:
+        seen = datetime.fromisoformat(str(listing.get("seller_last_seen_at")))
+    except ValueError:
+        return False
+    return time.time() - seen.timestamp() < SEEN_SECONDS

@@ -15,6 +15,7 @@ import httpx
 from emporion_client.account import Account, Env
 from emporion_client.answers import JsonObject, pages, rows
 from emporion_client.buying import Bought, buy, finish, found, pay_for
+from emporion_client.deadlines import with_deadlines
 from emporion_client.methods import AsyncOperations, Operations
 from emporion_client.money import Price
 from emporion_client.progress import shown_progress
@@ -71,7 +72,7 @@ class Market(_Connected[httpx.Client], Operations):
     """One agent on a market, with blocking calls."""
 
     def _new_client(self) -> httpx.Client:
-        return httpx.Client(timeout=TIMEOUT, trust_env=self.account.trusts_proxies)
+        return with_deadlines(httpx.Client(timeout=TIMEOUT, trust_env=self.account.trusts_proxies))
 
     def _operate(self, name: str, arguments: dict[str, Any]) -> Any:
         if name == "stream_events":

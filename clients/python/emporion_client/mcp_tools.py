@@ -13,7 +13,9 @@ import httpx
 
 from emporion_client import __version__
 from emporion_client.answers import JsonObject, parsed, record_at, rows, text
+from emporion_client.deadlines import deadline, with_deadlines
 from emporion_client.errors import Decline, EmporionError
+from emporion_client.transport import check_encoding
 
 PROTOCOL = "2025-06-18"
 INVALID_PARAMS = -32602
@@ -86,7 +88,9 @@ class McpServer(McpTools):
     def __init__(self, url: str, headers: Mapping[str, str] | None = None, timeout: float = 300) -> None:
         usual = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
         self._url, self._numbers, self._session = url, itertools.count(1), ""
-        self._timeout, self._http = timeout, httpx.Client(timeout=timeout, headers=usual | dict(headers or {}))
+        usual["accept-encoding"] = "identity"
+        self._timeout = timeout
+        self._http = with_deadlines(httpx.Client(timeout=timeout, headers=usual | dict(headers or {})))
         self._turn = threading.Lock()
         self._start("")
 
@@ -125,7 +129,11 @@ class McpServer(McpTools):
     def _sent(self, method: str, message: JsonObject) -> Iterator[httpx.Response]:
         """Send a message; give the response, whose body is not read yet."""
         try:
-            with self._http.stream("POST", self._url, json=message, headers=self._headers()) as answer:
+            with (
+                deadline(self._timeout),
+                self._http.stream("POST", self._url, json=message, headers=self._headers()) as answer,
+            ):
+                check_encoding(answer)
                 if answer.status_code == 404 and self._session:
                     raise SessionEnded("the MCP server forgot the session")
                 if answer.status_code >= 300:
@@ -150,7 +158,7 @@ def _answer(answer: httpx.Response, number: int, end: float) -> JsonObject:
     for line in _lines(_parts(answer, end)):
         if line.startswith(b"data:"):
             data.append(line[5:].removeprefix(b" "))
-        elif not line and any(data):
+        elif not line and data:
             said = parsed(b"\n".join(data))
             data = []
             if isinstance(said, dict) and said.get("id") == number:
@@ -161,7 +169,7 @@ def _answer(answer: httpx.Response, number: int, end: float) -> JsonObject:
 def _parts(answer: httpx.Response, end: float) -> Iterator[bytes]:
     """Yield the bytes of an answer; refuse one that is too long or, though it goes on, too late."""
     size = 0
-    for part in answer.iter_bytes():
+    for part in answer.iter_raw():
         size += len(part)
         if size > MAX_ANSWER_BYTES:
             raise EmporionError(f"the answer of the MCP server is longer than {MAX_ANSWER_BYTES} bytes")

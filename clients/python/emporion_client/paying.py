@@ -2,7 +2,7 @@
 
 A second signature is made only if the first can never be used: an authorization with the same nonce, of which the
 token takes one; a transaction whose account nonce another transaction of this home has used; a transaction that failed.
-Only a node says that a transaction failed. So a purchase replaces one such transaction at most, and both count as spent.
+Only the node and the market tell the last two. So a purchase replaces one such transaction at most, and both count as spent.
 """
 
 import re
@@ -41,13 +41,20 @@ HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 LONGEST_AUTHORIZATION = 7200  # seconds; the market asks for 900
 GRACE = 60  # seconds by which the clocks of this computer and the chain may differ
 ROUNDS = 20
+MIN_SECONDS = 60.0
 NOT_YET = ("transaction_not_found", "transaction_pending")
 UNPAID = (*NOT_YET, "payment_required")
 
 
-def pay(account: Account, purchase: Purchase, terms: JsonObject | None, most: int) -> Flow[JsonObject]:
-    """Pay for a job and prove it; return the job. After a crash, continue with what was signed."""
+def pay(account: Account, purchase: Purchase, terms: JsonObject | None, most: int, until: float) -> Flow[JsonObject]:
+    """Pay for a job and prove it; return the job. After a crash, continue with what was signed.
+
+    No attempt begins after `until`, but each payment gets at least MIN_SECONDS.
+    """
+    end = max(until, time.time() + MIN_SECONDS)
     for _ in range(ROUNDS):
+        if time.time() > end:
+            break
         renewed = _expired(purchase)
         if purchase.paying is None or renewed:
             terms = terms or (yield from _terms(account, purchase))
@@ -231,7 +238,7 @@ def _mined(account: Account, purchase: Purchase, job: JsonObject) -> JsonObject:
     if paying["way"] == "transfer":
         address, nonce, journal = account.wallet.address.lower(), paying["nonce"], account.home.journal
         with journal.transaction():
-            journal.put(f"mined:{address}:{nonce}", purchase.job_id)
+            journal.put(f"paid:{address}:{nonce}", {"job": purchase.job_id, "hash": paying["hash"]})
             journal.put(f"next_nonce:{address}", max(journal.get(f"next_nonce:{address}") or 0, nonce + 1))
     return job
 
@@ -239,16 +246,18 @@ def _mined(account: Account, purchase: Purchase, job: JsonObject) -> JsonObject:
 def _transfer_again(account: Account, purchase: Purchase, refused: MarketError) -> Flow[None]:
     """Send the transaction again, or give it up if it can never count."""
     paying = _paying(purchase)
-    settled = account.home.journal.get(f"mined:{account.wallet.address.lower()}:{paying['nonce']}")
-    if settled not in (None, purchase.job_id):  # the account nonce is used; even an equal transaction paid that job
+    other = account.home.journal.get(f"paid:{account.wallet.address.lower()}:{paying['nonce']}")
+    other = other if other is not None and other["job"] != purchase.job_id else None
+    if other is not None and other["hash"] == paying["hash"]:  # an equal transaction, which paid that job
         purchase.give_up_transfer()
         return
     mined = yield from receipt(account, paying["hash"])
-    if mined is None:
-        paying["said"] = yield from broadcast(account, paying["raw"])
-    elif mined.get("status") == "0x0" and not purchase.failed:  # for example, the wallet had too little USDC
+    failed = mined.get("status") == "0x0" if mined is not None else other is not None  # its account nonce is used
+    if failed and not purchase.failed:
         purchase.give_up_transfer(failed=whole(paying, "amount"))
-    elif mined.get("status") == "0x0" or refused.code not in NOT_YET:
+    elif mined is None:
+        paying["said"] = yield from broadcast(account, paying["raw"])
+    elif failed or refused.code not in NOT_YET:
         raise _stuck(purchase, refused)
 
 

@@ -76,6 +76,7 @@ class Purchase:
     def reserve(self, amount: int) -> None:
         """Set an amount aside; raise LimitReached if the limit of 24 hours does not allow it.
 
+        What is signed stays set aside, whatever the market asks for later.
         This is done before the order, so that nothing is delivered that must not be paid. A negative price of a hostile
         market would raise the limit, so it raises UnexpectedAnswer.
         """
@@ -83,7 +84,7 @@ class Purchase:
             raise UnexpectedAnswer("the market named a price below zero")
         account = self._account
         with account.home.journal.transaction():
-            amount += self.failed
+            amount = max(amount, self.amount if self.paying else 0) + self.failed
             self._set_amount(0)
             spent = account.home.journal.spent(DAY)
             if account.limit is not None and spent + amount > account.limit:

@@ -1,35 +1,45 @@
 """Events as a stream: the text form that servers send (SSE), read piece by piece."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
 
 import httpx
 
 from emporion_client.account import Account
 from emporion_client.answers import JsonObject, parsed
+from emporion_client.deadlines import deadline
 from emporion_client.errors import BY_STATUS, MarketDown, MarketError, UnexpectedAnswer
 from emporion_client.operation import place
 from emporion_client.table import OPERATIONS
+from emporion_client.transport import CALL_SECONDS, FAILURES, add, check_encoding
 
-MAX_CHARACTERS = 4_000_000
+MAX_BYTES = 4_000_000  # of an event, and of a refusal
 
 
-class Lines:
-    """Collects the lines of a stream into events."""
+class Events:
+    """Collects the pieces of a stream into events."""
 
     def __init__(self) -> None:
-        self._data: list[str] = []
-        self._size = 0
+        self._rest, self._data, self._size = b"", list[bytes](), 0
 
-    def add(self, line: str) -> JsonObject | None:
-        """Take one line; return the event that it ends."""
-        if line.startswith("data:"):
-            self._data.append(line[5:].removeprefix(" "))
+    def add(self, piece: bytes) -> Iterator[JsonObject]:
+        """Take some bytes; yield the events that they end."""
+        *lines, rest = (self._rest + piece).split(b"\n")
+        self._rest = rest
+        for line in lines:
+            if (event := self._line(line.removesuffix(b"\r"))) is not None:
+                yield event
+        if self._size + len(rest) > MAX_BYTES:
+            raise UnexpectedAnswer("an event of the stream is too long")
+
+    def _line(self, line: bytes) -> JsonObject | None:
+        if line.startswith(b"data:"):
+            self._data.append(line[5:].removeprefix(b" "))
             self._size += len(line)
-            if self._size > MAX_CHARACTERS:
-                raise UnexpectedAnswer("an event of the stream is too long")
         if line or not self._data:
             return None
-        event = parsed("\n".join(self._data).encode())
+        event = parsed(b"\n".join(self._data))
         self._data, self._size = [], 0
         if not isinstance(event, dict) or event.get("object") != "event":
             return None  # the market's word that the stream is ready
@@ -38,48 +48,55 @@ class Lines:
 
 def _request(account: Account, http: httpx.Client | httpx.AsyncClient, arguments: JsonObject) -> httpx.Request:
     placed = place(OPERATIONS["stream_events"], arguments)
-    headers = account.headers() | {"Accept": "text/event-stream"}
+    headers = account.headers() | {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
     return http.build_request("GET", account.url + placed.path, params=placed.query, headers=headers, timeout=60)
 
 
-def _refused(response: httpx.Response) -> MarketError:
-    body = parsed(response.content)
-    return BY_STATUS.get(response.status_code, MarketError)(
-        response.status_code, body if isinstance(body, dict) else {}
-    )
+def _refusal(status: int, body: bytes) -> MarketError:
+    found = parsed(body)
+    return BY_STATUS.get(status, MarketError)(status, found if isinstance(found, dict) else {})
 
 
 def stream(account: Account, http: httpx.Client, arguments: JsonObject) -> Iterator[JsonObject]:
     """Yield events until the market ends the stream; call again with since= to continue."""
-    lines = Lines()
+    events, body = Events(), bytearray()
     try:
         response = http.send(_request(account, http, arguments), stream=True, follow_redirects=False)
         try:
-            if response.status_code != 200:
-                response.read()
-                raise _refused(response)
-            for line in response.iter_lines():
-                if (event := lines.add(line)) is not None:
-                    yield event
+            check_encoding(response)
+            refused = response.status_code != 200
+            with deadline(CALL_SECONDS) if refused else nullcontext():
+                for piece in response.iter_raw():
+                    if refused:
+                        add(body, piece)
+                    else:
+                        yield from events.add(piece)
         finally:
             response.close()
-    except httpx.HTTPError as error:
+    except FAILURES as error:
         raise MarketDown(f"the stream of events broke ({type(error).__name__})") from None
+    if refused:
+        raise _refusal(response.status_code, bytes(body))
 
 
 async def stream_async(account: Account, http: httpx.AsyncClient, arguments: JsonObject) -> AsyncIterator[JsonObject]:
     """Yield events until the market ends the stream; call again with since= to continue."""
-    lines = Lines()
+    events, body = Events(), bytearray()
     try:
         response = await http.send(_request(account, http, arguments), stream=True, follow_redirects=False)
         try:
-            if response.status_code != 200:
-                await response.aread()
-                raise _refused(response)
-            async for line in response.aiter_lines():
-                if (event := lines.add(line)) is not None:
-                    yield event
+            check_encoding(response)
+            refused = response.status_code != 200
+            async with asyncio.timeout(CALL_SECONDS if refused else None):
+                async for piece in response.aiter_raw():
+                    if refused:
+                        add(body, piece)
+                    else:
+                        for event in events.add(piece):
+                            yield event
         finally:
             await response.aclose()
-    except httpx.HTTPError as error:
+    except (*FAILURES, TimeoutError) as error:
         raise MarketDown(f"the stream of events broke ({type(error).__name__})") from None
+    if refused:
+        raise _refusal(response.status_code, bytes(body))

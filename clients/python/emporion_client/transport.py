@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import httpx
 
 from emporion_client.answers import JsonObject, parsed
+from emporion_client.deadlines import deadline
 from emporion_client.errors import BY_STATUS, MarketDown, MarketError, UnexpectedAnswer
 
 T = TypeVar("T")
@@ -22,8 +23,9 @@ RETRY_SECONDS = 180.0
 LONGEST_PAUSE = 30.0
 LONGEST_RETRY_AFTER = 120.0
 TIMEOUT = httpx.Timeout(75, connect=10)  # the market lets a call wait for 55 seconds
-CALL_SECONDS = 90.0  # for a whole answer, because a timeout of httpx begins again with each byte
-MAX_BYTES = 32_000_000  # an answer of the market has at most a few megabytes
+CALL_SECONDS = 90.0  # for a whole call
+MAX_BYTES = 8_000_000  # an answer of the market has at most a few megabytes
+FAILURES = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)  # some hosts cannot be encoded
 
 
 @dataclass
@@ -122,52 +124,58 @@ def _seconds(answer: Answer, refused: MarketError) -> float | None:
 
 
 def _prepared(call: Call) -> dict[str, Any]:
-    return {"json": call.json, "params": call.query or None, "headers": call.headers}
+    return {"json": call.json, "params": call.query or None, "headers": call.headers | {"Accept-Encoding": "identity"}}
 
 
 def _failed(error: Exception) -> Answer:
     return Answer(0, failed=type(error).__name__)
 
 
-def _check_bounds(size: int, end: float) -> None:
-    if size > MAX_BYTES:
+def add(body: bytearray, piece: bytes) -> None:
+    """Add a piece of an answer, which is bounded."""
+    body += piece
+    if len(body) > MAX_BYTES:
         raise UnexpectedAnswer(f"an answer is longer than {MAX_BYTES} bytes")
-    if time.monotonic() > end:
-        raise httpx.ReadTimeout("the answer does not end")
+
+
+def check_encoding(response: httpx.Response) -> None:
+    """Refuse a compressed answer, which was not asked for and may be a million times as long."""
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise UnexpectedAnswer("an answer is compressed, though the call did not allow it")
 
 
 def ask(http: httpx.Client, call: Call) -> Answer:
     """Send a request and read the response, blocking."""
-    end = time.monotonic() + CALL_SECONDS
     try:
-        request = http.build_request(call.method, call.url, **_prepared(call))
-        response = http.send(request, stream=True, follow_redirects=False)
-        try:
-            body = bytearray()
-            for piece in response.iter_bytes():
-                body += piece
-                _check_bounds(len(body), end)
-        finally:
-            response.close()
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        with deadline(CALL_SECONDS):
+            request = http.build_request(call.method, call.url, **_prepared(call))
+            response = http.send(request, stream=True, follow_redirects=False)
+            try:
+                check_encoding(response)
+                body = bytearray()
+                for piece in response.iter_raw():
+                    add(body, piece)
+            finally:
+                response.close()
+    except FAILURES as error:
         return _failed(error)
     return Answer(response.status_code, bytes(body), response.headers.get("retry-after"))
 
 
 async def ask_async(http: httpx.AsyncClient, call: Call) -> Answer:
     """Send a request and read the response with asyncio."""
-    end = time.monotonic() + CALL_SECONDS
     try:
-        request = http.build_request(call.method, call.url, **_prepared(call))
-        response = await http.send(request, stream=True, follow_redirects=False)
-        try:
-            body = bytearray()
-            async for piece in response.aiter_bytes():
-                body += piece
-                _check_bounds(len(body), end)
-        finally:
-            await response.aclose()
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        async with asyncio.timeout(CALL_SECONDS):
+            request = http.build_request(call.method, call.url, **_prepared(call))
+            response = await http.send(request, stream=True, follow_redirects=False)
+            try:
+                check_encoding(response)
+                body = bytearray()
+                async for piece in response.aiter_raw():
+                    add(body, piece)
+            finally:
+                await response.aclose()
+    except (*FAILURES, TimeoutError) as error:
         return _failed(error)
     return Answer(response.status_code, bytes(body), response.headers.get("retry-after"))
 

@@ -17,7 +17,8 @@ from typing import Any
 import httpx
 
 from emporion_client.account import Account
-from emporion_client.answers import JsonObject, pages, rows, text
+from emporion_client.answers import JOB, JsonObject, pages, rows, text
+from emporion_client.deadlines import with_deadlines
 from emporion_client.errors import (
     EmporionError,
     MarketDown,
@@ -36,6 +37,9 @@ ENDED = ("cancelled", "expired", "declined")
 WAIT_SECONDS = 20
 MAX_PAGES = 100  # of events; what is left is read after the jobs
 MAX_JOBS = 10_000
+MAX_THREADS = 200  # the other orders wait until some of these are worked
+MAX_SINCE = 200  # characters
+BACKLOG_SECONDS = 1
 MAX_CLEANUP_SECONDS = 5  # for the async functions that are cancelled at the end
 EVERYTHING = ("in_progress", "open")
 Started = Callable[[dict[str, str]], object]  # it gets the ids of the listings by the names of the functions
@@ -58,10 +62,11 @@ class Worker:
         self._account, self._offers = account, offers
         self._grace, self._pauses, self._loop = grace, pause_when_stopped, loop
         self._started = started
-        self._http = httpx.Client(timeout=TIMEOUT, trust_env=account.trusts_proxies)
+        self._http = with_deadlines(httpx.Client(timeout=TIMEOUT, trust_env=account.trusts_proxies))
         self._places = threading.Semaphore(at_once)
         self._turn = threading.Lock()
         self._under_way: set[str] = set()
+        self._backlog = False  # whether orders were left out
         self._stopping, self._now, self._ended = threading.Event(), threading.Event(), threading.Event()
         self._failed: BaseException | None = None
         self._listings: dict[str, Service] = {}
@@ -130,8 +135,9 @@ class Worker:
                 wanted = self._hear()
             except (NotSignedIn, NotAllowed):
                 raise
-            except (MarketDown, MarketError, UnexpectedAnswer) as error:
-                log.warning("the market does not answer as it must: %s", error)
+            except Exception as error:  # an answer that nobody foresaw must not end the loop
+                known = isinstance(error, (MarketDown, MarketError, UnexpectedAnswer))
+                log.warning("the market does not answer as it must: %s", error, exc_info=not known)
                 self._stopping.wait(3)
                 wanted = EVERYTHING
 
@@ -140,7 +146,7 @@ class Worker:
         with self._turn:
             before = set(self._under_way)
         listed = pages(self.call, "list_jobs", role="seller", status=[*states], limit=100)
-        found = [*islice(listed, MAX_JOBS)]
+        found = [job for job in islice(listed, MAX_JOBS) if JOB.fullmatch(str(job.get("id")))]
         for job in sorted(found, key=lambda one: one.get("status") == "open"):  # accepted work comes first
             service = self._listings.get(str(job.get("listing_id")))
             if service is not None:
@@ -156,10 +162,19 @@ class Worker:
 
     def _begin(self, service: Service, job: JsonObject) -> None:
         with self._turn:
-            if text(job, "id") in self._under_way or self._stopping.is_set():
+            if job["id"] in self._under_way or self._stopping.is_set():
+                return
+            if len(self._under_way) >= MAX_THREADS:
+                self._backlog = True
                 return
             self._under_way.add(job["id"])
-        threading.Thread(target=self._guarded, args=(service, job), name=f"order {job['id']}", daemon=True).start()
+        work = threading.Thread(target=self._guarded, args=(service, job), name=f"order {job['id']}", daemon=True)
+        try:
+            work.start()
+        except RuntimeError:  # the system allows no further thread
+            self._backlog = True
+            with self._turn:
+                self._under_way.discard(job["id"])
 
     def _guarded(self, service: Service, job: JsonObject) -> None:
         """Work one order to its end. Other orders are worked if it fails."""
@@ -187,21 +202,23 @@ class Worker:
             self._journal.get("since") or "now"
         )  # a new home need not read what came before; it looks at all next
         states: set[str] = set()
+        patience, self._backlog = BACKLOG_SECONDS if self._backlog else WAIT_SECONDS, False
         heard, more = False, True
         for _ in range(MAX_PAGES):
             if not more or self._stopping.is_set():
                 break
-            wait, began = 0 if heard else WAIT_SECONDS, time.monotonic()
+            wait, began = 0 if heard else patience, time.monotonic()
             page = self._events(since, wait)
             events = rows(page)
             if not events and time.monotonic() - began < 1:
                 self._stopping.wait(1)  # the market did not wait, for example because it shuts down
             heard = heard or bool(events)
             states |= {state for event in events for state in states_of(event)}
-            more, since = page.get("has_more") is True, page.get("next_since") or since
+            more, since = page.get("has_more") is True, _since(page) or since
         if since is not None and not self._stopping.is_set():  # the home may be closed after the end
             self._journal.put("since", since)
-        return tuple(sorted(states)) if heard else EVERYTHING  # a quiet time is good for a look at all
+        all_seen = patience == WAIT_SECONDS
+        return tuple(sorted(states)) if heard and all_seen else EVERYTHING  # a quiet time is good for a look at all
 
     def _events(self, since: Any, wait: int) -> JsonObject:
         try:
@@ -221,6 +238,12 @@ class Worker:
         while self._under_way and time.monotonic() < until and not self._now.wait(0.05):
             pass
         self._orders.stop()
+
+
+def _since(page: JsonObject) -> str | None:
+    """Return where the next page begins; None for a text that no market gives."""
+    found = page.get("next_since")
+    return found if isinstance(found, str) and len(found) <= MAX_SINCE else None
 
 
 def states_of(event: JsonObject) -> tuple[str, ...]:

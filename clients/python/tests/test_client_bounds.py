@@ -1,8 +1,11 @@
 """Answers of a hostile market, node or home that never end, repeat themselves or have an impossible value."""
 
 import asyncio
+import gzip
 import json
 import sqlite3
+import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
@@ -10,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client_market import Ask, Clerk, answering, serving
+from client_market import Ask, Clerk, answering, eventually, serving
 
 from emporion_client import (
     AsyncMarket,
@@ -20,14 +23,17 @@ from emporion_client import (
     Market,
     MarketDown,
     PaymentStuck,
+    StillWaiting,
     TooMany,
     UnexpectedAnswer,
     transport,
     worker,
 )
-from emporion_client.answers import parsed
+from emporion_client.account import Account
+from emporion_client.answers import parsed, quantity
 from emporion_client.journal import Journal
-from emporion_client.transport import Answer, Call
+from emporion_client.selling import Service
+from emporion_client.transport import Answer, Call, Pause
 from emporion_client.worker import Worker
 
 Maker = Callable[..., Market]
@@ -40,7 +46,7 @@ def method_of(call: Call) -> str:
     return str(call.json.get("method")) if isinstance(call.json, dict) else ""
 
 
-def lying_node(sent: list[str], **receipt: str) -> Callable[[Call, Ask, Any], Answer]:
+def lying_node(sent: list[str], *, mined: bool = True, **receipt: str) -> Callable[[Call, Ask, Any], Answer]:
     """Play a node that drops every transaction and shows this receipt for each."""
 
     def lie(call: Call, plain: Ask, http: Any) -> Answer:
@@ -48,7 +54,7 @@ def lying_node(sent: list[str], **receipt: str) -> Callable[[Call, Ask, Any], An
             sent.append(call.json["params"][0])
             return Answer(200, b'{"result": "0x1"}')
         if method_of(call) == "eth_getTransactionReceipt":
-            found = {"transactionHash": call.json["params"][0]} | receipt
+            found = {"transactionHash": call.json["params"][0]} | receipt if mined else None
             return Answer(200, json.dumps({"result": found}).encode())
         if method_of(call) == "eth_getTransactionCount":
             return Answer(200, json.dumps({"result": hex(len(sent))}).encode())
@@ -72,6 +78,28 @@ def test_a_node_makes_one_transfer_be_signed_again_and_no_other(
 
 
 @pytest.mark.usefixtures("impatient")
+def test_a_nonce_that_another_job_used_makes_one_transfer_be_signed_again_and_no_other(
+    new_market: Maker, clerk: Clerk, changing: Changing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "TRIES", 1)
+    buyer, sent = new_market(gasless=False, spend="0.02"), list[str]()
+    changing(lying_node(sent, mined=False))
+    journal = buyer.account.home.journal
+
+    def used(*_: object) -> None:
+        """Say that another job was paid with each account nonce, as a lying market can."""
+        for nonce in range(10):
+            note = {"job": "job_other", "hash": "0x1"}
+            journal.put(f"paid:{buyer.account.wallet.address.lower()}:{nonce}", note)
+
+    used()
+    with pytest.raises(StillWaiting):
+        buyer.buy(clerk.listing("count"), {"text": "one"}, "0.01", key="row")
+    assert len(set(sent)) == 2
+    assert journal.spent(60) == 20_000
+
+
+@pytest.mark.usefixtures("impatient")
 def test_the_receipt_of_another_transaction_is_not_believed(
     new_market: Maker, clerk: Clerk, changing: Changing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,19 +112,22 @@ def test_the_receipt_of_another_transaction_is_not_believed(
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "wrong"),
+    ("path", "wrong", "told"),
     [
-        ("/hire", "quoted", QUOTED | {"quoted_price": 10_000}),
-        ("/hire", "quoted", QUOTED | {"quoted_price": -1}),
-        ("/pay", "due", {"payment": {"status": "due"}}),
+        ("/hire", QUOTED | {"quoted_price": 10_000}, "accept the quote again"),
+        ("/hire", QUOTED | {"quoted_price": -1}, "below zero"),
+        ("/hire", {"id": ""}, "unknown form"),
+        ("/pay", {"payment": {"status": "due"}}, "pay again"),
+        ("/pay", QUOTED | {"quoted_price": 0}, "after the payment"),
+        ("/pay", {"id": "job_1"}, "another job"),
     ],
 )
-def test_a_market_that_never_gets_further_is_refused(
-    buyer: Market, clerk: Clerk, changing: Changing, path: str, status: str, wrong: dict[str, Any]
+def test_a_market_that_leads_astray_is_refused_and_what_is_signed_stays_spent(
+    buyer: Market, clerk: Clerk, changing: Changing, path: str, wrong: dict[str, Any], told: str
 ) -> None:
-    def still(call: Call, plain: Ask, http: Any) -> Answer:
+    def stray(call: Call, plain: Ask, http: Any) -> Answer:
         if call.url.endswith("/accept_quote"):
-            return Answer(200, json.dumps({"id": "job_1", **wrong}).encode())
+            return Answer(200, json.dumps({"id": call.url.split("/")[-2], **wrong}).encode())
         answer = plain(http, call)
         body = json.loads(answer.body or b"{}")
         if call.url.endswith(path) and answer.status < 300:
@@ -106,9 +137,11 @@ def test_a_market_that_never_gets_further_is_refused(
                 body |= wrong
         return Answer(answer.status, json.dumps(body).encode(), answer.retry_after)
 
-    changing(still)
-    with pytest.raises(UnexpectedAnswer, match=f"still {status}|below zero"):
+    changing(stray)
+    with pytest.raises(UnexpectedAnswer, match=told):
         buyer.buy(clerk.listing("count"), {"text": "one"}, "0.01", timeout=1)
+    if path == "/pay":
+        assert buyer.account.home.journal.spent(60) == 10_000
 
 
 @pytest.mark.parametrize("seconds", ["1" + "0" * 400, "1e400", "NaN"])
@@ -123,6 +156,18 @@ def test_an_impossible_time_to_wait_is_not_waited(
         pytest.raises(TooMany),
     ):
         market.get_changelog()
+
+
+def test_a_text_with_many_quotes_is_read_in_linear_time() -> None:
+    brackets, quotes = b"[]" * 201, rb"\"" * 1_000_000
+    for body in (brackets + b'"' + quotes, brackets + b'"' + quotes + b"\\", b"[" + b'"x",' * 1_000_000):
+        assert parsed(body) is None
+
+
+@pytest.mark.parametrize("value", ["-0x5", "0x", "0x" + "f" * 65, "5", 5, None, "0x1_0"])
+def test_a_number_of_a_node_has_at_most_64_digits(value: Any) -> None:
+    with pytest.raises(UnexpectedAnswer):
+        quantity(value)
 
 
 def test_half_of_a_surrogate_pair_is_no_answer() -> None:
@@ -141,30 +186,77 @@ def test_an_api_key_of_an_unknown_form_is_not_kept(tmp_path: Path, key: str) -> 
         assert "api_key" not in market.account.home.read_keys()
 
 
-class Dripping(BaseHTTPRequestHandler):
-    """A server whose answers never end."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        with suppress(OSError):
-            while True:
-                self.wfile.write(b" ")
+def head(*lines: bytes) -> bytes:
+    """Return the beginning of a response."""
+    return b"\r\n".join((b"HTTP/1.1 200 OK", *lines, b"", b""))
 
 
-def test_an_answer_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+# The bytes of a response, and those that are sent again and again after them.
+ENDLESS = {
+    "body": (head(), b" "),
+    "headers": (b"HTTP/1.1 200 OK\r\nx: ", b"y"),
+    "hints": (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+    "chunk": (head(b"Transfer-Encoding: chunked"), b"0"),
+}
+
+
+def endless(begin: bytes, again: bytes) -> type[BaseHTTPRequestHandler]:
+    """Return a server whose answers never end."""
+
+    class Endless(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with suppress(OSError):
+                self.wfile.write(begin)
+                while True:
+                    self.wfile.write(again)
+                    time.sleep(0.01)
+
+    return Endless
+
+
+@pytest.mark.parametrize("part", ENDLESS)
+def test_an_answer_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     monkeypatch.setattr(transport, "TRIES", 1)
-    monkeypatch.setattr(transport, "CALL_SECONDS", 0.2)
-    monkeypatch.setattr(transport, "MAX_BYTES", 2**62)
-    with serving(Dripping) as url, Market(url, home=tmp_path) as market, pytest.raises(MarketDown, match="ReadTimeout"):
-        market.get_changelog()
+    monkeypatch.setattr(transport, "CALL_SECONDS", 0.3)
 
     async def read(url: str) -> None:
         async with AsyncMarket(url, home=tmp_path) as market:
             await market.get_changelog()
 
-    with serving(Dripping) as url, pytest.raises(MarketDown, match="ReadTimeout"):
+    handler = endless(*ENDLESS[part])
+    with serving(handler) as url, Market(url, home=tmp_path) as market, pytest.raises(MarketDown):
+        market.get_changelog()
+    with serving(handler) as url, pytest.raises(MarketDown):
         asyncio.run(read(url))
+
+
+def test_a_compressed_answer_is_refused(tmp_path: Path) -> None:
+    body = gzip.compress(b"{}")
+    gzipped = answering(200, body, Content_Encoding="gzip")
+    refused = pytest.raises(UnexpectedAnswer, match="compressed")
+    with gzipped as (url, got), Market(url, home=tmp_path) as market, refused:
+        market.get_changelog()
+    assert got[0]["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_stream_without_an_end_of_line_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setenv("EMPORION_API_KEY", "as_test_" + "x" * 40)
+    monkeypatch.setattr(Account, "joined", lambda _: (Pause(0) for _ in ()))
+    begin = head().replace(b"200", b"%d" % status)
+
+    async def read(url: str) -> None:
+        async with AsyncMarket(url, home=tmp_path) as market:
+            async for _ in market.stream_events():
+                pass
+
+    with serving(endless(begin, b"data: " + b"x" * 1_000_000)) as url, Market(url, home=tmp_path) as market:
+        with pytest.raises(UnexpectedAnswer, match=r"too long|longer"):
+            list(market.stream_events())
+        with pytest.raises(UnexpectedAnswer, match=r"too long|longer"):
+            asyncio.run(read(url))
 
 
 def test_a_call_is_not_repeated_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,21 +266,88 @@ def test_a_call_is_not_repeated_for_ever(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(got) == 1
 
 
-def test_a_seller_leaves_pages_that_never_end(new_market: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    seller, asked = new_market("Seller"), list[str]()
-    working = Worker(seller.account, seller.offers)
+def worker_of(seller: Market, monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any]) -> tuple[Worker, list[str]]:
+    """Return a seller's worker whose calls all get this answer, and the names of the calls."""
+    working, asked = Worker(seller.account, seller.offers), list[str]()
     working._journal = seller.account.home.journal
+
+    def call(name: str, **_: Any) -> dict[str, Any]:
+        asked.append(name)
+        return answer
+
+    monkeypatch.setattr(working, "call", call)
     monkeypatch.setattr(worker, "MAX_PAGES", 3)
     monkeypatch.setattr(worker, "MAX_JOBS", 5)
+    return working, asked
 
-    def endless(name: str, **_: Any) -> dict[str, Any]:
-        asked.append(name)
-        return {"data": [{"id": "job_1"}] * 2, "has_more": True, "next_cursor": "c", "next_since": "evt_1"}
 
-    monkeypatch.setattr(working, "call", endless)
+def test_a_seller_leaves_pages_that_never_end(new_market: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = {"data": [{"id": "job_1"}] * 2, "has_more": True, "next_cursor": "c", "next_since": "x" * 70_000}
+    working, asked = worker_of(new_market("Seller"), monkeypatch, endless)
     working._hear()
     working._look(("open",))
     assert asked == ["list_events"] * 3 + ["list_jobs"] * 3
+    assert len(str(working._journal.get("since"))) < 200
+    empty = endless | {"data": []}
+    working, asked = worker_of(new_market("Other"), monkeypatch, empty)
+    working._look(("open",))
+    assert asked == ["list_jobs"]
+
+
+def test_a_seller_starts_so_many_threads_and_returns_for_the_rest(
+    new_market: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [{"id": f"job_{number}", "listing_id": "lst_1", "status": "open"} for number in range(4)]
+    odd = [{"id": "", "listing_id": "lst_1", "status": "open"}, {"listing_id": "lst_1"}]
+    working, _ = worker_of(new_market("Seller"), monkeypatch, {"data": [*odd, *jobs], "has_more": False})
+    monkeypatch.setattr(worker, "MAX_JOBS", 10)
+    monkeypatch.setattr(worker, "MAX_THREADS", 2)
+    release, begun = threading.Event(), list[str]()
+
+    def work(_: object, job: dict[str, Any]) -> None:
+        begun.append(job["id"])
+        release.wait(30)
+
+    monkeypatch.setattr(working, "_guarded", work)
+    working._listings = {"lst_1": Service("count", len, {}, None, 1, None, False, None, True)}
+    working._look(("open",))
+    eventually(lambda: len(begun) == 2)
+    release.set()
+    assert set(begun) <= {job["id"] for job in jobs}
+    assert working._backlog
+
+
+def test_the_loop_of_a_seller_survives_what_nobody_foresaw(
+    new_market: Maker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    working, _ = worker_of(new_market("Seller"), monkeypatch, {})
+    looks = iter([TypeError("odd"), RecursionError("deep")])
+
+    def look(_: object) -> None:
+        if (error := next(looks, None)) is not None:
+            raise error
+        working.stop()
+
+    monkeypatch.setattr(working, "_look", look)
+    monkeypatch.setattr(working, "_hear", lambda: ())
+    monkeypatch.setattr(working._stopping, "wait", lambda _: False)
+    working._work_on()
+    assert ("odd" in caplog.text, "deep" in caplog.text) == (True, True)
+
+
+def test_find_takes_the_listing_that_has_most_of_the_words(
+    new_market: Maker, changing: Changing, caplog: pytest.LogCaptureFixture
+) -> None:
+    titles = ["Judge the mood of a text", "Count the words of a text", "Judge the gist of a text"]
+    listed = [{"id": f"lst_{at}", "title": title, "seller": {"id": "agt_x"}} for at, title in enumerate(titles)]
+    changing(lambda *_: Answer(200, json.dumps({"data": listed}).encode()))
+    buyer = new_market()
+    assert buyer.find("count how many words are in my text") == "lst_1"
+    assert "the closest is 'Count the words of a text'" in caplog.text
+    caplog.clear()
+    assert buyer.find("words of a text") == "lst_1"
+    assert buyer.find("judge a text") == "lst_0"
+    assert caplog.text == ""
 
 
 def test_a_journal_that_is_a_folder_is_named(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_a_revealed_output_is_compared_with_the_sealed_one(buyer: Market, clerk:
     assert sealed["output"] is None
     with begun(buyer.account, {"job": sealed["id"]}, None) as purchase:
         purchase.job_id = sealed["id"]
-        job = drive(buyer.http, pay(buyer.account, purchase, None, 10_000))
+        job = drive(buyer.http, pay(buyer.account, purchase, None, 10_000, 0))
     assert job["output"] == {"words": 2}
     assert is_revealed(sealed, job)
     assert not is_revealed(sealed, job | {"output": {"words": 3}})
