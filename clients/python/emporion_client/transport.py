@@ -71,7 +71,9 @@ def attempts(call: Call) -> Flow[JsonObject]:
         answer: Answer = yield call
         after: float | None = None
         if answer.failed:
-            reason = f"{answer.failed} at {call.url}"
+            reason = f"{answer.failed} at {call.url[:200]}"
+            if answer.failed == "ConnectError":
+                reason += ": nothing answers there; start it, or name another in EMPORION_URL or EMPORION_RPC_URL"
         elif 200 <= answer.status < 300:
             return _object(answer, call)
         else:
