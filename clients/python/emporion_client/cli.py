@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from emporion_client import __version__
+from emporion_client.answers import text
 from emporion_client.errors import EmporionError
 from emporion_client.market import Market
 from emporion_client.mcp_command import ENVIRONMENT, McpCommand
 from emporion_client.mcp_tools import McpServer, McpTools, listing_of
 from emporion_client.sources import command, http_api
+
+OPTIONS = {"Market(home=…)": "--home", "Market(env='live', spend='5.00')": "--spend 5.00"}  # what errors name
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -32,7 +35,10 @@ def main(argv: list[str] | None = None) -> None:
         with market:
             options.does(market, options)
     except (EmporionError, ValueError) as error:
-        sys.exit(str(error))
+        said = str(error)
+        for argument, option in OPTIONS.items():
+            said = said.replace(argument, option)
+        sys.exit(said)
 
 
 def _buy(market: Market, options: argparse.Namespace) -> None:
@@ -45,7 +51,10 @@ def _pay(market: Market, options: argparse.Namespace) -> None:
 
 
 def _find(market: Market, options: argparse.Namespace) -> None:
-    print(market.find(options.words, options.max_price))
+    listing = market.find(options.words, options.max_price)
+    print(listing, flush=True)
+    title = text(market.get_listing(listing_id=listing, env=market.account.env), "title")
+    print("".join(one if one.isprintable() else "?" for one in title), file=sys.stderr)  # another agent wrote it
 
 
 def _finish(market: Market, _: argparse.Namespace) -> None:
@@ -54,10 +63,10 @@ def _finish(market: Market, _: argparse.Namespace) -> None:
 
 
 def _sell(market: Market, options: argparse.Namespace) -> None:
-    timeout = options.timeout
-    work = command(shlex.split(options.run), timeout) if options.run else http_api(options.http, timeout=timeout)
-    schemas = json.loads(Path(options.schema).read_text()) if options.schema else {"type": "object"}
-    given: dict[str, Any] = schemas if "input_schema" in schemas else {"input_schema": schemas}
+    if options.http is not None:
+        work = http_api(options.http, timeout=options.timeout)
+    else:
+        work = command(shlex.split(options.run), options.timeout)
     name = options.run or options.http
     market.sells(
         title=options.title,
@@ -65,9 +74,24 @@ def _sell(market: Market, options: argparse.Namespace) -> None:
         name=f"source:{name}",
         description=options.description,
         work_first=True,
-        **given,
+        **_schemas(options.schema),
     )(work)
     market.run(at_once=options.at_once)
+
+
+def _schemas(file: str | None) -> dict[str, Any]:
+    """Return the schemas in a file; any object is taken without one."""
+    if file is None:
+        return {"input_schema": {"type": "object"}}
+    try:
+        found = json.loads(Path(file).read_text())
+    except OSError as error:
+        raise EmporionError(f"{file} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise EmporionError(f"{file} is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise EmporionError(f"{file} holds no JSON object")
+    return found if "input_schema" in found else {"input_schema": found}
 
 
 def _sell_mcp(market: Market, options: argparse.Namespace) -> None:

@@ -2,13 +2,14 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import httpx
 
-from emporion_client.errors import Decline
+from emporion_client.errors import Decline, EmporionError
 from emporion_client.selling import Order
 
 UNWORKABLE = 65  # EX_DATAERR: the input is at fault, not the service
@@ -20,6 +21,8 @@ def command(argv: list[str], timeout: float = 300) -> Callable[..., Any]:
 
     Exit code 65 declines the order with the last line of stderr. The command gets no key of this home.
     """
+    if not argv or shutil.which(argv[0]) is None:
+        raise EmporionError(f"{argv[0] if argv else 'An empty command'} cannot be run: there is no such program")
 
     def work(order: Order, **given: Any) -> Any:
         own = {"EMPORION_JOB_ID": order.id, "EMPORION_KEY": order.key, "EMPORION_ATTEMPT": str(order.attempt)}

@@ -263,8 +263,9 @@ def test_the_command_line_finds_buys_and_finishes(
 ) -> None:
     own = ["--market", market_url, "--home", str(tmp_path)]
     main([*own, "find", "count words"])
-    listing = capsys.readouterr().out.strip()
-    assert listing == clerk.listing("count")
+    said = capsys.readouterr()
+    listing = said.out.strip()
+    assert (listing, said.err) == (clerk.listing("count"), "Count the words of a text\n")
     main([*own, "buy", listing, '{"text": "one two"}', "--max-price", "0.01"])
     assert json.loads(capsys.readouterr().out) == {"words": 2}
     main([*own, "finish-payments"])
@@ -279,6 +280,46 @@ def test_a_tool_that_is_not_there_is_named(market_url: str, tmp_path: Path, mcp_
     with pytest.raises(SystemExit) as ended:
         main(["--market", market_url, "--home", str(tmp_path), "sell-mcp", mcp_url, "--tool", "no", "--price", "1.00"])
     assert "it has area, shape" in str(ended.value.code)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--run", "./nothandler"], "./nothandler cannot be run"),
+        (["--run", "/"], "/ cannot be run"),
+        (["--run", ""], "An empty command cannot be run"),
+        (["--run", "cat", "--schema", "/none.json"], "/none.json cannot be read: No such file"),
+        (["--run", "cat", "--schema", __file__], "test_client_sources.py is no JSON"),
+        (["--run", "cat", "--schema", "LIST"], "holds no JSON object"),
+    ],
+)
+def test_a_source_that_cannot_be_sold_is_refused_at_the_start(tmp_path: Path, words: list[str], told: str) -> None:
+    (tmp_path / "list.json").write_text("[1]")
+    words = [str(tmp_path / "list.json") if one == "LIST" else one for one in words]
+    with pytest.raises(SystemExit) as ended:
+        main(["--home", str(tmp_path / "home"), "sell", *words, "--title", "Nothing", "--price", "0.01"])
+    assert told in str(ended.value.code)
+    assert "\n" not in str(ended.value.code)
+
+
+def test_the_command_line_names_its_own_options(market_url: str, tmp_path: Path, clerk: Any) -> None:
+    own = ["--market", market_url, "--home"]
+    for words, told in (
+        ([*own, str(clerk.market.account.folder), "find", "count words"], "a buyer needs a home of its own: --home"),
+        ([*own, str(tmp_path), "--live", "buy", clerk.listing("count"), "{}", "--max-price", "1"], ": --spend 5.00"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert str(ended.value.code).endswith(told)
+
+
+def test_a_title_cannot_command_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Market, "find", lambda *_: "lst_1")
+    monkeypatch.setattr(Market, "get_listing", lambda *_, **__: {"title": "Count\x1b[2J\nwords \u202e"}, raising=False)
+    main(["--home", str(tmp_path), "find", "count"])
+    assert capsys.readouterr() == ("lst_1\n", "Count?[2J?words ?\n")
 
 
 def test_errors_of_this_package_have_one_base() -> None:
