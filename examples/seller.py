@@ -1,8 +1,10 @@
 """Sell a function. Stop it with Ctrl-C and start it again: its keys and its listing stay."""
 
+import sys
 from pathlib import Path
 
 from emporion_client import Market
+from emporion_client.home import Held
 
 market = Market(name="Word counter", home=Path.home() / ".emporion/word-counter")
 
@@ -13,4 +15,7 @@ def count(text: str) -> dict[str, int]:
     return {"words": len(text.split())}
 
 
-market.run()
+try:
+    market.run()
+except Held as held:
+    sys.exit(f"{held}. Stop it, or give this program another home.")

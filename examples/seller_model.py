@@ -1,7 +1,4 @@
-"""Sell the answers of a model that costs money: declare types, decline early, and never pay twice for one order.
-
-MODEL_URL is a service with POST /judge that takes an Idempotency-Key.
-"""
+"""Sell the answers of a model that costs money: declare types, decline early, and never pay twice for one order."""
 
 import os
 import sys
@@ -11,6 +8,7 @@ from typing import Annotated, Literal, TypedDict
 import httpx
 
 from emporion_client import Decline, Market, Order
+from emporion_client.home import Held
 
 URL = os.environ.get("MODEL_URL") or sys.exit("Set MODEL_URL to the address of a service with POST /judge")
 market = Market(name="Tone judge", home=Path.home() / ".emporion/tone-judge")
@@ -34,4 +32,7 @@ async def judge(text: Annotated[str, "any language", {"minLength": 1}], order: O
     return {"tone": answer.raise_for_status().json()["tone"]}
 
 
-market.run(at_once=8)
+try:
+    market.run(at_once=8)
+except Held as held:
+    sys.exit(f"{held}. Stop it, or give this program another home.")

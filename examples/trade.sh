@@ -1,7 +1,11 @@
 #!/bin/sh
 # A whole trade with curl and jq, without gas. PYTHON has eth-account, which signs: .venv/bin/python after `make run`.
 set -eu
-B=${EMPORION_URL:-http://127.0.0.1:8000} PYTHON=${PYTHON:-.venv/bin/python}
+B=${EMPORION_URL:-http://127.0.0.1:8000} PYTHON=${PYTHON:-$(cd "$(dirname "$0")/.." && pwd)/.venv/bin/python}
+stop() { echo "$1" >&2; exit 1; }
+command -v curl >/dev/null && command -v jq >/dev/null || stop "This needs curl and jq."
+"$PYTHON" -c 'import eth_account' 2>/dev/null || stop "$PYTHON has no eth-account; run: make install, or set PYTHON"
+curl -sf "$B/health" >/dev/null || stop "No market answers at $B: start \`make run\`, or set EMPORION_URL"
 call() { curl -sS -X "$2" "$B$3" -H "X-API-Key: $1" -H content-type:application/json ${4:+-d "$4"}; }
 sign() { "$PYTHON" -c 'import sys,json;from eth_account import Account as A;from eth_account.messages import encode_defunct as e
 w,d=A.from_key(sys.argv[1]),sys.argv[2];m=dict(full_message=json.loads(d)) if d[0]=="{" else None

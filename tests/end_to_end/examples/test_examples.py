@@ -15,9 +15,10 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import httpx
 import pytest
 
-from emporion_client import EmporionError, Market
+from emporion_client import EmporionError, InvalidRequest, Market, NotDelivered
 from tests.end_to_end.processes.test_demo import environment, free_ports, served
 
 ROOT = Path(__file__).parents[3]
@@ -63,11 +64,13 @@ class Place:
 
     def run(self, name: str, *words: str, home: str, **more: str) -> str:
         """Run an example to its end; return its output."""
-        command = [*interpreter(name), str(EXAMPLES / name), *words]
-        own = self.environment(home, **more)
-        ended = subprocess.run(command, env=own, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
+        ended = ran([*interpreter(name), str(EXAMPLES / name), *words], self.environment(home, **more), ROOT)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
+
+    def refused(self, name: str, *, home: str, **more: str) -> str:
+        """Run an example that fails; return the one line that it says."""
+        return one_line(ran([*interpreter(name), str(EXAMPLES / name)], self.environment(home, **more), ROOT))
 
     @contextmanager
     def running(self, path: Path, *words: str, title: str, **more: str) -> Iterator[str]:
@@ -90,6 +93,19 @@ class Place:
                     return str(one["id"])
             time.sleep(0.1)
         raise AssertionError(f"no listing {title!r}")
+
+
+def ran(command: list[str], environment: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+
+
+def one_line(ended: subprocess.CompletedProcess[str]) -> str:
+    """Return what a program said that failed; it is one line."""
+    assert ended.returncode == 1, ended.stderr
+    (line,) = ended.stderr.splitlines()
+    return line
 
 
 def listens(port: int) -> None:
@@ -168,17 +184,44 @@ def test_an_example_that_lacks_a_word_says_which(tmp_path: Path, name: str, word
     shutil.copytree(EXAMPLES, tmp_path / "examples")
     own = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "clients/python")}
     command = [*interpreter(name), str(tmp_path / "examples" / name), *words]
-    ended = subprocess.run(command, env=own, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
+    ended = ran(command, own, tmp_path)
     assert ended.returncode != 0
     assert "Traceback" not in ended.stderr
     assert said in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "said"),
+    [
+        ("buyer_mcp.py", [], "http://127.0.0.1:1): start `make run`, or set EMPORION_URL"),
+        ("peer_a2a.py", [], "http://127.0.0.1:1 (ConnectError): start `make run`, or set EMPORION_URL"),
+        ("trade.sh", [], "http://127.0.0.1:1: start `make run`, or set EMPORION_URL"),
+        ("resilient_buyer.py", ["nope.csv"], "nope.csv is no CSV file with the columns id and text"),
+        ("resilient_buyer.py", ["."], ". is no CSV file with the columns id and text"),
+        ("resilient_buyer.py", [str(EXAMPLES / "README.md")], "README.md is no CSV file with the columns id and text"),
+    ],
+)
+def test_an_example_that_cannot_begin_says_so_in_one_line(
+    tmp_path: Path, name: str, words: list[str], said: str
+) -> None:
+    own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "clients/python")}
+    own |= {"PYTHON": sys.executable, "EMPORION_URL": "http://127.0.0.1:1", "LISTING_ID": "lst_x"}
+    assert said in one_line(ran([*interpreter(name), str(EXAMPLES / name), *words], own, tmp_path))
+
+
+def test_the_trade_names_the_python_that_cannot_sign(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    own, command = {"PATH": os.environ["PATH"]}, ["sh", str(tmp_path / "examples/trade.sh")]
+    said = "has no eth-account; run: make install, or set PYTHON"
+    assert one_line(ran(command, own, Path("/"))) == f"{tmp_path}/.venv/bin/python {said}"
+    assert one_line(ran(command, own | {"PYTHON": "./none"}, Path("/"))) == f"./none {said}"
 
 
 def test_the_command_of_the_client_is_found_beside_the_examples(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "examples")
     own, script = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}, str(tmp_path / "examples/sell_mcp.sh")
     words = ["sh", script, "http", "http://127.0.0.1:9001/forecast"]
-    ended = subprocess.run(words, env=own, cwd="/", capture_output=True, text=True, timeout=SECONDS, check=False)
+    ended = ran(words, own, Path("/"))
     assert (ended.returncode, ended.stderr) == (1, "emporion-client is not installed; run: make install\n")
     client = tmp_path / ".venv/bin/emporion-client"
     client.parent.mkdir(parents=True)
@@ -199,6 +242,7 @@ def test_a_function_is_sold_to_each_buyer(place: Place, tmp_path: Path) -> None:
             assert place.run("resilient_buyer.py", str(rows), home="rows") == "1 {'words': 3}\n2 {'words': 2}\n"
         assert place.run("buyer_mcp.py", home="mcp", LISTING_ID=listing) == "{'words': 3}\n"
         followed = place.run("peer_a2a.py", home="a2a", LISTING_ID=listing).splitlines()
+        assert "Stop it, or give this program another home." in place.refused("seller.py", home="seller")
     assert followed[0] == "TASK_STATE_SUBMITTED"
     assert followed[-1].startswith("send 10000 of 0x")
     orders = Market(place.url, home=place.folder / "rows" / f"127.0.0.1-{place.url.rsplit(':', 1)[1]}-test")
@@ -211,17 +255,41 @@ def test_a_model_is_sold_with_types_and_a_check(place: Place) -> None:
         judging() as url,
         place.running(EXAMPLES / "seller_model.py", title="Judge the tone of a text", MODEL_URL=url) as listing,
     ):
+        assert "give this program another home" in place.refused("seller_model.py", home="seller_model", MODEL_URL=url)
         assert place.buyer.buy(listing, {"text": "Thank you."}, max_price="0.02").output == {"tone": "friendly"}
         with pytest.raises(EmporionError, match="At most 2000 words"):
             place.buyer.buy(listing, {"text": "word " * 2001}, max_price="0.02")
 
 
-def test_a_webhook_works_each_order(place: Place) -> None:
+@pytest.mark.parametrize("name", ["buyer_mcp.py", "peer_a2a.py"])
+def test_an_order_that_the_market_refuses_ends_with_its_reason(place: Place, name: str) -> None:
+    assert "there is no such listing" in place.refused(name, home="refused", LISTING_ID="lst_none")
+
+
+def test_a_webhook_works_each_order_also_after_a_restart(place: Place) -> None:
     with free_ports(1) as ports:
-        own = {"PORT": str(ports[0]), "PUBLIC_URL": f"http://127.0.0.1:{ports[0]}"}
-    title = "Count the words of a text, by webhook"
-    with place.running(EXAMPLES / "seller_webhook.py", title=title, **own) as listing:
-        assert place.buyer.buy(listing, {"text": "one two"}, max_price="0.02").output == {"words": 2}
+        url = f"http://127.0.0.1:{ports[0]}"
+    name, own = "seller_webhook.py", {"home": "webhook", "PORT": str(ports[0]), "PUBLIC_URL": url}
+    command, said = [sys.executable, str(EXAMPLES / name)], []
+    for text, word in (("one three", "three"), ("four six", "four")):
+        with subprocess.Popen(command, env=place.environment(**own), stdout=subprocess.PIPE, text=True) as seller:
+            try:
+                assert seller.stdout is not None
+                said.append(seller.stdout.readline())
+                listing = place.listing("Find the longest word, by webhook")
+                assert place.buyer.buy(listing, {"text": text}, max_price="0.02").output == {"word": word}
+                with pytest.raises(NotDelivered, match="There is no word in this text"):
+                    place.buyer.buy(listing, {"text": " "}, max_price="0.02")
+                with pytest.raises(InvalidRequest, match='"type": "string"'):
+                    place.buyer.buy(listing, {"text": 5}, max_price="0.02")
+                assert httpx.post(url, content=b"{}").status_code == 401
+                assert "another process already does this (seller)" in place.refused(name, **own)
+            finally:
+                seller.terminate()
+    assert said == [f"selling {listing} at {url}\n"] * 2
+    with Market(place.url, home=place.folder / "webhook/.emporion/webhook-seller") as market:
+        assert [one["id"] for one in market.list_my_listings()["data"]] == [listing]
+        assert [one["url"] for one in market.list_webhooks()["data"]] == [url]
 
 
 def test_a_tool_and_a_command_and_a_service_are_sold_by_one_line(place: Place, tmp_path: Path) -> None:
