@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from emporion_client.answers import JsonObject, record_at, text
-from emporion_client.errors import EmporionError, LimitReached, NotSignedIn, UnexpectedAnswer
-from emporion_client.home import Home, default_folder, is_loopback
+from emporion_client.errors import EmporionError, HomeDamaged, LimitReached, NotSignedIn, UnexpectedAnswer
+from emporion_client.home import Home, default_folder, is_loopback, is_made
 from emporion_client.money import Price, to_minor
 from emporion_client.operation import place
 from emporion_client.table import OPERATIONS
@@ -22,6 +22,8 @@ Env = Literal["test", "live"]
 LOCAL = "http://127.0.0.1:8000"
 BRAND = re.compile(r"[a-z0-9][a-z0-9-]{1,30}[a-z0-9]")
 AGENT = re.compile(r"agt_[0-9A-Za-z]{1,60}")
+KEY = re.compile(r"[!-~]{1,1000}")  # what a header can carry
+ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 log = logging.getLogger("emporion")
 
 
@@ -70,7 +72,7 @@ class Account:
     @property
     def agent_id(self) -> str | None:
         """The id of this home's agent; None before it is registered, and if a key was given."""
-        if not (self.folder / "agent.json").exists():  # finding something makes no home
+        if not is_made(self.folder):  # finding something makes no home
             return None
         keys = self.home.read_keys()
         return keys.get("agent_id") if self._key in (None, keys.get("api_key")) else None
@@ -100,7 +102,9 @@ class Account:
         if "wallet" not in keys:
             made = LocalWallet.create()
             keys = self.home.add_keys(wallet=made.key, address=made.address)
-        return LocalWallet(keys["wallet"], keys.get("address"))
+        if "address" in keys and not ADDRESS.fullmatch(keys["address"]):
+            raise HomeDamaged(f"{self.home.file} has an address of an unknown form; nothing was signed")
+        return LocalWallet(keys["wallet"], keys.get("address"), self.home.file)
 
     def call(self, name: str, /, not_repeated: tuple[str, ...] = (), **arguments: Any) -> Flow[JsonObject]:
         """Call an operation by its name.
@@ -165,6 +169,8 @@ class Account:
                 keys["name"],
                 self._given_name,
             )
+        if not KEY.fullmatch(keys["api_key"]):
+            raise HomeDamaged(f"{self.home.file} has an API key of an unknown form; it was left as it is")
         _check_key(keys["api_key"], self.env)
         return keys["api_key"]
 
@@ -218,5 +224,7 @@ def _check_url(url: str, env: Env) -> None:
 def _check_key(key: str | None, env: Env) -> None:
     """Refuse a key of the other environment: live is said in the program, never by a variable."""
     other = "test" if env == "live" else "live"
+    if key is not None and not KEY.fullmatch(key):
+        raise ValueError("the key given has a space or a character that is not ASCII")
     if key is not None and key.startswith(f"as_{other}_"):
         raise ValueError(f"the key given is for {other}, but the program says env={env!r}")

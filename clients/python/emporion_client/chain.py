@@ -13,6 +13,7 @@ from emporion_client.wallet import BALANCE_OF, CHAINS, LIVE_NODE, USDC, padded
 
 METHOD_NOT_FOUND = -32601
 PLAY_MONEY = 5_000_000
+MAX_NONCE = 2**63 - 1  # the journal holds no higher number
 
 
 class NodeError(EmporionError):
@@ -94,7 +95,10 @@ def _faucet_money(account: Account, amount: int) -> Flow[None]:
 
 def account_nonce(account: Account) -> Flow[int]:
     """Return the number of the wallet's next transaction."""
-    return quantity((yield from rpc(account, "eth_getTransactionCount", account.wallet.address, "pending")))
+    nonce = quantity((yield from rpc(account, "eth_getTransactionCount", account.wallet.address, "pending")))
+    if not 0 <= nonce < MAX_NONCE:
+        raise UnexpectedAnswer("a node answered a number of transactions that no wallet has")
+    return nonce
 
 
 def base_fee(account: Account) -> Flow[int]:
@@ -102,7 +106,10 @@ def base_fee(account: Account) -> Flow[int]:
     block = yield from rpc(account, "eth_getBlockByNumber", "latest", False)
     if not isinstance(block, dict):
         raise UnexpectedAnswer("a node answered something that is no block")
-    return quantity(block.get("baseFeePerGas", "0x0"))
+    fee = quantity(block.get("baseFeePerGas", "0x0"))
+    if fee < 0:
+        raise UnexpectedAnswer("a node answered a price of gas below zero")
+    return fee
 
 
 def receipt(account: Account, transaction: str) -> Flow[JsonObject | None]:

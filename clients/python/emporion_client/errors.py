@@ -3,6 +3,10 @@
 import re
 from typing import Any
 
+MAX_CODE = 100
+MAX_TEXT = 2000
+# Control characters, line separators, directions of text and halves of surrogate pairs.
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 SECRETS = re.compile(r"as_(?:live|test)_[0-9A-Za-z]{8,}|oat_[\w.-]{8,}|whsec_\S+|(?<=Bearer )\S+")
 
 
@@ -11,8 +15,16 @@ def redacted(text: str) -> str:
     return SECRETS.sub("[secret]", text)
 
 
+def printable(text: str) -> str:
+    """Escape the characters of a text that could command a terminal or forge a line of a log."""
+    return UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 class EmporionError(Exception):
     """Base class of all errors that this package raises on purpose."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())  # many errors quote texts of others
 
 
 class MarketError(EmporionError):
@@ -23,7 +35,7 @@ class MarketError(EmporionError):
         if not isinstance(error, dict):  # the login of OAuth answers with a text
             error = {"code": error, "message": body.get("error_description")}
         self.status, self.body = status, body
-        self.code = str(error.get("code") or "unknown")
+        self.code = (_text(error.get("code") or "unknown", MAX_CODE) or "unknown")[:MAX_CODE]
         self.hint: str | None = _text(error.get("hint"))
         self.param: str | None = _text(error.get("param"))
         details, steps = error.get("details"), error.get("next_steps")
@@ -42,8 +54,8 @@ def _sentence(text: str) -> str:
     return text if not text or text[-1] in ".!?" else f"{text}."
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)[:2000]
+def _text(value: Any, most: int = MAX_TEXT) -> str | None:
+    return None if value is None else printable(str(value)[:most])
 
 
 class InvalidRequest(MarketError):
@@ -120,7 +132,7 @@ class NotDelivered(EmporionError):
         self.job = job
         self.reason = _text(job.get("cancel_reason")) or "no reason given"
         owed = " A refund is due." if job.get("refund_due") else ""
-        super().__init__(redacted(f"{job.get('id')} is {job.get('status')}: {self.reason}{owed}"))
+        super().__init__(redacted(f"{_text(job.get('id'))} is {_text(job.get('status'))}: {self.reason}{owed}"))
 
 
 class HomeDamaged(EmporionError):
@@ -137,6 +149,9 @@ class Decline(EmporionError):
     It is raised too if the input fits the schema and not the function's types. Any other error of a function is a
     fault of the seller.
     """
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)  # the buyer reads the text as the seller wrote it
 
 
 BY_STATUS: dict[int, type[MarketError]] = {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import sqlite3
 import threading
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from emporion_client.answers import JsonObject, parsed
 from emporion_client.errors import EmporionError, HomeDamaged
 
 VERSION = 1
@@ -25,6 +27,11 @@ create table if not exists works (
   primary key (job_id, revision));
 """
 # Stages of a purchase: new, ordered, signed, sent, done (paid and open), ended (nothing is paid).
+NUMBERS, TEXTS = ("failed", "next_nonce"), ("mined", "listing")  # notes, by the begin of their names
+MAX_NUMBER = 2**63 - 1  # SQLite holds no higher one
+HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+BYTES = re.compile(r"(?:0x)?(?:[0-9a-fA-F]{2})+")
+ONCE = re.compile(r"[0-9a-f]{32}")
 
 
 class Journal:
@@ -50,17 +57,21 @@ class Journal:
         """Raise an error of SQLite as one of this package."""
         try:
             yield
-        except sqlite3.OperationalError as error:
+        except (sqlite3.OperationalError, OverflowError) as error:
             raise EmporionError(f"{self.path} cannot be used now ({error})") from None
         except sqlite3.DatabaseError as error:
             raise HomeDamaged(f"{self.path} cannot be read ({error}); it was left as it is") from None
 
     def loads(self, text: str) -> Any:
         """Return the JSON value that the journal holds; raise HomeDamaged if it is none."""
-        try:
-            return json.loads(text)
-        except (TypeError, ValueError):
-            raise HomeDamaged(f"{self.path} holds a value that cannot be read; it was left as it is") from None
+        value = parsed(text.encode()) if isinstance(text, str) else None
+        if value is None:
+            raise self.damaged("a value that cannot be read")
+        return value
+
+    def damaged(self, what: str) -> HomeDamaged:
+        """Return the error for something in the journal that this package did not write."""
+        return HomeDamaged(f"{self.path} holds {what}; it was left as it is")
 
     def close(self) -> None:
         with self._turn:
@@ -69,7 +80,12 @@ class Journal:
     def get(self, name: str) -> Any:
         """Return a note; None if there is none."""
         found = self.rows("select value from notes where name=?", name)
-        return self.loads(found[0][0]) if found else None
+        if not found:
+            return None
+        value, kind = self.loads(found[0][0]), name.partition(":")[0]
+        if (kind in NUMBERS and not is_number(value)) or (kind in TEXTS and not (isinstance(value, str) and value)):
+            raise self.damaged(f"a wrong note {name!r}")
+        return value
 
     def put(self, name: str, value: Any) -> None:
         """Write a note."""
@@ -88,7 +104,9 @@ class Journal:
             if found is None:
                 found = secrets.token_hex(16)
                 self.put(name, found)
-            return str(found)
+            if not isinstance(found, str) or not ONCE.fullmatch(found):
+                raise self.damaged(f"a wrong note {name!r}")
+            return found
 
     def write(self, sql: str, *values: Any) -> int:
         """Run one statement; return the number of changed rows."""
@@ -104,21 +122,61 @@ class Journal:
     def transaction(self) -> Iterator[None]:
         """Do all writes or none, without other processes between them."""
         with self._turn:
-            if self._db.in_transaction:
+            is_inner = self._db.in_transaction
+            if is_inner:
                 yield
                 return
             with self._named():
                 self._db.execute("begin immediate")
             try:
                 yield
+                with self._named():
+                    self._db.execute("commit")
             except BaseException:
-                self._db.execute("rollback")
+                if self._db.in_transaction:  # SQLite has ended it itself if the disk is full
+                    with self._named():
+                        self._db.execute("rollback")
                 raise
-            with self._named():
-                self._db.execute("commit")
 
     def spent(self, seconds: float) -> int:
         """Return the minor units that purchases of the last seconds have cost or set aside."""
         since = time.time() - seconds
-        found = self.rows("select coalesce(sum(amount),0) from purchases where reserved_at>?", since)
-        return int(found[0][0])
+        sql = "select coalesce(sum(amount),0), total(typeof(amount)<>'integer' or amount<0) from purchases"
+        spent, wrong = self.rows(f"{sql} where reserved_at>?", since)[0]
+        if wrong:
+            raise self.damaged("a purchase with a wrong amount")
+        return int(spent)
+
+    def check_purchase(self, key: str) -> None:
+        """Raise HomeDamaged if a purchase has a form that this package did not write."""
+        sql = "select amount, stage, job_id, paying from purchases where key=?"
+        for amount, stage, job, paying in self.rows(sql, key):
+            placed = isinstance(job, str) and job != ""
+            known = stage in ("new", "ended") or (stage in ("ordered", "signed", "sent", "done") and placed)
+            missing = stage in ("signed", "sent") and paying is None
+            if not is_number(amount) or not known or missing or not (placed or job is None):
+                raise self.damaged(f"a wrong purchase {key!r}")
+            if paying is not None and not is_payment(self.loads(paying)):
+                raise self.damaged(f"a wrong payment of the purchase {key!r}")
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a whole number that is not negative and fits the journal."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_NUMBER
+
+
+def is_payment(value: Any) -> bool:
+    """Tell whether a value is a signed payment as paying.py writes it."""
+    if not isinstance(value, dict) or not _is_text(value, HASH, "transaction", optional=True):
+        return False
+    if value.get("way") == "transfer":
+        numbers = is_number(value.get("nonce")) and is_number(value.get("amount", 0))
+        return numbers and _is_text(value, HASH, "hash") and _is_text(value, BYTES, "raw")
+    known = value.get("way") == "authorization" and is_number(value.get("end")) and isinstance(value.get("body"), dict)
+    return known and _is_text(value, HASH, "nonce") and isinstance(value.get("url"), str)
+
+
+def _is_text(value: JsonObject, form: re.Pattern[str], name: str, *, optional: bool = False) -> bool:
+    if name not in value:
+        return optional
+    return isinstance(value[name], str) and form.fullmatch(value[name]) is not None

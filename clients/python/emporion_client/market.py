@@ -173,12 +173,13 @@ class AsyncMarket(_Connected[httpx.AsyncClient], AsyncOperations):
 
     async def pages(self, operation: str, **arguments: Any) -> AsyncIterator[JsonObject]:
         """Yield all records of an operation that answers pages, such as list_jobs."""
-        more = True
-        while more:
+        while True:
             page = await self._operate(operation, arguments)
             for record in rows(page):
                 yield record
-            more, arguments = page["has_more"], arguments | {"cursor": page["next_cursor"]}
+            arguments["cursor"] = page.get("next_cursor")
+            if not page.get("has_more") or arguments["cursor"] is None:
+                return
 
     async def finish_payments(self) -> list[str]:
         """Send and report payments that were signed by killed processes; return their jobs."""

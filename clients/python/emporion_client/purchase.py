@@ -25,7 +25,8 @@ class Purchase:
         self._account, self.is_continued = account, is_continued
         self.key: str = row[0]
         self.job_id: str | None = row[1]
-        self.paying: JsonObject | None = account.home.journal.loads(row[2]) if row[2] else None
+        account.home.journal.check_purchase(self.key)
+        self.paying: JsonObject | None = None if row[2] is None else account.home.journal.loads(row[2])
         self.stage: Stage = row[5]
 
     @property

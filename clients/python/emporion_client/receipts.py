@@ -21,13 +21,14 @@ def verified_receipt(signed: Any, keys: Any, kind: str = "receipt") -> JsonObjec
 
     document, wanted = record_at(signed, kind), text(signed, "signature", "kid")
     found = keys.get("keys") if isinstance(keys, dict) else None
-    key = next((one for one in found or () if isinstance(one, dict) and one.get("kid") == wanted), None)
+    known = found if isinstance(found, list) else []
+    key = next((one for one in known if isinstance(one, dict) and one.get("kid") == wanted), None)
     if key is None:
         raise WrongSignature(f"the keys have none with the id {wanted[:100]!r}")
     try:
         public = nacl.signing.VerifyKey(base64.urlsafe_b64decode(text(key, "x") + "="))
         public.verify(rfc8785.dumps(document), bytes.fromhex(text(signed, "signature", "sig")))
-    except (nacl.exceptions.CryptoError, nacl.exceptions.TypeError, rfc8785.CanonicalizationError):
+    except (nacl.exceptions.CryptoError, nacl.exceptions.TypeError, rfc8785.CanonicalizationError, RecursionError):
         raise WrongSignature("the signature does not match the document") from None
     except (ValueError, binascii.Error):
         raise WrongSignature("the signature or the key has a wrong form") from None
@@ -40,8 +41,8 @@ def is_revealed(sealed: Any, job: Any) -> bool:
 
     promised = text(sealed, "output_commitment")
     try:
-        salt = bytes.fromhex(text(job, "output_salt"))
-    except ValueError:
+        sealed_bytes = bytes.fromhex(text(job, "output_salt")) + rfc8785.dumps(job.get("output"))
+    except (ValueError, RecursionError):  # no such output can be sealed
         return False
-    made = hashlib.sha256(salt + rfc8785.dumps(job.get("output"))).hexdigest()
+    made = hashlib.sha256(sealed_bytes).hexdigest()
     return promised == text(job, "output_commitment") == f"sha256:{made}"

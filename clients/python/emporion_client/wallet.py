@@ -1,5 +1,6 @@
 """Wallets, and the documents that they sign. Each is built here, from terms that were checked."""
 
+from pathlib import Path
 from typing import Any, Protocol
 
 from emporion_client.answers import JsonObject
@@ -35,13 +36,13 @@ class Signer(Protocol):
 
 
 class LocalWallet:
-    """A private key in this process.
+    """A private key in this process; errors name the file if it was kept in one.
 
     eth_account is loaded at the first signature, because it loads slowly.
     """
 
-    def __init__(self, key: str, address: str | None = None) -> None:
-        self._key, self._address = key, address
+    def __init__(self, key: str, address: str | None = None, file: Path | None = None) -> None:
+        self._key, self._address, self._file = key, address, file
 
     def __repr__(self) -> str:
         return f"LocalWallet({self._address or 'not loaded'})"
@@ -61,7 +62,8 @@ class LocalWallet:
         try:
             made = Account.from_key(self._key)
         except Exception:  # noqa: BLE001 - any cause would be shown together with the key
-            raise ValueError("the wallet's key is not 0x and 64 hex digits") from None
+            wrong = "the wallet's key is not 0x and 64 hex digits"
+            raise HomeDamaged(f"{self._file}: {wrong}") if self._file else ValueError(wrong) from None
         if self._address not in (None, made.address):
             raise HomeDamaged("the wallet's address does not belong to its key; nothing was signed")
         return made

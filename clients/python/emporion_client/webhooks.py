@@ -21,13 +21,13 @@ def verified(body: bytes, headers: Mapping[str, str], secret: str, tolerance: in
     try:
         message, sent = given["webhook-id"], given["webhook-timestamp"]
         signatures = given["webhook-signature"].split()
+        found = [one.removeprefix("v1,").encode() for one in signatures if one.startswith("v1,")]
+        content = f"{message}.{sent}.".encode() + body
         age = abs(time.time() - int(sent))
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         raise WrongSignature("this request has no signature of a webhook") from None
-    content = f"{message}.{sent}.".encode() + body
     expected = base64.b64encode(hmac.digest(_key(secret), content, hashlib.sha256)).decode()
-    found = [one.removeprefix("v1,") for one in signatures if one.startswith("v1,")]
-    if not any(hmac.compare_digest(one.encode(), expected.encode()) for one in found):
+    if not any(hmac.compare_digest(one, expected.encode()) for one in found):
         raise WrongSignature("the webhook's signature does not match")
     if age > tolerance:
         raise WrongSignature("the webhook is too old, or a clock is wrong")
