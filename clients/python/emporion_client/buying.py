@@ -117,16 +117,15 @@ def finish(account: Account) -> Flow[list[str]]:
     failed: EmporionError | None = None
     for key in unreported(account):
         yield from account.joined()
-        with taken(account, key) as purchase:
-            if purchase is None or purchase.job_id is None:
-                continue
-            try:
+        try:
+            with taken(account, key) as purchase:
+                if purchase is None or purchase.job_id is None:
+                    continue
                 yield from pay(account, purchase, None, purchase.amount, time.time())
-            except EmporionError as error:  # the others are not left because of one
-                failed = failed or error
-                continue
-            purchase.note("ordered")  # paid; buy() reads the work
-            finished.append(purchase.job_id)
+                purchase.note("ordered")  # paid; buy() reads the work
+                finished.append(purchase.job_id)
+        except EmporionError as error:  # the others are not left because of one
+            failed = failed or error
     if failed is not None:
         raise failed
     return finished

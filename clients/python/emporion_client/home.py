@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -213,7 +214,10 @@ def _replace(path: Path, text: str) -> None:
 def is_loopback(url: str) -> bool:
     """Tell whether a URL is on this machine."""
     host = urlsplit(url).hostname or ""
-    return host in ("localhost", "::1") or host.startswith("127.")
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:  # a name such as 127.example.com is none
+        return host == "localhost"
 
 
 def safe_url(url: Any, market: str, what: str) -> str:

@@ -27,7 +27,7 @@ create table if not exists works (
   primary key (job_id, revision));
 """
 # Stages of a purchase: new, ordered, signed, sent, done (paid and open), ended (nothing is paid).
-NUMBERS, TEXTS = ("failed", "next_nonce"), ("mined", "listing")  # notes, by the begin of their names
+NUMBERS, TEXTS = ("failed", "next_nonce"), ("listing",)  # notes, by the begin of their names
 MAX_NUMBER = 2**63 - 1  # SQLite holds no higher one
 HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 BYTES = re.compile(r"(?:0x)?(?:[0-9a-fA-F]{2})+")
@@ -83,7 +83,11 @@ class Journal:
         if not found:
             return None
         value, kind = self.loads(found[0][0]), name.partition(":")[0]
-        if (kind in NUMBERS and not is_number(value)) or (kind in TEXTS and not (isinstance(value, str) and value)):
+        if (
+            (kind in NUMBERS and not is_number(value))
+            or (kind in TEXTS and not (isinstance(value, str) and value))
+            or (kind == "paid" and not _is_paid(value))
+        ):
             raise self.damaged(f"a wrong note {name!r}")
         return value
 
@@ -174,6 +178,11 @@ def is_payment(value: Any) -> bool:
         return numbers and _is_text(value, HASH, "hash") and _is_text(value, BYTES, "raw")
     known = value.get("way") == "authorization" and is_number(value.get("end")) and isinstance(value.get("body"), dict)
     return known and _is_text(value, HASH, "nonce") and isinstance(value.get("url"), str)
+
+
+def _is_paid(value: Any) -> bool:
+    """Tell whether a value names the job and the transaction that used an account nonce."""
+    return isinstance(value, dict) and isinstance(value.get("job"), str) and _is_text(value, HASH, "hash")
 
 
 def _is_text(value: JsonObject, form: re.Pattern[str], name: str, *, optional: bool = False) -> bool:

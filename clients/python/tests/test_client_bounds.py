@@ -89,7 +89,7 @@ def test_a_nonce_that_another_job_used_makes_one_transfer_be_signed_again_and_no
     def used(*_: object) -> None:
         """Say that another job was paid with each account nonce, as a lying market can."""
         for nonce in range(10):
-            note = {"job": "job_other", "hash": "0x1"}
+            note = {"job": "job_other", "hash": "0x" + "1" * 64}
             journal.put(f"paid:{buyer.account.wallet.address.lower()}:{nonce}", note)
 
     used()

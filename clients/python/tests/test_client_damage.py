@@ -344,7 +344,7 @@ def test_a_wrong_amount_of_the_journal_frees_no_limit(buyer: Market, amount: Any
         buyer.account.home.journal.spent(60)
 
 
-@pytest.mark.parametrize("name", ["failed:k", "next_nonce:0x1", "mined:0x1:1", "listing:x"])
+@pytest.mark.parametrize("name", ["failed:k", "next_nonce:0x1", "paid:0x1:1", "listing:x"])
 @pytest.mark.parametrize("value", ["[1]", "-1", "1e400", "true", str(2**63), '""', "null", "[" * 200_000])
 def test_a_note_of_a_wrong_form_is_named(tmp_path: Path, name: str, value: str) -> None:
     journal = Journal(tmp_path / "journal.db")
