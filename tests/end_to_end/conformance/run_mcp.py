@@ -21,6 +21,7 @@ REVISIONS = ("2025-11-25", "2026-07-28")
 NO_SUCH_TOOL = 5  # the Inspector's exit code for an unknown tool and for a failed call
 SECONDS = 300
 KEY = re.compile(r"as_test_[0-9A-Za-z]{40}")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 COUNTS = re.compile(r"Total: (.*)|Passed: (.*)|^(\d+ tools, .*)$", re.MULTILINE)
 
 # These must pass on the market without the fixture.
@@ -177,7 +178,8 @@ def skills(bench: Bench, url: str) -> Iterator[Outcome]:
     """Yield the scenarios of skills, which need enough successes and nothing skipped."""
     for name, needed in SKILL_SCENARIOS.items():
         outcome, said = bench.run(f"plain {name}", "conformance", "server", "--url", url, "--scenario", name)
-        counts = {word: len(re.findall(rf"\b{word}\b", said)) for word in ("SUCCESS", "SKIPPED", "WARNING")}
+        plain = COLOUR.sub("", said)
+        counts = {word: len(re.findall(rf"\b{word}\b", plain)) for word in ("SUCCESS", "SKIPPED", "WARNING")}
         went_well = outcome.went_well and counts["SUCCESS"] >= needed and not counts["SKIPPED"] + counts["WARNING"]
         yield Outcome(outcome.name, went_well, f"{outcome.told} {counts}")
 
