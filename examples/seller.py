@@ -18,4 +18,4 @@ def count(text: str) -> dict[str, int]:
 try:
     market.run()
 except Held as held:
-    sys.exit(f"{held}. Stop it, or give this program another home.")
+    sys.exit(str(held))

@@ -35,4 +35,4 @@ async def judge(text: Annotated[str, "any language", {"minLength": 1}], order: O
 try:
     market.run(at_once=8)
 except Held as held:
-    sys.exit(f"{held}. Stop it, or give this program another home.")
+    sys.exit(str(held))

@@ -10,12 +10,12 @@ from tools.engine.config import MarketConfig
 
 NAME = "emporion"
 INDEX_SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-MAIN = "/.well-known/agent-skills/emporion/SKILL.md"
-FOLDER = MAIN.removesuffix("/SKILL.md")
+SKILL_PATH = "/.well-known/agent-skills/emporion/SKILL.md"
+FOLDER = SKILL_PATH.removesuffix("/SKILL.md")
 MARKDOWN = "text/markdown"
 
 
-class Texts(Protocol):
+class SkillTexts(Protocol):
     """The documents of which the skill consists."""
 
     skill_md: str
@@ -43,7 +43,7 @@ class File:
 class Skill:
     """The skill of a market, made once, so that its bytes and digests agree."""
 
-    def __init__(self, texts: Texts) -> None:
+    def __init__(self, texts: SkillTexts) -> None:
         written = {
             "SKILL.md": texts.skill_md,
             "references/errors.md": texts.errors_md,
@@ -68,7 +68,7 @@ class Skill:
             "name": NAME,
             "type": "skill-md",
             "description": self.frontmatter["description"],
-            "url": config.base_url + MAIN,
+            "url": config.base_url + SKILL_PATH,
             "digest": self.main.digest,
         }
         return {"$schema": INDEX_SCHEMA, "skills": [listed]}

@@ -11,12 +11,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import Field
 
-from protocol.discovery.skills import File, Skill
+from protocol.discovery.skills import MARKDOWN, File, Skill
 from protocol.mcp.request import Request
 
 EXTENSION = "io.modelcontextprotocol/skills"
 TTL_MS = 300_000
-MARKDOWN = "text/markdown"
 
 
 class ListParams(t.RequestParams):

@@ -164,7 +164,7 @@ class Account:
             keys = self.home.add_keys(**found)
         elif self._given_name and "name" in keys and keys["name"] != self._given_name:
             log.warning(
-                "%s holds the agent %r, so %r is the same agent; another one needs a home of its own: Market(home=…)",
+                "%s holds the agent %r, so %r is the same agent; another agent needs another home: Market(home=…)",
                 self.folder,
                 keys["name"],
                 self._given_name,

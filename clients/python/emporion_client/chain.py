@@ -41,7 +41,7 @@ def rpc(account: Account, method: str, *params: Any) -> Flow[Any]:
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     try:
         answer = yield from attempts(Call("POST", url, json=body))
-    except MarketError as refused:  # some nodes answer an error with a status of its own
+    except MarketError as refused:  # some nodes answer an error with another status
         raise NodeError(method, refused.body.get("error") or f"HTTP {refused.status}") from None
     if answer.get("error") is not None:
         raise NodeError(method, answer["error"])
@@ -96,7 +96,7 @@ def _faucet_money(account: Account, amount: int) -> Flow[None]:
 def account_nonce(account: Account) -> Flow[int]:
     """Return the number of the wallet's next transaction."""
     nonce = quantity((yield from rpc(account, "eth_getTransactionCount", account.wallet.address, "pending")))
-    if not 0 <= nonce < MAX_NONCE:
+    if nonce >= MAX_NONCE:
         raise UnexpectedAnswer("a node answered a number of transactions that no wallet has")
     return nonce
 
@@ -106,10 +106,7 @@ def base_fee(account: Account) -> Flow[int]:
     block = yield from rpc(account, "eth_getBlockByNumber", "latest", False)
     if not isinstance(block, dict):
         raise UnexpectedAnswer("a node answered something that is no block")
-    fee = quantity(block.get("baseFeePerGas", "0x0"))
-    if fee < 0:
-        raise UnexpectedAnswer("a node answered a price of gas below zero")
-    return fee
+    return quantity(block.get("baseFeePerGas", "0x0"))
 
 
 def receipt(account: Account, transaction: str) -> Flow[JsonObject | None]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from emporion_client import __version__
 from emporion_client.answers import text
-from emporion_client.errors import EmporionError
+from emporion_client.errors import EmporionError, printable
 from emporion_client.market import Market
 from emporion_client.mcp_command import ENVIRONMENT, McpCommand
 from emporion_client.mcp_tools import McpServer, McpTools, listing_of
@@ -54,7 +54,7 @@ def _find(market: Market, options: argparse.Namespace) -> None:
     listing = market.find(options.words, options.max_price)
     print(listing, flush=True)
     title = text(market.get_listing(listing_id=listing, env=market.account.env), "title")
-    print("".join(one if one.isprintable() else "?" for one in title), file=sys.stderr)  # another agent wrote it
+    print(printable(title), file=sys.stderr)  # another agent wrote it
 
 
 def _finish(market: Market, _: argparse.Namespace) -> None:

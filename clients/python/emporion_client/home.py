@@ -95,7 +95,9 @@ class Home:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise Held(f"{self.folder}: another process already does this ({name})") from None
+                raise Held(
+                    f"{self.folder}: another process already does this ({name}); stop it, or use another home"
+                ) from None
             except OSError as error:
                 raise _unusable(self.folder, error) from None
             yield

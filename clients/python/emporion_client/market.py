@@ -14,8 +14,9 @@ import httpx
 
 from emporion_client.account import Account, Env
 from emporion_client.answers import JsonObject, pages, rows
-from emporion_client.buying import Bought, buy, finish, found, pay_for
+from emporion_client.buying import Bought, buy, finish, pay_for
 from emporion_client.deadlines import with_deadlines
+from emporion_client.finding import found
 from emporion_client.methods import AsyncOperations, Operations
 from emporion_client.money import Price
 from emporion_client.progress import shown_progress

@@ -80,7 +80,7 @@ class _Running:
         self._heard = 0
         self.ended = False
         try:
-            # A session of its own, so that Ctrl-C reaches the command only through this client.
+            # A new session, so that Ctrl-C reaches the command only through this client.
             self._process = subprocess.Popen(  # noqa: S603 - the seller names the command
                 argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, start_new_session=True
             )

@@ -135,7 +135,7 @@ class Worker:
                 wanted = self._hear()
             except (NotSignedIn, NotAllowed):
                 raise
-            except Exception as error:  # an answer that nobody foresaw must not end the loop
+            except Exception as error:  # an unexpected answer must not end the loop
                 known = isinstance(error, (MarketDown, MarketError, UnexpectedAnswer))
                 log.warning("the market does not answer as it must: %s", error, exc_info=not known)
                 self._stopping.wait(3)

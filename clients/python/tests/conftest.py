@@ -43,7 +43,7 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def new_market(market_url: str, tmp_path: Path) -> Iterator[Callable[..., Market]]:
-    """A function that makes agents, each with a home of its own."""
+    """A function that makes agents, each with another home."""
     made: list[Market] = []
 
     def make(name: str = "Buyer", **given: Any) -> Market:

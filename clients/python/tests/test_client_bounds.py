@@ -85,14 +85,9 @@ def test_a_nonce_that_another_job_used_makes_one_transfer_be_signed_again_and_no
     buyer, sent = new_market(gasless=False, spend="0.02"), list[str]()
     changing(lying_node(sent, mined=False))
     journal = buyer.account.home.journal
-
-    def used(*_: object) -> None:
-        """Say that another job was paid with each account nonce, as a lying market can."""
-        for nonce in range(10):
-            note = {"job": "job_other", "hash": "0x" + "1" * 64}
-            journal.put(f"paid:{buyer.account.wallet.address.lower()}:{nonce}", note)
-
-    used()
+    for nonce in range(10):  # as a lying market can say of each
+        note = {"job": "job_other", "hash": "0x" + "1" * 64}
+        journal.put(f"paid:{buyer.account.wallet.address.lower()}:{nonce}", note)
     with pytest.raises(StillWaiting):
         buyer.buy(clerk.listing("count"), {"text": "one"}, "0.01", key="row")
     assert len(set(sent)) == 2
@@ -317,7 +312,7 @@ def test_a_seller_starts_so_many_threads_and_returns_for_the_rest(
     assert working._backlog
 
 
-def test_the_loop_of_a_seller_survives_what_nobody_foresaw(
+def test_the_loop_of_a_seller_survives_unexpected_errors(
     new_market: Maker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     working, _ = worker_of(new_market("Seller"), monkeypatch, {})

@@ -36,7 +36,7 @@ from emporion_client.transport import Answer, Call, drive
 
 Maker = Callable[..., Market]
 Changing = Callable[[Callable[[Call, Ask, Any], Answer]], None]
-NOBODY = "http://127.0.0.1:9"
+UNREACHABLE = "http://127.0.0.1:9"
 HASH = "0x" + "1" * 64
 TRANSFER = {"way": "transfer", "raw": "0x02", "hash": HASH, "nonce": 0, "amount": 1}
 AUTHORIZATION = {"way": "authorization", "nonce": HASH, "end": 1, "url": "https://pay.example", "body": {}}
@@ -192,7 +192,7 @@ def put(name: str, text: str) -> Callable[[Path], object]:
 )
 def test_keys_that_cannot_be_used_are_named(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     damage(tmp_path)
-    with Market(NOBODY, home=tmp_path) as market, pytest.raises(HomeDamaged, match=r"agent\.json"):
+    with Market(UNREACHABLE, home=tmp_path) as market, pytest.raises(HomeDamaged, match=r"agent\.json"):
         market.get_me()
 
 
@@ -200,7 +200,7 @@ def test_keys_that_cannot_be_used_are_named(tmp_path: Path, damage: Callable[[Pa
 @pytest.mark.parametrize("more", [{}, {"address": "0x" + "1" * 40}])
 def test_a_kept_wallet_without_a_key_is_named(tmp_path: Path, key: str, more: dict[str, str]) -> None:
     put("agent.json", json.dumps({"wallet": key} | more))(tmp_path)
-    with Market(NOBODY, home=tmp_path) as market, pytest.raises(HomeDamaged, match=r"agent\.json.*64 hex digits"):
+    with Market(UNREACHABLE, home=tmp_path) as market, pytest.raises(HomeDamaged, match=r"agent\.json.*64 hex digits"):
         market.account.wallet.sign_text("x")
 
 
@@ -213,24 +213,27 @@ def test_deep_keys_are_named_also_without_a_limit_of_recursion(tmp_path: Path) -
         "except HomeDamaged: print('named')"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, NOBODY, str(tmp_path)], capture_output=True, text=True
+        [sys.executable, "-W", "ignore", "-c", program, UNREACHABLE, str(tmp_path)], capture_output=True, text=True
     )
     assert done.stdout == "named\n", done.stderr
 
 
 def test_a_wrong_setting_of_the_program_stays_a_value_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EMPORION_WALLET_KEY", "zz")
-    with Market(NOBODY, home=tmp_path) as market, pytest.raises(ValueError, match="64 hex digits"):
+    with Market(UNREACHABLE, home=tmp_path) as market, pytest.raises(ValueError, match="64 hex digits"):
         market.account.wallet.sign_text("x")
     monkeypatch.setenv("EMPORION_API_KEY", "as_test_\u00e9")
     with pytest.raises(ValueError, match="not ASCII"):
-        Market(NOBODY, home=tmp_path)
+        Market(UNREACHABLE, home=tmp_path)
 
 
 @pytest.mark.parametrize("name", ["claims.lock", "keys.lock", "1-aa.alive", "1-0123abcd.alive", "journal.db"])
 def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
-    with Market(NOBODY, home=tmp_path) as market, pytest.raises(EmporionError, match=re.escape(str(tmp_path / name))):
+    with (
+        Market(UNREACHABLE, home=tmp_path) as market,
+        pytest.raises(EmporionError, match=re.escape(str(tmp_path / name))),
+    ):
         market.account.home.add_keys(name="x")
 
 
@@ -266,10 +269,10 @@ def test_a_home_that_cannot_be_made_is_named(tmp_path: Path, below: str) -> None
     (tmp_path / "a file").write_text("")
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(EmporionError, match=f"{tmp_path}/{below}"):
-        Market(NOBODY, home=tmp_path / below).get_me()
+        Market(UNREACHABLE, home=tmp_path / below).get_me()
     with pytest.raises(EmporionError, match="/proc/x"):
-        Market(NOBODY, home=Path("/proc/x")).get_me()
-    assert Market(NOBODY, home=tmp_path / below).account.agent_id is None
+        Market(UNREACHABLE, home=Path("/proc/x")).get_me()
+    assert Market(UNREACHABLE, home=tmp_path / below).account.agent_id is None
 
 
 def test_keys_that_cannot_be_written_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,7 +301,7 @@ def bought(market: Market, **row: Any) -> None:
 
 @pytest.mark.parametrize("paying", [TRANSFER, AUTHORIZATION, TRANSFER | {"transaction": HASH, "said": "x", "new": 1}])
 def test_a_payment_of_the_journal_is_read(tmp_path: Path, paying: dict[str, Any]) -> None:
-    with Market(NOBODY, home=tmp_path) as market:
+    with Market(UNREACHABLE, home=tmp_path) as market:
         bought(market, paying=json.dumps(paying))
         row = ("k", "job_1", json.dumps(paying), "d", "", "signed", 0.0)
         assert Purchase(market.account, row).paying == paying

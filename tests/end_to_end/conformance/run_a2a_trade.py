@@ -4,11 +4,10 @@ It needs at most five messages. The client runs clients/a2a.mjs, which also uses
 """
 
 import asyncio
-import shutil
 import sys
 from pathlib import Path
 
-from tests.end_to_end.conformance.run_mcp import Bench, Outcome, install, printed
+from tests.end_to_end.conformance.run_mcp import NPM_IS_MISSING, Bench, Outcome, install, printed
 from tests.end_to_end.conformance.run_trade import trading
 
 FORMS = (("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3"), ("HTTP+JSON", "0.3"))
@@ -19,10 +18,8 @@ def main(folder: Path) -> int:
 
     0: all as expected. 1: not so. 2: npm is missing.
     """
-    if shutil.which("npm") is None:
-        print("npm is missing: it fetches the published clients", file=sys.stderr)
-        return 2
-    return printed(asyncio.run(trades(install(folder))), folder)
+    bench = install(folder)
+    return NPM_IS_MISSING if bench is None else printed(asyncio.run(trades(bench)), folder)
 
 
 async def trades(bench: Bench) -> list[Outcome]:

@@ -1,12 +1,11 @@
 """Test the served openapi.json with two published linters, Redocly's and Spectral's."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 
-from tests.end_to_end.conformance.run_mcp import Bench, Outcome, install, serving
+from tests.end_to_end.conformance.run_mcp import NPM_IS_MISSING, Bench, Outcome, install, serving
 
 # The market names no licence and no contact. Both are for its operator.
 REDOCLY = ("--extends=recommended", "--skip-rule=info-license")
@@ -18,9 +17,9 @@ def main(folder: Path) -> int:
 
     0: accepted. 1: not so. 2: npm is missing.
     """
-    if shutil.which("npm") is None:
-        return 2
     bench = install(folder)
+    if bench is None:
+        return NPM_IS_MISSING
     with serving() as url:
         answer = httpx.get(f"{url.removesuffix('/mcp')}/openapi.json", trust_env=False).raise_for_status()
     (folder / "openapi.json").write_bytes(answer.content)

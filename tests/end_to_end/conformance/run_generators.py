@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.end_to_end.conformance.run_mcp import HERE, Bench, Outcome, install, printed
+from tests.end_to_end.conformance.run_mcp import HERE, NPM_IS_MISSING, Bench, Outcome, install, printed
 from tests.end_to_end.conformance.run_trade import trading
 
 REQUIREMENTS = HERE / "generator-requirements.txt"
@@ -36,10 +36,9 @@ def main(folder: Path) -> int:
 
     0: all as expected. 1: not so. 2: npm is missing.
     """
-    if shutil.which("npm") is None:
-        print("npm is missing: it fetches a generator", file=sys.stderr)
-        return 2
     bench = install(folder)
+    if bench is None:
+        return NPM_IS_MISSING
     place = Place(folder / "generators")
     place.install()
     return printed(asyncio.run(checks(bench, place)), folder)

@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 REVISIONS = ("2025-11-25", "2026-07-28")
 NO_SUCH_TOOL = 5  # the Inspector's exit code for an unknown tool and for a failed call
 SECONDS = 300
+NPM_IS_MISSING = 2  # an exit code
 KEY = re.compile(r"as_test_[0-9A-Za-z]{40}")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 COUNTS = re.compile(r"Total: (.*)|Passed: (.*)|^(\d+ tools, .*)$", re.MULTILINE)
@@ -95,10 +96,9 @@ def main(folder: Path) -> int:
 
     0: all as expected. 1: not so. 2: npm is missing.
     """
-    if shutil.which("npm") is None:
-        print("npm is missing: it fetches the published suites and clients", file=sys.stderr)
-        return 2
     bench = install(folder)
+    if bench is None:
+        return NPM_IS_MISSING
     with serving("--fixture") as helped, serving() as plain:
         outcomes = [
             *suite(bench, helped),
@@ -120,8 +120,11 @@ def printed(outcomes: Sequence[Outcome], folder: Path) -> int:
     return 1 if failed else 0
 
 
-def install(folder: Path) -> Bench:
-    """Install the pinned packages and our client scripts in `folder`, unless present."""
+def install(folder: Path) -> Bench | None:
+    """Install the pinned packages and our scripts, unless present; None if npm is missing."""
+    if shutil.which("npm") is None:
+        print("npm is missing: it fetches the published suites and clients", file=sys.stderr)
+        return None
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ".gitignore").write_text("*\n")
     wanted, there = HERE / "clients" / "package.json", folder / "package.json"

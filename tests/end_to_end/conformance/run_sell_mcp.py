@@ -5,7 +5,6 @@ The command calls the server over stdin and stdout, then over streamable HTTP.
 
 import asyncio
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from emporion_client import EmporionError, Market
-from tests.end_to_end.conformance.run_mcp import Bench, Outcome, install, printed
+from tests.end_to_end.conformance.run_mcp import NPM_IS_MISSING, Bench, Outcome, install, printed
 from tests.end_to_end.conformance.run_trade import ROOT, free_port, sandbox
 
 SERVER = "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
@@ -49,10 +48,8 @@ def main(folder: Path) -> int:
 
     0: all as expected. 1: not so. 2: npm is missing.
     """
-    if shutil.which("npm") is None:
-        print("npm is missing: it fetches the published server", file=sys.stderr)
-        return 2
-    return printed(asyncio.run(sales(install(folder))), folder)
+    bench = install(folder)
+    return NPM_IS_MISSING if bench is None else printed(asyncio.run(sales(bench)), folder)
 
 
 async def sales(bench: Bench) -> list[Outcome]:

@@ -5,7 +5,6 @@ The client runs clients/trade.mjs. Its wallet, which signs texts and sends USDC,
 
 import asyncio
 import os
-import shutil
 import socket
 import sys
 import tempfile
@@ -25,7 +24,7 @@ from emporion_client.chain import account_nonce, base_fee, broadcast, fund
 from emporion_client.transport import drive_async
 from emporion_client.wallet import CHAINS, transaction_hash, transfer
 from server.demo import Peer, offer
-from tests.end_to_end.conformance.run_mcp import CLIENTS, Bench, Outcome, install, printed
+from tests.end_to_end.conformance.run_mcp import CLIENTS, NPM_IS_MISSING, Bench, Outcome, install, printed
 
 ROOT = Path(__file__).parents[3]
 START_SECONDS = 60
@@ -37,10 +36,8 @@ def main(folder: Path) -> int:
 
     0: all as expected. 1: not so. 2: npm is missing.
     """
-    if shutil.which("npm") is None:
-        print("npm is missing: it fetches the published clients", file=sys.stderr)
-        return 2
-    return printed(asyncio.run(trades(install(folder))), folder)
+    bench = install(folder)
+    return NPM_IS_MISSING if bench is None else printed(asyncio.run(trades(bench)), folder)
 
 
 async def trades(bench: Bench) -> list[Outcome]:

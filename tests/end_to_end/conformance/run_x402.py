@@ -5,14 +5,13 @@ page, half a gigabyte below wagmi, are left out by `overrides` in clients/packag
 """
 
 import asyncio
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from tests.end_to_end.conformance.run_mcp import Bench, Outcome, install, printed
+from tests.end_to_end.conformance.run_mcp import NPM_IS_MISSING, Bench, Outcome, install, printed
 from tests.end_to_end.conformance.run_trade import sandbox
 
 CLIENTS = ("@x402/fetch", "@x402/axios", "x402-fetch", "x402-axios")
@@ -24,10 +23,8 @@ def main(folder: Path) -> int:
 
     0: all as expected. 1: not so. 2: npm is missing.
     """
-    if shutil.which("npm") is None:
-        print("npm is missing: it fetches the published clients", file=sys.stderr)
-        return 2
-    return printed(asyncio.run(purchases(install(folder))), folder)
+    bench = install(folder)
+    return NPM_IS_MISSING if bench is None else printed(asyncio.run(purchases(bench)), folder)
 
 
 async def purchases(bench: Bench) -> list[Outcome]:

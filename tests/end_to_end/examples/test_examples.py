@@ -242,7 +242,7 @@ def test_a_function_is_sold_to_each_buyer(place: Place, tmp_path: Path) -> None:
             assert place.run("resilient_buyer.py", str(rows), home="rows") == "1 {'words': 3}\n2 {'words': 2}\n"
         assert place.run("buyer_mcp.py", home="mcp", LISTING_ID=listing) == "{'words': 3}\n"
         followed = place.run("peer_a2a.py", home="a2a", LISTING_ID=listing).splitlines()
-        assert "Stop it, or give this program another home." in place.refused("seller.py", home="seller")
+        assert "stop it, or use another home" in place.refused("seller.py", home="seller")
     assert followed[0] == "TASK_STATE_SUBMITTED"
     assert followed[-1].startswith("send 10000 of 0x")
     orders = Market(place.url, home=place.folder / "rows" / f"127.0.0.1-{place.url.rsplit(':', 1)[1]}-test")
@@ -255,7 +255,7 @@ def test_a_model_is_sold_with_types_and_a_check(place: Place) -> None:
         judging() as url,
         place.running(EXAMPLES / "seller_model.py", title="Judge the tone of a text", MODEL_URL=url) as listing,
     ):
-        assert "give this program another home" in place.refused("seller_model.py", home="seller_model", MODEL_URL=url)
+        assert "stop it, or use another home" in place.refused("seller_model.py", home="seller_model", MODEL_URL=url)
         assert place.buyer.buy(listing, {"text": "Thank you."}, max_price="0.02").output == {"tone": "friendly"}
         with pytest.raises(EmporionError, match="At most 2000 words"):
             place.buyer.buy(listing, {"text": "word " * 2001}, max_price="0.02")
