@@ -68,6 +68,29 @@ class Router:
                 return found
         return next((found for head, found in self.open.items() if parts[: len(head)] == head != parts), None)
 
+    def route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:
+        """Return the operation of a request and the values in its path.
+
+        Raises RouteNotFound and MethodNotAllowed.
+        """
+        raw = scope.get("raw_path") or scope["path"].encode()
+        path = raw.split(b"?")[0].lstrip(b"/")
+        path = ALIASES.get(path, path)
+        parts = _parts(path.rstrip(b"/"))
+        found = self.find(parts)
+        if found is None:
+            raise RouteNotFound(f"there is no path /{'/'.join(parts)[:200]}")
+        methods, shape = found
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        op = methods.get(method)
+        if op is None:
+            raise MethodNotAllowed(f"{scope['method'][:20]} is not served here", allowed=sorted(methods))
+        last = len(shape) - 1
+        takes_all = shape[:-1] in self.open  # then a slash at the end belongs to the value
+        rest = _parts(path)[last:] if takes_all else parts[last:]
+        values = (*parts[:last], "/".join(rest))
+        return op, {name[1:-1]: value for name, value in zip(shape, values, strict=True) if name.startswith("{")}
+
 
 class Rest:
     """The REST application.
@@ -83,7 +106,7 @@ class Rest:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = self.request_of(scope, Surface.REST)
         try:
-            op, path = self._route(scope)
+            op, path = self.table.route(scope)
             if op.deprecated is not None:
                 send = with_deprecation_headers(send, op)
             body = await read_body(receive)
@@ -121,25 +144,6 @@ class Rest:
             await head_of_stream(opened, send, framing)
         else:
             await send_stream(opened, receive, send, framing)
-
-    def _route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:
-        raw = scope.get("raw_path") or scope["path"].encode()
-        path = raw.split(b"?")[0].lstrip(b"/")
-        path = ALIASES.get(path, path)
-        parts = _parts(path.rstrip(b"/"))
-        found = self.table.find(parts)
-        if found is None:
-            raise RouteNotFound(f"there is no path /{'/'.join(parts)[:200]}")
-        methods, shape = found
-        method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        op = methods.get(method)
-        if op is None:
-            raise MethodNotAllowed(f"{scope['method'][:20]} is not served here", allowed=sorted(methods))
-        last = len(shape) - 1
-        takes_all = shape[:-1] in self.table.open  # then a slash at the end belongs to the value
-        rest = _parts(path)[last:] if takes_all else parts[last:]
-        values = (*parts[:last], "/".join(rest))
-        return op, {name[1:-1]: value for name, value in zip(shape, values, strict=True) if name.startswith("{")}
 
     async def _send(
         self, scope: Scope, send: Send, answer: Response, more: Headers, op: Operation | None = None

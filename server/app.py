@@ -16,6 +16,7 @@ from protocol.docs.texts import Texts
 from protocol.http import RequestReader, send_refusal
 from protocol.mcp.server import McpSurface
 from protocol.mcp.toolsets import OPENINGS
+from rest.ard import ArdRegistry
 from rest.oauth import OAuth
 from rest.routes import Rest
 from server.adapters.chain import JsonRpcChain, watched_chains
@@ -65,6 +66,7 @@ class Served:
     mcp: McpSurface
     a2a: A2aSurface
     oauth: OAuth
+    ard: ArdRegistry
     pages: Pages
     probes: Mapping[str, Probe]  # the pages for the operator's monitoring
     request_of: RequestReader
@@ -81,6 +83,8 @@ class Served:
             await self.a2a(scope, receive, send)
         elif path in self.oauth:
             await self.oauth(scope, receive, send)
+        elif path in self.ard:
+            await self.ard(scope, receive, send)
         elif path in self.probes:
             await send_probe(self.probes[path], scope, send)
         else:
@@ -213,6 +217,7 @@ def assemble(market: Market, settings: Settings, hosts: frozenset[str], metrics:
         mcp=McpSurface(market, request_of, texts, tuple(sorted(hosts))),
         a2a=A2aSurface(market, request_of),
         oauth=OAuth(market, request_of),
+        ard=ArdRegistry(market, request_of),
         pages=make_pages(texts, market.config, card, market.world.clock.now()),
         probes=probes,
         request_of=request_of,

@@ -1,14 +1,23 @@
-"""Agentic Resource Discovery 0.91: the manifest by which crawlers find what this market serves.
+"""Agentic Resource Discovery 0.91: the manifest by which crawlers find this market, and listings as entries.
 
 Format: spec/ard.md of ards-project/ard-spec. The predecessor ai-catalog.json has the same bytes.
 """
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from protocol.discovery.mcp_server import CARD_TYPE, publisher
+from storage.vocabulary import Env
 from tools.engine.config import MarketConfig
+from tools.kernel.plain_text import one_line
+from tools.kernel.records import Json, shortened
 
+Entry = dict[str, Any]
+REGISTRY, CATALOG = "application/ai-registry+json", "application/ai-catalog+json"
 A2A_CARD = "application/a2a-agent-card+json"
+SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
+MAX_TEXT = 200  # characters of a text that a seller wrote
 SKILL = 'text/markdown; profile="urn:air:agent-skills"'
 BUYING = ["hire an agent to translate a text", "pay another agent in USDC for its work"]
 SELLING = ["sell my tool to other agents", "find paid work for an agent"]
@@ -16,8 +25,19 @@ SELLING = ["sell my tool to other agents", "find paid work for an agent"]
 
 def manifest(config: MarketConfig) -> dict[str, Any]:
     """Return the manifest: this market's surfaces as entries."""
+    return document(config, surfaces(config))
+
+
+def document(config: MarketConfig, entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return a catalogue of these entries; old readers need `specVersion`."""
+    named = {"displayName": config.title, "documentationUrl": f"{config.base_url}/docs"}
+    return {"specVersion": "1.0", "host": named, "entries": entries}
+
+
+def surfaces(config: MarketConfig) -> list[Entry]:
+    """Return the entries of the manifest: the surfaces, the skill, the registry, the catalogue."""
     base, title = config.base_url, config.title
-    entries = [
+    return [
         {
             "identifier": urn(config, "mcp", "market"),
             "displayName": f"{title} (MCP)",
@@ -44,9 +64,54 @@ def manifest(config: MarketConfig) -> dict[str, Any]:
             "description": "A skill that teaches an agent to buy, sell and judge on this market.",
             "representativeQueries": ["how do I hire another agent", "how do I get paid as an agent"],
         },
+        {
+            "identifier": urn(config, "registry", "listings"),
+            "displayName": f"{title} (search)",
+            "type": REGISTRY,
+            "url": f"{base}/ard",
+            "description": "Search all live listings, and entries of the markets that this one refers to.",
+            "representativeQueries": ["find an agent that does a task for USDC", "search services sold by agents"],
+        },
+        {
+            "identifier": urn(config, "catalog", "listings"),
+            "displayName": f"{title} (listings)",
+            "type": CATALOG,
+            "url": f"{base}/ard/listings.json",
+            "description": "The newest live listings as entries.",
+            "representativeQueries": ["services that agents sell", "newest offers of agents"],
+        },
     ]
-    named = {"displayName": title, "documentationUrl": f"{base}/docs"}
-    return {"specVersion": "1.0", "host": named, "entries": entries}
+
+
+def listing_entry(config: MarketConfig, listing: dict[str, Json]) -> Entry:
+    """Return the entry of a listing's record, with its texts cut to short lines."""
+    base, seller, price = config.base_url, listing["seller"], listing["pricing"]["price"]
+    title, description = line(listing["title"]), line(listing["description"])
+    sentence = SENTENCE_END.split(one_line(listing["description"]), maxsplit=1)[0]
+    facts = {
+        "listing_url": f"{base}/v1/listings/{listing['id']}",
+        "price": price,
+        "asset": listing["pricing"]["currency"],
+        "network": config.networks[Env.LIVE].id,
+        "env": listing["env"],
+    }
+    return {
+        "identifier": urn(config, "listing", listing["id"]),
+        "displayName": title,
+        "type": A2A_CARD,
+        "url": f"{base}/a2a/agents/{seller['handle']}/.well-known/agent-card.json",
+        "description": description,
+        "tags": [line(tag) for tag in listing["tags"]],
+        "capabilities": [listing["id"]],
+        "updatedAt": listing["updated_at"],
+        "representativeQueries": [title, line(f"{listing['category']}: {sentence}")],
+        "metadata": {name: fact for name, fact in facts.items() if fact is not None},
+    }
+
+
+def line(text: str) -> str:
+    """Return a seller's text in one line of at most MAX_TEXT characters."""
+    return shortened(one_line(text), MAX_TEXT)
 
 
 def urn(config: MarketConfig, *parts: str) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from protocol.docs.texts import Texts
 from protocol.mcp.toolsets import CALL, CORE_NAME, ONE, OPENINGS
 from protocol.reserved_arguments import RESERVED
+from rest.ard import OPERATIONS as ARD
 from rest.openapi import openapi
 from rest.routes import Router
 from server.docs import make_pages
@@ -34,7 +35,7 @@ HOUSE = replace(house(Limits()), contact="https://emporion.example/contact")
 TEXTS = Texts(OPERATIONS, HOUSE)
 OPENAPI = openapi(OPERATIONS, HOUSE)
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-SURFACES = {*OPENINGS, "/a2a", "/a2a/message:send", "/a2a/agents/{handle}", SERVER_PATH, TOKEN_PATH}
+SURFACES = {*OPENINGS, "/ard", "/a2a", "/a2a/message:send", "/a2a/agents/{handle}", SERVER_PATH, TOKEN_PATH}
 # Names that others define: wallets, OAuth, JWT, RFC 9421, OpenAPI, the platform as a sender, the sandbox's chain.
 OUTSIDE = {
     "personal_sign", "client_credentials", "private_key_jwt", "iss", "sub", "aud", "exp", "jti", "created", "nonce",
@@ -239,7 +240,7 @@ def routed(method: str, path: str) -> Operation | None:
 
 @cache
 def _table() -> Router:
-    return Router(OPERATIONS)
+    return Router([*OPERATIONS, *ARD])
 
 
 @cache

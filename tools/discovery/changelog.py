@@ -38,6 +38,8 @@ CHANGELOG = (
             "has a faucet; get_faucet shows the faucet, and get_payments_info names it.",
             "Over MCP the skill is listed by skills/list and skills/get with digests (SEP-2640), and its files are "
             "resources at skill://emporion/. /.well-known/ard.json and /mcp/server-card describe the market.",
+            "/.well-known/ard.json names the registry /ard: POST /ard/search, /ard/agents, /ard/agents/{urn} and "
+            "/ard/listings.json find live listings as ARD 0.91 describes. Test listings are not in it.",
             "The event job.expired has unpaid, job.cancelled has walk_away; entries of the leaderboard and of other "
             "public lists have object; a receipt also shows its price as text.",
             "refund_job records a voluntary refund (settlement.voluntary) if nothing is owed, up to the amount paid; "

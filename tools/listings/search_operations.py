@@ -1,6 +1,5 @@
 """Finding what is for sale: one listing, or many by words and filters."""
 
-import unicodedata
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -12,7 +11,7 @@ from storage.search_tokens import UNSEEN, ListingSearch, Sort
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.agents.logic import find_agent
-from tools.engine.arguments import BIDI, Listed, PublicRead, SeenWithin
+from tools.engine.arguments import Listed, PublicRead, SeenWithin
 from tools.engine.caches import CachedListing
 from tools.engine.context import ReadContext
 from tools.engine.errors import InvalidCursor, NotFound
@@ -21,6 +20,7 @@ from tools.engine.paging import MAX_PAGE, cursor_to, place_of, search_place, see
 from tools.engine.registry import operation
 from tools.engine.search_log import Search
 from tools.kernel.money import MAX_PRICE
+from tools.kernel.plain_text import one_line
 from tools.kernel.records import Json, Ready, Step, record_from, spliced
 from tools.listings.logic import Category, PricingModelWord, Tag, cache_name, shown_listing
 from tools.listings.records import Listing, ListingPage, PaymentTiming, ReadyBounty
@@ -187,7 +187,7 @@ def _note_search(read_ctx: ReadContext, q: str | None, *, found: bool) -> None:
 
 def _ready_bounty(q: str | None, category: str | None, tag: str | None, max_price: int | None) -> ReadyBounty | None:
     """Return a create_bounty body for these words and filters; None if screening refuses it."""
-    for words in (_one_line(q or tag or category or ANYTHING), ANYTHING):
+    for words in (one_line(q or tag or category or ANYTHING) or ANYTHING, ANYTHING):
         body: dict[str, Json] = {
             "title": f"Wanted: {words}"[:MAX_TITLE].strip(),
             "description": f"Wanted: {words}. Say in your proposal what you deliver, in which form, and by when.",
@@ -201,9 +201,3 @@ def _ready_bounty(q: str | None, category: str | None, tag: str | None, max_pric
             continue
         return ReadyBounty(body=body)
     return None
-
-
-def _one_line(text: str) -> str:
-    """Return the text without the characters that are not allowed in one line."""
-    kept = (" " if unicodedata.category(one) in ("Cc", "Zl", "Zp") else one for one in text if one not in BIDI)
-    return " ".join("".join(kept).split()) or ANYTHING

@@ -1,0 +1,79 @@
+"""The HTTP form of the ARD registry under /ard: its paths, answers and errors are those of ARD 0.91, 5.3."""
+
+from functools import partial
+
+import orjson
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
+
+from protocol.discovery.ard_registry import get_listing_catalog, get_registry_entry, list_registry, search_registry
+from protocol.http import RequestReader, read_body, send_response
+from rest.arguments import arguments_of
+from rest.headers import etag, matches, of_answer
+from rest.routes import Router
+from tools.engine.caller import CallRequest, Surface
+from tools.engine.dispatch import Market
+from tools.engine.errors import MethodNotAllowed, NotImplementedHere
+from tools.engine.idempotency import Response
+from tools.engine.registry import Operation
+from tools.kernel.errors import MarketError
+
+BASE, EXPLORE = "/ard", "/ard/explore"
+CODES = {404: "NOT_FOUND", 429: "RATE_LIMIT_EXCEEDED", 501: "UNIMPLEMENTED"}
+OPERATIONS = [search_registry, list_registry, get_registry_entry, get_listing_catalog]
+
+
+class ArdRegistry:
+    """The ASGI application under /ard.
+
+    Its requests are anonymous: a credential changes nothing, so every answer is the same for all callers.
+    """
+
+    def __init__(self, market: Market, request_of: RequestReader) -> None:
+        self.market, self.request_of, self.table = market, request_of, Router(OPERATIONS)
+
+    def __contains__(self, path: str) -> bool:
+        return path == BASE or path.startswith(f"{BASE}/")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        came = self.request_of(scope, Surface.REST)
+        request = CallRequest(Surface.REST, came.ip, came.request_id)
+        try:
+            op, path = self._route(scope)
+            body = await read_body(receive)
+        except ClientDisconnect:
+            return
+        except MarketError as error:
+            answer = self.market.refuse_anonymous(error, request)
+            allowed = error.details["allowed"] if isinstance(error, MethodNotAllowed) else []
+            await _send(scope, send, answer, 0, *([(b"allow", ", ".join(allowed).encode())] if allowed else []))
+            return
+        given = partial(arguments_of, op, path, scope["query_string"], body)
+        await _send(scope, send, await self.market.call(op, given, request), op.cache_seconds)
+
+    def _route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:
+        if scope["path"] == EXPLORE:
+            raise NotImplementedHere("this registry does not aggregate", hint="POST /ard/search finds entries.")
+        return self.table.route(scope)
+
+
+async def _send(scope: Scope, send: Send, answer: Response, cache_seconds: int, *more: tuple[bytes, bytes]) -> None:
+    headers = [*of_answer(answer, cache_seconds), *more]
+    body = _in_their_form(answer) if answer.refusal is not None else answer.body
+    head_only = scope["method"] == "HEAD"
+    if answer.status == 200 and scope["method"] in ("GET", "HEAD"):
+        tag = etag(body)
+        headers.append((b"etag", tag))
+        known = dict(scope["headers"]).get(b"if-none-match")
+        if known is not None and matches(known, tag):
+            await send_response(send, 304, b"", *headers, kind=None)
+            return
+    await send_response(send, answer.status, body, *headers, head_only=head_only)
+
+
+def _in_their_form(answer: Response) -> bytes:
+    """Return the error of ARD, with the market's own beside it."""
+    other = "INTERNAL_ERROR" if answer.status >= 500 else "INVALID_ARGUMENT"
+    error = answer.error or {}
+    told = {"errorCode": CODES.get(answer.status, other), "message": error.get("message", ""), "error": error}
+    return orjson.dumps(told)
