@@ -19,6 +19,7 @@ from protocol.mcp.toolsets import OPENINGS
 from rest.ard import ArdRegistry
 from rest.oauth import OAuth
 from rest.routes import Rest
+from server.adapters.catalogs import CatalogFetcher
 from server.adapters.chain import JsonRpcChain, watched_chains
 from server.adapters.checks import CheckPool
 from server.adapters.clock import SeedSigner, SystemClock, SystemDice
@@ -33,6 +34,7 @@ from server.keys import finish_rotation, until_replaced
 from server.metrics import Metrics, Now, metrics_page
 from server.middleware import Edge, hosts_of
 from server.pages import Pages, Probe, is_visit, send_probe, send_to
+from server.peers import PeerCatalogs
 from server.readiness import Readiness, is_low
 from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, config_of
@@ -157,7 +159,10 @@ class Service:
             await stack.enter_async_context(self.served.mcp.running())
             workers = Workers(market, partial(disk_is_low, self.settings))
             await workers.check_health()
+            fetcher = CatalogFetcher(allow_private=self.settings.allow_private_networks)
+            stack.push_async_callback(fetcher.close)
             loops = {"workers": workers.run(), "looks": DailyRechecks(market).run()}
+            loops["peers"] = PeerCatalogs(market, fetcher).run()
             if metrics is None:
                 loops["sender"] = Sender(market).run()
             else:

@@ -19,6 +19,7 @@ from storage.vocabulary import Env
 from tools.chain.wallet_proof import address_of
 from tools.engine.config import Deadlines, Limits, MarketConfig, Network
 from tools.kernel.reserved_words import COMMON_BRAND
+from tools.kernel.ssrf_guard import BadTarget, judge_target
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 LIVE_USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
@@ -56,6 +57,14 @@ def _url(text: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError("must be an http or https URL without query")
     return text.rstrip("/")
+
+
+def _origin(text: str) -> str:
+    """Validate an address without a path, as the setting of another market."""
+    text = _url(text)
+    if urlsplit(text).path or "@" in text:
+        raise ValueError("must be addresses of markets, without a path")
+    return text.lower()
 
 
 def _matching(pattern: str, rule: str) -> AfterValidator:
@@ -102,6 +111,9 @@ Secret = Annotated[str, _matching("(?s).{16,200}", "must have 16 to 200 characte
 Address = Annotated[str, AfterValidator(address_of)]
 Addresses = Annotated[list[Annotated[str, AfterValidator(_ip)]], NoDecode, BeforeValidator(_split)]
 Urls = Annotated[list[Url], NoDecode, BeforeValidator(_split)]
+Origins = Annotated[
+    list[Annotated[str, AfterValidator(_origin)]], NoDecode, BeforeValidator(_split), Field(max_length=20)
+]
 Places = Annotated[list[Annotated[str, AfterValidator(_place)]], NoDecode, BeforeValidator(_split)]
 Seconds = Annotated[int, Field(ge=1, le=31_536_000)]
 
@@ -121,6 +133,7 @@ class Settings(BaseSettings):
     next_signing_seed: Hex32 | None = None
     operator_webhook: Url | None = None
     contact: Contact | None = None
+    referrals: Origins = []
     ai_train: bool = False
     operator_secret: Secret | None = None
     live_rpc_url: Url | None = None
@@ -173,6 +186,8 @@ class Settings(BaseSettings):
             raise ValueError("DESK_LLM_URL: set EMPORION_DESK_LLM_MODEL to the model it is asked for")
         if self.host in EVERYWHERE and self.base_url is None:
             raise ValueError("HOST is every address of this machine: set EMPORION_BASE_URL to the one that agents use")
+        for origin in self.referrals:
+            _judge_referral(origin, self.allow_private_networks, self.url)
         return self
 
     @property
@@ -235,6 +250,16 @@ class Settings(BaseSettings):
             raise BadSettings(f"EMPORION_DATA_DIR: {folder} cannot be made: {error.strerror}") from None
         if not os.access(folder, os.W_OK | os.X_OK):
             raise BadSettings(f"EMPORION_DATA_DIR: {folder} cannot be written to by this user")
+
+
+def _judge_referral(origin: str, allow_private: bool, own: str) -> None:
+    """Raise ValueError for a market that cannot be read, because no request may go there."""
+    if urlsplit(origin).hostname == urlsplit(own).hostname:
+        raise ValueError(f"REFERRALS: {origin} has the host of this market; name other markets")
+    try:
+        judge_target(origin, allow_private)
+    except BadTarget as bad:
+        raise ValueError(f"REFERRALS: {origin}: {bad}") from None
 
 
 def make_empty(folder: Path) -> None:
@@ -329,6 +354,7 @@ def config_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = N
         evaluator_min_age=timedelta(days=settings.evaluator_min_age_days_live),
         allow_private_networks=settings.allow_private_networks,
         contact=settings.contact,
+        referrals=tuple(dict.fromkeys(settings.referrals)),
         ai_train=settings.ai_train,
     )
 

@@ -25,6 +25,7 @@ CONTENTS = (
     "discovery.market_operations",
     "discovery.stats_operations",
     "discovery.demand_operations",
+    "discovery.elsewhere_operations",
     "operator.support_operations",
     "agents.operations",
     "account.operations",

@@ -10,11 +10,11 @@ from typing import Any
 from protocol.discovery.mcp_server import CARD_TYPE, publisher
 from storage.vocabulary import Env
 from tools.engine.config import MarketConfig
+from tools.kernel.ard_urns import CATALOG, REGISTRY
 from tools.kernel.plain_text import one_line
 from tools.kernel.records import Json, shortened
 
 Entry = dict[str, Any]
-REGISTRY, CATALOG = "application/ai-registry+json", "application/ai-catalog+json"
 A2A_CARD = "application/a2a-agent-card+json"
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 MAX_TEXT = 200  # characters of a text that a seller wrote

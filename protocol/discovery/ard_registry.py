@@ -13,10 +13,12 @@ from pydantic import BeforeValidator, Field, StringConstraints
 
 from protocol.discovery.ard import A2A_CARD, Entry, document, listing_entry, surfaces, urn
 from storage.vocabulary import Env
+from tools.discovery.peer_catalogs import Foreign, elsewhere
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import ReadContext
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound
 from tools.engine.registry import internal_operation
+from tools.kernel.ard_urns import URN, publisher_in
 from tools.kernel.records import Ready, encode
 from tools.listings.logic import Tag
 from tools.listings.search_operations import ListingRef, SearchListings, get_listing, search_listings
@@ -24,8 +26,8 @@ from tools.listings.search_operations import ListingRef, SearchListings, get_lis
 T = TypeVar("T")
 SECONDS = 60  # that a cache may keep an answer
 MAX_CATALOG, MAX_CATALOG_BYTES = 1_000, 2_000_000  # readers take 2 MB
+LEAST_SCORE = 51  # of our entries, so that those of other markets come after them
 MAX_TERMS = 200  # characters of a query that a search of listings reads
-URN = re.compile(r"urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+")
 LISTING_ID = re.compile(r"lst_[0-9A-Za-z]{1,60}")
 TOKEN = re.compile(r"([0-9]{1,6})\.([A-Za-z0-9_-]+)")
 
@@ -74,9 +76,17 @@ class EntryRef(Arguments):
 
 @internal_operation("POST /ard/search", auth="none", safe=True, errors=(InvalidCursor,))
 async def search_registry(read_ctx: ReadContext, asked: SearchRegistry) -> Ready:
-    """Search live listings by words and filters, best first."""
-    found, token = await _own_results(read_ctx, asked, asked.page_size)
-    return _answer({"results": found}, token)
+    """Search live listings by words and filters, best first; then entries of other markets.
+
+    Other markets are shown on the first page, on at most half of it, as they were last read: none is asked now.
+    """
+    others = await elsewhere(read_ctx)
+    foreign = others.matching(asked.query.text) if asked.federation == "auto" and asked.page_token is None else []
+    admitted = [one for one in foreign if asked.query.filter.admits(one.entry)][: asked.page_size // 2]
+    found, token = await _own_results(read_ctx, asked, asked.page_size - len(admitted))
+    found += [_foreign_result(one, number) for number, one in enumerate(admitted)]
+    referred = {"referrals": [_referral(one) for one in others.registries]} if asked.federation == "referrals" else {}
+    return _answer({"results": found, **referred}, token)
 
 
 @internal_operation("GET /ard/agents", auth="none", errors=(InvalidCursor,), cache_seconds=SECONDS)
@@ -114,11 +124,6 @@ async def get_listing_catalog(read_ctx: ReadContext, _: NoArguments) -> Ready:
             return _answer(document(read_ctx.config, entries[:MAX_CATALOG]))
 
 
-def publisher_in(identifier: str) -> str:
-    """Return the publisher of an identifier that matches URN."""
-    return identifier.split(":", 3)[2]
-
-
 async def _own_results(read_ctx: ReadContext, asked: SearchRegistry, limit: int) -> tuple[list[Entry], str | None]:
     """Return a page of our entries with score and source, and the token of the next page."""
     wanted, config = asked.query.filter, read_ctx.config
@@ -137,7 +142,18 @@ async def _own_results(read_ctx: ReadContext, asked: SearchRegistry, limit: int)
     return results, following and f"{place + len(entries)}.{following}"
 
 
-LEAST_SCORE = 51  # of our entries, so that those of other markets come after them
+def _foreign_result(one: Foreign, place: int) -> Entry:
+    return _shown(one) | {"score": max(1, LEAST_SCORE - 1 - place), "source": one.source}
+
+
+def _shown(one: Foreign) -> Entry:
+    """Return an entry of another market, marked as foreign."""
+    told = {name: value for name, value in one.entry.items() if value}
+    return told | {"metadata": {"foreign": True, "market": one.market}}
+
+
+def _referral(entry: Entry) -> Entry:
+    return {name: entry[name] for name in ("identifier", "displayName", "type", "url")}
 
 
 async def _page(read_ctx: ReadContext, **given: Any) -> tuple[list[Entry], str | None]:
@@ -151,11 +167,13 @@ async def _page(read_ctx: ReadContext, **given: Any) -> tuple[list[Entry], str |
 
 
 async def _entry(read_ctx: ReadContext, identifier: str) -> Entry | None:
-    """Return an entry of the manifest, or of an active live listing; otherwise None."""
+    """Return the entry of a surface, an active live listing or another market, if it exists."""
     config = read_ctx.config
     listing_id = identifier.removeprefix(urn(config, "listing", ""))
     if not LISTING_ID.fullmatch(listing_id):
-        return next((one for one in surfaces(config) if one["identifier"] == identifier), None)
+        others = await elsewhere(read_ctx)
+        foreign = [_shown(one) for one in others.entries] + others.registries
+        return next((one for one in (*surfaces(config), *foreign) if one["identifier"] == identifier), None)
     try:
         found = await get_listing(_live(read_ctx), ListingRef(listing_id=listing_id, env=Env.LIVE))
     except NotFound:

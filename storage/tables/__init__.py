@@ -18,6 +18,7 @@ from storage.tables.jobs import JobDeliveryRow, JobEventRow, JobRow, OpenRefundR
 from storage.tables.listings import DocumentRow, JobResultRow, ListingPayerRow, ListingRow, ListingTermsRow
 from storage.tables.messages import MessageRow, ReportRow, ThreadRow, UnreadRow
 from storage.tables.payments import FaucetClaimRow, PaymentSearchRow, PurchaseRow, SettlementRow, X402AccountRow
+from storage.tables.peers import PeerCatalogRow
 from storage.tables.quotas import JobTextRow, MemoryRow, RoomRow
 from storage.tables.reputation import (
     CategoryRow,

@@ -12,6 +12,7 @@ from protocol.discovery import ard_registry
 from protocol.discovery.ard import listing_entry
 from protocol.discovery.ard_registry import URN
 from tests.support.market import Agent
+from tests.support.peers import OTHER, entry, registry, with_peer
 from tests.support.protocols import served
 from tests.support.trade import OFFER, Trade, binding
 
@@ -238,11 +239,11 @@ async def test_every_refusal_has_both_forms(
 
 async def test_the_entries_of_the_manifest_are_read_too(http: httpx.AsyncClient) -> None:
     entries = (await http.get("/.well-known/ard.json")).json()["entries"]
-    kinds = [entry["identifier"].split(":", 3)[3] for entry in entries]
+    kinds = [one["identifier"].split(":", 3)[3] for one in entries]
     assert kinds == ["mcp:market", "a2a:market", "skill:emporion", "registry:listings", "catalog:listings"]
-    for entry in entries:
-        assert URN.fullmatch(entry["identifier"])
-        assert (await http.get(path_of(entry["identifier"]))).json() == entry
+    for one in entries:
+        assert URN.fullmatch(one["identifier"])
+        assert (await http.get(path_of(one["identifier"]))).json() == one
 
 
 async def test_answers_are_open_and_kept_for_a_minute(trade: Trade, seller: Agent, http: httpx.AsyncClient) -> None:
@@ -270,3 +271,56 @@ async def test_a_catalogue_stays_within_what_readers_take(
     monkeypatch.setattr(ard_registry, "MAX_CATALOG", 2)
     monkeypatch.setattr(ard_registry, "MAX_CATALOG_BYTES", 2_000_000)
     assert (await http.get("/ard/listings.json")).json()["entries"] == whole[:2]
+
+
+async def test_other_markets_fill_at_most_half_of_the_first_page(
+    trade: Trade, seller: Agent, http: httpx.AsyncClient
+) -> None:
+    made = [await offer(trade, seller, title=f"Translate text {number}") for number in range(4)]
+    others = [entry(f"o{number}", displayName=f"Translate {number}") for number in range(5)]
+    await with_peer(trade.market, *others, registry())
+    first = await search(http, pageSize=4)
+    markets = [one.get("metadata", {}).get("market") for one in first["results"]]
+    assert markets == [None, None, "other.example", "other.example"]
+    scores = [one["score"] for one in first["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 100 for score in scores)
+    foreign = first["results"][2]
+    assert (foreign["source"], foreign["metadata"]) == (f"{OTHER}/ard", {"foreign": True, "market": "other.example"})
+    second = await search(http, pageSize=4, pageToken=first["pageToken"])
+    shown = [one["capabilities"][0] for one in first["results"][:2] + second["results"]]
+    assert sorted(shown) == sorted(one["id"] for one in made)
+    (alone,) = (await search(http, pageSize=1))["results"]
+    assert "foreign" not in alone["metadata"]
+
+
+async def test_each_mode_of_federation_shows_what_it_names(
+    trade: Trade, seller: Agent, http: httpx.AsyncClient
+) -> None:
+    own = await offer(trade, seller)
+    await with_peer(trade.market, entry("texts", displayName="Translate texts"), registry())
+
+    async def found(**given: Any) -> tuple[list[str], Any]:
+        page = await search(http, **given)
+        return [one["capabilities"][0] for one in page["results"]], page.get("referrals")
+
+    referral = {name: registry()[name] for name in ("identifier", "displayName", "type", "url")}
+    assert await found() == ([own["id"], "lst_texts"], None)
+    assert await found(federation="auto") == ([own["id"], "lst_texts"], None)
+    assert await found(federation="none") == ([own["id"]], None)
+    assert await found(federation="referrals") == ([own["id"]], [referral])
+    assert await found(query={"filter": {"publisher": "other.example"}}) == (["lst_texts"], None)
+    assert await found(query={"filter": {"tags": ["translate"]}}) == ([own["id"]], None)
+    assert await found(query={"filter": {"publisher": "127.0.0.1"}}) == ([own["id"]], None)
+
+
+async def test_an_entry_of_another_market_is_read_but_is_in_no_list_of_ours(
+    trade: Trade, http: httpx.AsyncClient
+) -> None:
+    await with_peer(trade.market, entry(), registry())
+    read = await http.get(path_of(entry()["identifier"]))
+    assert read.json() == entry() | {"metadata": {"foreign": True, "market": "other.example"}}
+    assert (await http.get(path_of(registry()["identifier"]))).json()["url"] == f"{OTHER}/ard"
+    assert (await http.get("/ard/agents")).json() == {"items": []}
+    assert (await http.get("/ard/listings.json")).json()["entries"] == []
+    assert (await http.get("/.well-known/ard.json")).text.count("other.example") == 0

@@ -71,6 +71,7 @@ LISTED = {
     "dispute": "list_disputes",
     "tool": "find_tools",
     "feed_item": "get_feed",
+    "foreign_entry": "search_elsewhere",
 }
 KINDS = {(operation, kind) for kind, operations in ALONE.items() for operation in operations.split()}
 KINDS |= {(operation, "list") for operations in LISTED.values() for operation in operations.split()}

@@ -1,6 +1,7 @@
 """The whole service in the process of the test, on a free port: settings, edge, workers and sender."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,9 +15,9 @@ from tests.support.listening import listen
 
 
 @asynccontextmanager
-async def serving(folder: Path, **given: Any) -> AsyncIterator[Service]:
+async def serving(folder: Path, listening: socket.socket | None = None, **given: Any) -> AsyncIterator[Service]:
     """Serve until the context is left; `service.settings` has the address."""
-    listening = listen()
+    listening = listening or listen()
     settings = read_settings(_env_file=None, data_dir=folder, port=listening.getsockname()[1], **given)
     service, ready = Service(settings), asyncio.Event()
     if settings.database_url is None and not (folder / "market.db").exists():

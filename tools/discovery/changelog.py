@@ -40,6 +40,8 @@ CHANGELOG = (
             "resources at skill://emporion/. /.well-known/ard.json and /mcp/server-card describe the market.",
             "/.well-known/ard.json names the registry /ard: POST /ard/search, /ard/agents, /ard/agents/{urn} and "
             "/ard/listings.json find live listings as ARD 0.91 describes. Test listings are not in it.",
+            "search_elsewhere (GET /v1/elsewhere) searches what other markets offer, if the operator names any. Its "
+            "entries are ordered and paid there, and their words are untrusted.",
             "The event job.expired has unpaid, job.cancelled has walk_away; entries of the leaderboard and of other "
             "public lists have object; a receipt also shows its price as text.",
             "refund_job records a voluntary refund (settlement.voluntary) if nothing is owed, up to the amount paid; "

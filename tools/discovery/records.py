@@ -247,3 +247,25 @@ class Changelog:
     object: Literal["changelog"] = "changelog"
     current_version: str
     entries: list[ChangelogEntry]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignEntry:
+    """An entry of another market's catalogue, in that market's words."""
+
+    object: Literal["foreign_entry"] = "foreign_entry"
+    market: Annotated[Ours[str], Field(description="host of the market that offers it, where it is ordered and paid")]
+    identifier: Theirs[str]
+    name: Theirs[str]
+    type: Annotated[Theirs[str], Field(description="media type of what is at url")]
+    url: Theirs[str]
+    description: Theirs[str]
+    tags: Theirs[list[str]]
+    capabilities: Theirs[list[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElsewherePage(HintedPage[ForeignEntry]):
+    """One page of entries of other markets."""
+
+    note: Ours[str]

@@ -45,7 +45,7 @@ async def get_stats(read_ctx: ReadContext, _: PublicRead) -> Stats:
 
 class ReadFeed(Listed):
     env: EnvChoice = None
-    limit: int = Field(50, ge=1, le=100, description="how many items to return, 1-100")
+    limit: int = Field(50, ge=1, le=100, description="how many items, 1-100")
 
 
 @operation("GET /v1/feed", auth="optional", errors=(InvalidCursor,), toolset="market")

@@ -116,8 +116,8 @@ SeenWithin = Annotated[int | None, Field(ge=60, le=2_592_000)]
 class Listed(Arguments):
     """Arguments of a list."""
 
-    limit: int = Field(20, ge=1, le=100, description="how many records to return, 1-100")
-    cursor: str | None = Field(None, max_length=1000, description="next_cursor of the page before; opaque")
+    limit: int = Field(20, ge=1, le=100, description="how many records, 1-100")
+    cursor: str | None = Field(None, max_length=1000, description="next_cursor of the page before")
 
 
 def read_arguments(model: type[Arguments], arguments: dict[str, Any]) -> Arguments:

@@ -78,6 +78,7 @@ class MarketConfig:
     evaluator_min_age: timedelta = timedelta()
     allow_private_networks: bool = False  # whether webhooks may point to loopback and private networks
     contact: str | None = None  # the URL for security reports and questions, https or mailto; None: unpublished
+    referrals: tuple[str, ...] = ()  # origins of the markets whose entries are shown beside our own
     ai_train: bool = False  # whether robots.txt allows the training of models
 
     @property

@@ -819,6 +819,15 @@ class Eligibility(TypedDict):
     reason: str | None
 
 
+class ElsewherePage(TypedDict):
+    object: Literal["list"]
+    data: list[ForeignEntry]
+    has_more: bool
+    next_cursor: str | None
+    hint: str | None
+    note: str
+
+
 Env: TypeAlias = Literal["live", "test"]
 
 
@@ -1151,6 +1160,18 @@ class FirstPartyStats(TypedDict):
 
 
 FixedOrPerUnit: TypeAlias = Literal["fixed", "per_unit"]
+
+
+class ForeignEntry(TypedDict):
+    object: Literal["foreign_entry"]
+    market: str
+    identifier: str
+    name: str
+    type: str
+    url: str
+    description: str
+    tags: list[str]
+    capabilities: list[str]
 
 
 class Health(TypedDict):

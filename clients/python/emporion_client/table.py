@@ -107,6 +107,7 @@ OPERATIONS: dict[str, Operation] = {
     "rotate_key": Operation("POST", "/v1/agents/me/rotate-key", in_query=("dry_run",), in_header=(("idempotency_key", "Idempotency-Key"),), body="fields"),
     "search_agents": Operation("GET", "/v1/agents", in_query=("limit", "cursor", "env", "q", "tag", "capability", "framework", "domain", "verified", "seen_within_seconds"), login="optional"),
     "search_bounties": Operation("GET", "/v1/bounties", in_query=("limit", "cursor", "env", "q", "category", "tag", "min_budget", "first_party"), login="optional"),
+    "search_elsewhere": Operation("GET", "/v1/elsewhere", in_query=("limit", "cursor", "q"), login="none"),
     "search_listings": Operation("GET", "/v1/listings", in_query=("limit", "cursor", "env", "q", "category", "tag", "seller", "max_price", "pricing_model", "payment", "graduated", "seen_within_seconds", "sort"), login="optional"),
     "set_agent_status": Operation("POST", "/v1/admin/agents/{agent_id}/status", in_path=("agent_id",), in_query=("dry_run",), in_header=(("idempotency_key", "Idempotency-Key"), ("admin_token", "X-Admin-Token")), body="fields", login="none"),
     "set_bounty_alerts": Operation("POST", "/v1/agents/me/bounty-alerts", in_query=("dry_run",), in_header=(("idempotency_key", "Idempotency-Key"),), body="fields"),

@@ -317,6 +317,7 @@ BY_HAND: dict[str, Make] = {
     "find_tools": with_any(query=["refund", "send money back"], toolset=["jobs", "nothing"]),
     "get_feed": with_any(env=["test", "live"], limit=[20, 1]),
     "get_demand": with_any(env=["test"], days=[7, 1]),
+    "search_elsewhere": with_any(q=[None, "poems"], limit=[2]),
     "report_support": with_any(message=["It does not answer.", "No"], contact=[None, "ada@example.com"]),
     "register_agent": with_any(name=["Gus", ""], tags=[None, ["a"]]),
     "update_me": with_any(description=["Poems.", None], endpoints=[None, {"webhook_url": URL}, {"webhook_url": None}]),

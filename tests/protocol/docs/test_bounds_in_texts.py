@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from itertools import chain
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.requirements import covers
 from tools.agents.profiles import MAX_METADATA
 from tools.bounties.rules import MAX_A_DAY, MAX_OF_BUYER, MAX_OF_STRANGERS
 from tools.catalogue import CATALOGUE
+from tools.discovery.peer_catalogs import KEPT
 from tools.engine.config import Limits
 from tools.engine.documents import MAX_DOCUMENT, MAX_PREVIEW
 from tools.engine.json_schemas import input_schema
@@ -115,6 +117,7 @@ SAID = {  # phrases in descriptions of operations, made from the enforced values
     "get_health": {"at most 5 seconds ago"},
     "get_changelog": {"at least 30 days"},
     "get_feed": {"0.01 USDC"},
+    "search_elsewhere": {f"last {KEPT // timedelta(hours=1)} hours"},
     "export_me": {"20 seconds"},
     "recover_agent": {f"At most {per_hour(Rate.RECOVER)} an hour"},
     "get_attestation": {"valid for 7 days"},

@@ -1,6 +1,7 @@
 """Figures and lists of the whole market."""
 
 from tests.support.parity_calls import Script
+from tests.support.peers import entry, with_peer
 
 
 async def run(say: Script) -> None:
@@ -18,3 +19,6 @@ async def run(say: Script) -> None:
     await say("get_opportunities")
     await say("get_demand", env="test", days=30)
     await say("get_demand", days=31)
+    await say("search_elsewhere", cursor="AAAA")
+    await with_peer(say.market, entry())
+    await say("search_elsewhere", q="poems")

@@ -17,3 +17,9 @@ async def test_get_health_overloaded(trade: Trade) -> Any:
 @covers("error.more.invalid_cursor")
 async def test_get_feed_invalid_cursor(trade: Trade) -> Any:
     return await trade.market.refusal("get_feed", cursor="AAAA")
+
+
+@refusal
+@covers("error.more.invalid_cursor")
+async def test_search_elsewhere_invalid_cursor(trade: Trade) -> Any:
+    return await trade.market.refusal("search_elsewhere", cursor="AAAA")
