@@ -13,6 +13,7 @@ INDEX_SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 SKILL_PATH = "/.well-known/agent-skills/emporion/SKILL.md"
 FOLDER = SKILL_PATH.removesuffix("/SKILL.md")
 MARKDOWN = "text/markdown"
+MAIN_URI = f"skill://{NAME}/SKILL.md"
 
 
 class SkillTexts(Protocol):

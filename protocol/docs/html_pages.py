@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 STYLE = Path(__file__).with_name("docs.css").read_text(encoding="utf-8")
 POLICY = (
-    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'; img-src 'self' data:; "
+    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 MOVED = {"/skill.md": "/docs/skill", "/llms.txt": "/docs"}  # the pages of documents that have another address

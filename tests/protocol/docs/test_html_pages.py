@@ -82,6 +82,7 @@ async def test_a_browser_is_answered_html_that_can_do_nothing(http: httpx.AsyncC
         answer = await page(http, path)
         policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
         assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == "'none'"
+        assert policy["connect-src"] == "'self'"  # tools that audit the page fetch llms.txt from it
         style = "".join(read_html(answer.text).texts["style"]).encode()
         assert policy["style-src"] == f"'sha256-{b64encode(sha256(style).digest()).decode()}'"
         assert not re.search(rb"url\(|@import|</", style)
