@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from protocol.a2a.agent_card import card_json
 from protocol.a2a.server import A2aSurface
+from protocol.discovery.web_bot_auth import DIRECTORY
 from protocol.docs.texts import Texts
 from protocol.http import RequestReader, send_refusal
 from protocol.mcp.server import McpSurface
@@ -28,7 +29,7 @@ from server.adapters.facilitator import HttpFacilitator
 from server.adapters.faucet import RpcFaucet
 from server.adapters.sanctions import SanctionsLists
 from server.adapters.web import GuardedWeb
-from server.docs import make_pages
+from server.docs import make_pages, signed_directory
 from server.http_identity import request_reader
 from server.keys import finish_rotation, until_replaced
 from server.metrics import Metrics, Now, metrics_page
@@ -85,6 +86,8 @@ class Served:
             await self.a2a(scope, receive, send)
         elif path in self.oauth:
             await self.oauth(scope, receive, send)
+        elif path == DIRECTORY:
+            await self._documented(scope, send, partial(send_probe, partial(signed_directory, self.market)))
         elif path in self.ard:
             await self.ard(scope, receive, send)
         elif path in self.probes:

@@ -6,16 +6,19 @@ from datetime import datetime
 from functools import cache, partial
 
 import orjson
+from starlette.types import Scope
 
 from protocol.discovery.documents import discovery_documents, links
 from protocol.discovery.skills import Skill
+from protocol.discovery.web_bot_auth import KIND, directory, signature
 from protocol.docs.html_pages import POLICY, Book, Doc
 from protocol.docs.reference import pointers, reference_text
 from protocol.docs.texts import Texts
 from rest.openapi import openapi_json
-from server.pages import Page, Pages
+from server.pages import Found, Page, Pages
 from tools.catalogue import CATALOGUE
 from tools.engine.config import MarketConfig
+from tools.engine.dispatch import Market
 
 OTHERS = ("/skill.md", "/llms.txt", "/llms-full.txt")  # of the sitemap, beside the pages for people
 HTML, MARKDOWN, JSON = "text/html; charset=utf-8", "text/markdown; charset=utf-8", "application/json"
@@ -86,3 +89,10 @@ def _html_page(made_of: Book, path: str, made_at: datetime) -> Page:
     link = f'<{made_of.root}{doc.other}>; rel="alternate"; type="{doc.other_kind}"'
     more = ((b"content-security-policy", POLICY.encode()), (b"link", link.encode()))
     return Page(made_of.page(path).encode(), HTML, made_at, more)
+
+
+async def signed_directory(market: Market, scope: Scope) -> Found:
+    """Return the directory of Web Bot Auth, signed for this request."""
+    signer, urls = market.world.signer, market.config.urls
+    signed = signature(signer, urls, scope["headers"], market.world.clock.now())
+    return Found(200, KIND, directory(signer), signed)
