@@ -1,4 +1,4 @@
-"""Test the surfaces with published programs: suites of MCP and A2A, schemathesis, linters, clients, a browser.
+"""Test the surfaces with published programs: suites of MCP and A2A, schemathesis, linters, clients, audits, a browser.
 
 The linters check openapi.json, and generators make clients of it. The clients of MCP and A2A trade, and those of x402
 buy. Tools of an MCP server are sold. The browser opens the web pages, if one is installed.
@@ -17,6 +17,7 @@ from tests.end_to_end.conformance import (
     run_a2a,
     run_a2a_trade,
     run_api,
+    run_discovery,
     run_document,
     run_generators,
     run_mcp,
@@ -28,7 +29,7 @@ from tests.end_to_end.conformance import (
 
 
 def main(folder: Path, without: Collection[str] = ()) -> int:
-    fetched = [run_document, run_generators, run_mcp, run_trade, run_a2a_trade, run_x402, run_sell_mcp]
+    fetched = [run_document, run_discovery, run_generators, run_mcp, run_trade, run_a2a_trade, run_x402, run_sell_mcp]
     fetched += [] if "a2a" in without else [run_a2a]
     return max([run_api.main(), run_pages.main(folder), *(one.main(folder) for one in fetched)])
 
