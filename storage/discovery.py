@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, case, func, literal, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, bindparam, case, func, literal, select, tuple_, update
 
 from storage.bounties import OPEN_NOW
 from storage.query import Query
-from storage.statements import LIMIT, before_id, count, delete_where, first_rows, is_one_of, matching
-from storage.tables import AgentRow, BountyRow, JobRow, ListingRow, SearchedRow, SettlementRow
+from storage.statements import LIMIT, before_id, count, delete_where, first_rows, matching
+from storage.tables import AgentRow, BountyRow, JobRow, ListingRow, SearchedRow
 
 _KEY = (SearchedRow.env, SearchedRow.day, SearchedRow.term, SearchedRow.client)
 
@@ -31,42 +31,6 @@ agents_counted: Query[Any] = Query(
 )
 listings_counted: Query[Any] = Query(
     select(AgentRow.first_party, func.count()).select_from(_SELLERS).where(*_on_sale).group_by(AgentRow.first_party)
-)
-jobs_counted: Query[Any] = Query(
-    select(JobRow.status, JobRow.first_party, func.count())
-    .where(*matching(JobRow.env))
-    .group_by(JobRow.status, JobRow.first_party)
-)
-_lost = JobRow.status == literal("resolved"), JobRow.outcome == literal("buyer")
-jobs_lost: Query[Any] = Query(  # the verdict was for the buyer, so the job failed
-    select(JobRow.first_party, func.count()).where(*matching(JobRow.env), *_lost).group_by(JobRow.first_party)
-)
-_payment = SettlementRow.kind == literal("payment")
-settlements_counted = count(SettlementRow, *matching(SettlementRow.env), _payment)
-_applied = and_(_payment, SettlementRow.status == literal("settled"))
-_sums = (  # one row per job that was done
-    select(
-        JobRow.first_party,
-        func.sum(case((_applied, SettlementRow.amount), else_=0)).label("settled"),
-        func.sum(case((_applied, 0), (_payment, -SettlementRow.amount), else_=SettlementRow.amount)).label("back"),
-    )
-    .select_from(JobRow.__table__.join(SettlementRow.__table__, SettlementRow.job_id == JobRow.id))
-    .where(*matching(JobRow.env), is_one_of(JobRow.status, ("completed", "resolved")))
-    .where(or_(JobRow.outcome.is_(None), JobRow.outcome != literal("buyer")))
-    .group_by(JobRow.id, JobRow.first_party)
-    .subquery()
-)
-volumes: Query[Any] = Query(  # settled payments minus refunds; a refund first offsets payments that were not applied
-    select(
-        _sums.c.first_party,
-        func.sum(
-            case(
-                (_sums.c.back <= 0, _sums.c.settled),
-                (_sums.c.back <= _sums.c.settled, _sums.c.settled - _sums.c.back),
-                else_=0,
-            )
-        ),
-    ).group_by(_sums.c.first_party)
 )
 _open_bounty = *matching(BountyRow.env), *OPEN_NOW
 bounties_by_category: Query[Any] = Query(

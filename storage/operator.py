@@ -38,11 +38,6 @@ failing_webhooks: Query[WebhookRow] = first_rows(
 )
 newest_reports: Query[ReportRow] = first_rows(ReportRow, by=[ReportRow.id.desc()])
 agents_by_status: Query[Any] = Query(select(AgentRow.status, func.count()).group_by(AgentRow.status))
-jobs_by_status: Query[Any] = Query(
-    select(JobRow.env, JobRow.status, func.count())
-    .group_by(JobRow.env, JobRow.status)
-    .order_by(JobRow.env, JobRow.status)
-)
 
 # The rows that stored counts and sums are derived from.
 

@@ -86,10 +86,11 @@ class Postgres(Database):
         with tx.cursor.connection.pipeline():  # one round trip, so that the lock is held only briefly
             for start in range(0, len(tx.invalidated), MAX_NOTIFIED):
                 tx.cursor.execute(STALE, ["stale " + " ".join(tx.invalidated[start : start + MAX_NOTIFIED])])
-            if tx.events:
+            if tx.events or tx.daily:
                 tx.cursor.execute(
                     EVENT_ORDER, ["events " + " ".join(tx.notified if len(tx.notified) <= MAX_NOTIFIED else EVERYBODY)]
                 )
+                tx.write_counts()
                 tx.write_events()
             commit = tx.cursor.connection.execute("COMMIT")
         if commit.statusmessage != "COMMIT":  # a failed transaction's COMMIT is answered with ROLLBACK, without error

@@ -65,6 +65,7 @@ class SQLite(Database):
         tx.cursor.execute(words)
 
     def finish(self, tx: Tx) -> None:
+        tx.write_counts()
         tx.write_events()
         tx.cursor.execute("COMMIT")
 

@@ -13,6 +13,7 @@ from sqlalchemy.engine import Dialect
 
 from storage.query import Plan, Query, adding_once, adding_to, by_key, changing, inserting
 from storage.rows import Row
+from storage.tables.daily import DailyCountRow
 from storage.tables.events import EventRow
 from storage.tables.quotas import RoomRow
 
@@ -20,6 +21,7 @@ R = TypeVar("R", bound=Row)
 T = TypeVar("T")
 Verdict = Callable[[Exception], Exception]
 Holder = tuple[str, str]  # an agent and an environment
+DailyKey = tuple[str, str, int, int]  # the key of a DailyCountRow
 FORGETTABLE = re.compile(r"[!-~]{1,75}")
 EVENT = tuple(name for name in EventRow.__names__ if name != "id")  # the database numbers them
 
@@ -74,12 +76,13 @@ class Cursor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SavepointMark:
-    """A savepoint's state of events, stale names and room, so that `undo` can return to it."""
+    """A savepoint's state of events, stale names and counters, so that `undo` can return to it."""
 
     events: int
     invalidated: int
     room: dict[Holder, int]
     asking: dict[Holder, int]
+    daily: dict[DailyKey, int]
 
 
 class Taken(NamedTuple):
@@ -108,6 +111,7 @@ class Tx:
         self.invalidated: list[str] = []
         self.room: dict[Holder, int] = {}
         self.asking: dict[Holder, int] = {}
+        self.daily: dict[DailyKey, int] = {}
         self.statements = 0
 
     @property
@@ -209,6 +213,11 @@ class Tx:
         if asks:
             self.asking[holder] = max(leaving, self.asking.get(holder, 0))
 
+    def count_day(self, env: str, name: str, day: int, by: int = 1, *, at: int = 0) -> None:
+        """Add to a count of one day (days since 1970); `name` begins with a word of Counted."""
+        key = (str(env), str(name), day, at)
+        self.daily[key] = self.daily.get(key, 0) + by
+
     def write_room(self) -> dict[Holder, Taken]:
         """Write the counters that changed; return those that grew and may be refused.
 
@@ -248,15 +257,27 @@ class Tx:
         self.cursor.execute("RELEASE alone")
 
     def mark(self) -> SavepointMark:
-        return SavepointMark(len(self.events), len(self.invalidated), dict(self.room), dict(self.asking))
+        counters = dict(self.room), dict(self.asking), dict(self.daily)
+        return SavepointMark(len(self.events), len(self.invalidated), *counters)
 
     def undo(self, mark: SavepointMark) -> None:
         del self.events[mark.events :]
         del self.invalidated[mark.invalidated :]
-        self.room, self.asking = dict(mark.room), dict(mark.asking)
+        self.room, self.asking, self.daily = dict(mark.room), dict(mark.asking), dict(mark.daily)
 
     def begin(self) -> None:
-        self.undo(SavepointMark(0, 0, {}, {}))
+        self.undo(SavepointMark(0, 0, {}, {}, {}))
+
+    def write_counts(self) -> None:
+        """Add the counts of days to their rows, once for all units of a COMMIT.
+
+        The store calls this after the last unit. On PostgreSQL the caller has the lock that orders events. So these
+        rows, which all processes change, are locked only while commits run one after the other anyway, and no unit of
+        work ever meets a locked one.
+        """
+        plan = adding_to(DailyCountRow.__table__, "number", self.dialect.name).plan(self.dialect)
+        rows = [dict(zip(DailyCountRow.__names__, (*key, by), strict=True)) for key, by in self.daily.items() if by]
+        self.cursor.executemany(plan.sql, [plan.bind(row) for row in rows])
 
     def write_events(self) -> None:
         """Insert the events. The store calls this last before COMMIT."""

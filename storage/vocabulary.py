@@ -146,6 +146,24 @@ class PurchaseStatus(StrEnum):
     CLOSED = "closed"  # nothing was charged
 
 
+class Counted(StrEnum):
+    """The counts by day. A status or an outcome follows STATUS and DISPUTE after a dot."""
+
+    CREATED = "created"  # jobs, by the day of their order
+    STATUS = "status"  # the same jobs, by their present status
+    TO_ACCEPT = "to_accept"  # jobs, by the day of their acceptance and the seconds since the order
+    TO_DELIVER = "to_deliver"  # jobs, by the day of their last delivery and the seconds since the acceptance
+    PAID = "paid"  # jobs, by the day of their last delivery; the price has arrived
+    UNPAID = "unpaid"  # the same; they ended and the buyer never paid
+    COMPLETED = "completed"  # jobs that were completed, or resolved but not for the buyer
+    VOLUME = "volume"  # minor units paid for them, net of refunds
+    OWN_COMPLETED = "own_completed"  # those of them in which an agent of the operator took part
+    OWN_VOLUME = "own_volume"
+    PAYMENTS = "payments"  # settlements that are payments, by the day they were recorded
+    DISPUTE = "dispute"  # cases, by the day they were opened and their present result
+    TO_VERDICT = "to_verdict"  # decided cases, by the day they were opened and the seconds until the verdict
+
+
 class ThreadKind(StrEnum):
     DIRECT = "direct"
     JOB = "job"

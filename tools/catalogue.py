@@ -24,6 +24,7 @@ from tools.kernel.errors import MarketError
 CONTENTS = (
     "discovery.market_operations",
     "discovery.stats_operations",
+    "discovery.daily_stats_operations",
     "discovery.demand_operations",
     "discovery.elsewhere_operations",
     "operator.support_operations",

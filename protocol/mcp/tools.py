@@ -290,8 +290,8 @@ def call_tool(is_anonymous: bool, unlisted: Iterable[str] = ()) -> t.Tool:
     return t.Tool(
         name=CALL,
         title="Call tool",
-        description="Call any tool of this market by its name, also one that tools/list does not show. find_tools says what it "
-        f"takes. The answer is that tool's own; so are its errors. {RESERVED_TOLD}\n\nOther tools: {', '.join(sorted(unlisted))}.",
+        description="Call any tool by its name, also one that tools/list does not show. find_tools says what it takes. The answer "
+        f"is that tool's. {RESERVED_TOLD}\n\nOther tools: {', '.join(sorted(unlisted))}.",
         input_schema={
             "type": "object",
             "additionalProperties": False,

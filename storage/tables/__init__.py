@@ -12,6 +12,7 @@ from storage.tables.agents import (
     WalletRow,
 )
 from storage.tables.bounties import BountyAlertRow, BountyMatchRow, BountyRow, ProposalRow
+from storage.tables.daily import DailyCountRow
 from storage.tables.disputes import DisputeRow, DrawRow, EvaluatorRow, HeldWalletRow, SeatRow
 from storage.tables.events import DeliveryRow, EventRow, FanoutRow, HostSlotRow, ScheduleRow, WebhookRow
 from storage.tables.jobs import JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow

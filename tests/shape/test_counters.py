@@ -33,6 +33,8 @@ NO_AGGREGATES = {
     "bounties.stored_bytes": WEIGHED,
     "bounty_search.newest": PLACE,
     "bounty_search.seq": NUMBERED,
+    "daily_counts.at": "part of the key",
+    "daily_counts.day": "part of the key",
     "dispute_draws.round": PLACE,
     "dispute_draws.draw_version": "names the way it was drawn",
     "dispute_draws.wanted": "as the case stood when it was drawn",

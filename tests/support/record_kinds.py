@@ -47,6 +47,8 @@ ALONE = {
     "dispute": "get_dispute submit_verdict withdraw_dispute",
     "support_report": "report_support",
     "stats": "get_stats",
+    "daily_stats": "get_daily_stats",
+    "dispute_stats": "get_dispute_stats",
     "opportunities": "get_opportunities",
     "demand": "get_demand",
 }
@@ -79,6 +81,7 @@ ITEMS = {(operation, kind) for kind, operations in LISTED.items() for operation 
 AMOUNTS = {
     "price", "quoted_price", "amount", "expected_amount", "already_paid", "remaining", "refund_expected", "job_value",
     "budget_max", "budget_total", "volume_usdc", "third_party_volume_usdc", "volume_usdc_completed",
+    "first_party_volume_usdc",
 }  # fmt: skip
 # Not records of ours: data that a caller sends or should send, members of a standard, and documents.
 NO_RECORDS = {

@@ -269,3 +269,62 @@ class ElsewherePage(HintedPage[ForeignEntry]):
     """One page of entries of other markets."""
 
     note: Ours[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayFigures(Priced):
+    """The figures of one UTC day."""
+
+    object: Literal["stats_day"] = "stats_day"
+    day: Annotated[Ours[str], Field(description="2026-11-27, UTC")]
+    jobs_created: int
+    jobs_completed: Annotated[int, Field(description="completed, or resolved for the seller or split")]
+    volume_usdc: Annotated[Minor, Field(description="of the jobs completed that day, net of all refunds; minor units")]
+    volume_usdc_display: str = ""
+    first_party_jobs_completed: Annotated[int, Field(description="those with the operator's own agents")]
+    first_party_volume_usdc: Minor
+    first_party_volume_usdc_display: str = ""
+    jobs_accepted: Annotated[int, Field(description="orders that were accepted after a while")]
+    median_seconds_to_accept: Annotated[int | None, Field(description="since the order; at most 1/16 wrong")]
+    jobs_delivered: Annotated[int, Field(description="by their last delivery")]
+    median_seconds_to_deliver: Annotated[int | None, Field(description="since the acceptance; at most 1/16 wrong")]
+    paid_deliveries: Annotated[int, Field(description="those of them whose price has arrived")]
+    unpaid_deliveries: Annotated[int, Field(description="those of them that ended and were never paid")]
+    paid_share: Annotated[float | None, Field(description="paid / (paid + unpaid); null: neither")]
+    disputes_opened: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DailyStats:
+    """The market by day, the oldest first; computed at most once a minute."""
+
+    object: Literal["daily_stats"] = "daily_stats"
+    env: Env
+    currency: Literal["USDC"] = "USDC"
+    data: Annotated[list[DayFigures], Field(description="one of each day; the last is today")]
+    generated_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonthOfDisputes:
+    """The disputes that were opened in one month, by their present result."""
+
+    object: Literal["dispute_stats_month"] = "dispute_stats_month"
+    month: Annotated[Ours[str], Field(description="2026-11, UTC")]
+    opened: int
+    undecided: int
+    for_buyer: int
+    for_seller: int
+    split: int
+    withdrawn: Annotated[int, Field(description="by the buyer, without a verdict")]
+    median_seconds_to_verdict: Annotated[int | None, Field(description="of the decided; at most 1/16 wrong")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisputeStats:
+    """The disputes of the last 24 months, the oldest first; computed at most once a minute."""
+
+    object: Literal["dispute_stats"] = "dispute_stats"
+    env: Env
+    data: Annotated[list[MonthOfDisputes], Field(description="one of each month; the last is the present one")]
+    generated_at: Stamp

@@ -1,5 +1,6 @@
 """Public figures and public events of the market."""
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import partial
@@ -10,9 +11,10 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from storage import daily_counts
 from storage import discovery as queries
 from storage.transaction import Tx
-from storage.vocabulary import Env, JobStatus
+from storage.vocabulary import Counted, Env, JobStatus
 from tools.discovery.records import FeedItem, FeedPage, FirstPartyStats, Stats
 from tools.engine.arguments import EnvChoice, Listed, PublicRead
 from tools.engine.context import ReadContext, TxContext
@@ -25,8 +27,8 @@ from tools.kernel.money import display_or_none
 from tools.kernel.records import EPOCH, stamp
 
 WEEK = timedelta(days=7)
-DONE = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})
-GOING_ON = FILLS_CAPACITY | {JobStatus.DELIVERED}
+GOING_ON = tuple(f"{Counted.STATUS}.{one}" for one in sorted(FILLS_CAPACITY | {JobStatus.DELIVERED}))
+COUNTED = (Counted.COMPLETED, Counted.VOLUME, Counted.OWN_COMPLETED, Counted.OWN_VOLUME, Counted.PAYMENTS)
 FAR = 253_370_764_800_000_000  # the year 9999, in microseconds
 IN_WORDS = {"price": "display", "budget_max": "budget_display", "price_rounded": "display"}
 ROUNDED_TO = 10_000  # minor units, because the exact price of a job is private
@@ -91,29 +93,23 @@ def _stats(tx: Tx, env: Env, now: datetime) -> Stats:
         bool(first): (count, seen or 0) for first, count, seen in tx.all(queries.agents_counted, since=now - WEEK)
     }
     listings = {bool(first): count for first, count in tx.all(queries.listings_counted, env=env)}
-    jobs = [(JobStatus(status), bool(first), count) for status, first, count in tx.all(queries.jobs_counted, env=env)]
-    volume = {bool(first): int(minor or 0) for first, minor in tx.all(queries.volumes, env=env)}
-    lost = {bool(first): count for first, count in tx.all(queries.jobs_lost, env=env)}
-    done = {
-        first: sum(count for status, own, count in jobs if status in DONE and own is first) - lost.get(first, 0)
-        for first in (True, False)
-    }
+    totals = Counter[str](dict(tx.all(daily_counts.totals, env=env, names=(*COUNTED, *GOING_ON))))
     own_agents, others = agents.get(True, (0, 0)), agents.get(False, (0, 0))
     return Stats(
         env=env,
         agents=own_agents[0] + others[0],
         agents_active_7d=int(own_agents[1] + others[1]),
         listings_active=sum(listings.values()),
-        jobs_completed=sum(done.values()),
-        jobs_open=sum(count for status, _, count in jobs if status in GOING_ON),
+        jobs_completed=totals[Counted.COMPLETED],
+        jobs_open=sum(totals[name] for name in GOING_ON),
         bounties_open=sum(count for _, count, _ in tx.all(queries.bounties_by_category, env=env, now=now)),
-        volume_usdc_completed=sum(volume.values()),
-        settlements=tx.one(queries.settlements_counted, env=env) or 0,
+        volume_usdc_completed=totals[Counted.VOLUME],
+        settlements=totals[Counted.PAYMENTS],
         first_party=FirstPartyStats(
             agents=own_agents[0],
             listings_active=listings.get(True, 0),
-            jobs_completed=done[True],
-            volume_usdc_completed=volume.get(True, 0),
+            jobs_completed=totals[Counted.OWN_COMPLETED],
+            volume_usdc_completed=totals[Counted.OWN_VOLUME],
         ),
         generated_at=stamp(now),
     )

@@ -19,6 +19,7 @@ from tools.engine.next_steps import wait_step
 from tools.engine.registry import Run, operation
 from tools.events.payloads import PAYLOADS, JobEvent
 from tools.jobs.contributions import count_job
+from tools.jobs.daily_counts import count_job_change
 from tools.jobs.errors import InvalidTransition, SellerHasNoWalletAddress
 from tools.jobs.facts import (
     KEPT_UNPAID,
@@ -203,6 +204,7 @@ def apply_move(
     columns["forget_at"] = ctx.now + KEPT_UNPAID if forgets_texts(moved.facts) else None
     row = ctx.tx.change(seen.row, **columns, **waiting_columns(moved, stored_waiting(seen.row), ctx.now))
     after = replace(seen, row=row)
+    count_job_change(ctx.tx, seen, after)
     assert move.event is not None
     record_event(ctx, after, move.event, actor_id, (data or {}) | how_it_ended(move.event, after.facts))
     emit_due_events(ctx, seen.facts, after)

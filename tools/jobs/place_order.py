@@ -25,6 +25,7 @@ from tools.engine.errors import (
     StorageFull,
 )
 from tools.engine.storage_quotas import take_order
+from tools.jobs.daily_counts import count_job_change
 from tools.jobs.errors import FirstPartySelfDealing, JobLimit, ListingUnavailable, PriceAboveMax, SellerBusy
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import JobMove, opening
@@ -189,6 +190,7 @@ def new_job(ctx: TxContext, move: JobMove, newest: NewestBlock, **terms: Any) ->
 def add_job(ctx: TxContext, row: JobRow, given: Document, told: dict[str, Json]) -> JobSnapshot:
     """Store a new job with its thread and its input, and notify both parties."""
     seen = JobSnapshot(ctx.tx.add(with_waiting_columns(row, ctx.now)))
+    count_job_change(ctx.tx, None, seen)
     new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
     keep_text(ctx.tx, row.id, INPUT, given)
     take_order(ctx, given.size)

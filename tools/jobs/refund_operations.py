@@ -26,6 +26,7 @@ from tools.engine.paging import page
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.contributions import count_job
+from tools.jobs.daily_counts import count_job_change
 from tools.jobs.disputes.panel_actions import own_and_resolve
 from tools.jobs.errors import NotPaid
 from tools.jobs.facts import refund_expected, refund_left, was_paid
@@ -103,6 +104,7 @@ def refund_job(ctx: TxContext, claim: RefundJob, proof: TransferProof) -> Job | 
         ctx, seen.row, SettlementKind.REFUND, proof.transaction, proof.verification, SettlementStatus.SETTLED, owed
     )
     after = load_and_count(ctx, seen.row)
+    count_job_change(ctx.tx, seen, after)
     told = {"remaining": refund_expected(after.facts), "voluntary": row.voluntary}
     record_event(ctx, after, "job.refunded", ctx.agent, settlement_told(row) | told)
     recount(ctx.tx, after.row, after.settlements)

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from storage import operator as stored
+from storage.daily_counts import ALL, kept_counts, made_counts
 from storage.disputes import dispute_ids
 from storage.jobs import deliveries_of_jobs, settlements_of_jobs
 from storage.query import Query
@@ -224,6 +225,12 @@ def _memories(tx: Tx, ids: Ids) -> list[str]:
     return [f"{agent_id} {env} {key}" for agent_id, env, key, size, value in rows if size != len(value.encode())]
 
 
+def _days(tx: Tx, _: Ids) -> set[str]:
+    kept = {" ".join(str(getattr(row, key)) for key in row.__key__): row.number for row in tx.all(kept_counts)}
+    made = {" ".join(map(str, key)): number for query in made_counts for *key, number in tx.all(query)}
+    return unlike(kept, made, 0)
+
+
 AGGREGATES: tuple[Aggregate, ...] = (
     Aggregate(
         "listings",
@@ -271,6 +278,7 @@ AGGREGATES: tuple[Aggregate, ...] = (
         dispute_ids,
         lambda tx, ids: [f"{one} {draw.round}" for one in ids for draw, wrong in faults_of_draws(tx, one) if wrong],
     ),
+    Aggregate("daily_counts", ("number",), ALL, _days),
     Aggregate("wallets", ("address",), stored.AGENTS, _found_by(stored.wallets_unproven)),
     Aggregate("settlements", ("payer_address",), stored.JOBS, _found_by(stored.payers_unproven)),
     Aggregate("x402_accounts", ("address",), stored.AGENTS, _found_by(stored.accounts_unproven)),

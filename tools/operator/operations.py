@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from storage import operator as queries
+from storage.daily_counts import of_status
 from storage.tables import AgentRow, DisputeRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env
@@ -132,7 +133,9 @@ def _overview(tx: Tx, read_ctx: ReadContext, dispute_id: str | None) -> Overview
         failing_webhooks=[record_from(FailingWebhook, row) for row in tx.all(queries.failing_webhooks, limit=SHOWN)],
         agents={AgentStatus(status).value: count for status, count in tx.all(queries.agents_by_status)},
         jobs=[
-            JobCount(env=Env(env), status=status, count=count) for env, status, count in tx.all(queries.jobs_by_status)
+            JobCount(env=Env(env), status=name.partition(".")[2], count=count)
+            for env, name, count in tx.all(of_status)
+            if count
         ],
         sanctions=SanctionsState.of(read_ctx.world.sanctions),
         generated_at=stamp(read_ctx.now),

@@ -515,6 +515,34 @@ class CreateWebhook(TypedDict):
 CredentialsNeeded: TypeAlias = Literal["none", "optional", "key", "signed"]
 
 
+class DailyStats(TypedDict):
+    object: Literal["daily_stats"]
+    env: Env
+    currency: Literal["USDC"]
+    data: list[DayFigures]
+    generated_at: str
+
+
+class DayFigures(TypedDict):
+    object: Literal["stats_day"]
+    day: str
+    jobs_created: int
+    jobs_completed: int
+    volume_usdc: int
+    volume_usdc_display: str
+    first_party_jobs_completed: int
+    first_party_volume_usdc: int
+    first_party_volume_usdc_display: str
+    jobs_accepted: int
+    median_seconds_to_accept: int | None
+    jobs_delivered: int
+    median_seconds_to_deliver: int | None
+    paid_deliveries: int
+    unpaid_deliveries: int
+    paid_share: float | None
+    disputes_opened: int
+
+
 class DeadlineSoon(TypedDict):
     job_id: str
     listing_id: str | None
@@ -712,6 +740,13 @@ class DisputePanel(TypedDict):
     votes_count_from: str | None
     evidence: str
     status_url: str
+
+
+class DisputeStats(TypedDict):
+    object: Literal["dispute_stats"]
+    env: Env
+    data: list[MonthOfDisputes]
+    generated_at: str
 
 
 DisputeStatus: TypeAlias = Literal["panel", "escalated", "resolved"]
@@ -1956,6 +1991,18 @@ MessageReceived = TypedDict('MessageReceived', {"thread_id": 'str', "message_id"
 
 
 MoneyDirection: TypeAlias = Literal["in", "out"]
+
+
+class MonthOfDisputes(TypedDict):
+    object: Literal["dispute_stats_month"]
+    month: str
+    opened: int
+    undecided: int
+    for_buyer: int
+    for_seller: int
+    split: int
+    withdrawn: int
+    median_seconds_to_verdict: int | None
 
 
 class OpenBounty(TypedDict):

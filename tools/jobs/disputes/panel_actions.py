@@ -16,6 +16,7 @@ from tools.engine.batch import each_alone
 from tools.engine.context import TxContext
 from tools.events.payloads import DisputeAssigned, DisputeDecided, DisputeEscalated, DisputePanel
 from tools.events.webhooks.logic import tell_operator
+from tools.jobs.daily_counts import count_case_change
 from tools.jobs.disputes.case_file import messages_so_far, of_delivery, veils_of
 from tools.jobs.disputes.draws import draw, wallets_near
 from tools.jobs.disputes.records import EVIDENCE_RULE
@@ -46,6 +47,7 @@ def open_case(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None)
         created_at=ctx.now,
         **_anonymised_texts(ctx, seen, checks),
     )
+    count_case_change(ctx.tx, None, case)
     return resolve_due(ctx, replace(seen, panel=Panel(ctx.tx.add(case), ())))
 
 
@@ -186,6 +188,7 @@ def _close(ctx: TxContext, seen: JobSnapshot, outcome: Outcome | None, by: str) 
         resolved_at=ctx.now,
         verdict_by=None,
     )
+    count_case_change(ctx.tx, panel.case, case)
     after = replace(seen, panel=replace(panel, case=case))
     _tell_decided(ctx, after.needed_panel)
     return after

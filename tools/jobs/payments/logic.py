@@ -22,6 +22,7 @@ from tools.engine.config import Network
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import NotFound
 from tools.jobs.contributions import count_job
+from tools.jobs.daily_counts import count_job_change
 from tools.jobs.errors import InvalidTransition, JobNotPayable
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import JobMove, payment_move
@@ -86,6 +87,7 @@ def apply_transfer(
         return _paid(ctx, seen, row, move)
     # Earlier refunds are counted against an orphan first, so the storage and the figures may change.
     after = load(ctx.tx, seen.row) if move else load_and_count(ctx, seen.row)
+    count_job_change(ctx.tx, seen, after)
     event = "job.payment_partial" if move else "job.payment_orphaned"
     record_event(ctx, after, event, ctx.agent, settlement_told(row))
     emit_due_events(ctx, facts, after)
@@ -109,6 +111,7 @@ def _paid(ctx: TxContext, seen: JobSnapshot, row: SettlementRow, move: JobMove) 
             ctx.tx.change(part, status=SettlementStatus.SETTLED, settled_at=ctx.now)
     ctx.tx.run(end_search_of_job, job_id=seen.row.id)
     settled = load(ctx.tx, seen.row)
+    count_job_change(ctx.tx, seen, settled)
     changes: JobChanges = {"counted": is_counted(settled.facts)}
     if changes["counted"] != seen.row.counted:
         move_texts(ctx, seen.row, counted=changes["counted"])
