@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from sqlalchemy import String, cast, exists, func, literal, or_, select
+from sqlalchemy import String, bindparam, cast, exists, func, literal, or_, select
 
 from storage.query import Query
-from storage.statements import LIMIT, after_id, first_rows, in_json_list, rows_among
+from storage.statements import LIMIT, after_id, first_rows, in_json_list, is_one_of, rows_among
 from storage.tables.agents import AgentRow, KeyRow, WalletRow
 from storage.tables.bounties import BountyRow, ProposalRow
 from storage.tables.disputes import DisputeRow, HeldWalletRow
@@ -16,10 +16,26 @@ from storage.tables.messages import MessageRow, ReportRow, ThreadRow, UnreadRow
 from storage.tables.payments import PurchaseRow, SettlementRow, X402AccountRow
 from storage.tables.quotas import JobTextRow, MemoryRow
 from storage.tables.search import ListingSearchRow
+from storage.vocabulary import PurchaseStatus
 
 # Open problems, and counts of agents and jobs.
 
 escalated: Query[DisputeRow] = first_rows(DisputeRow, DisputeRow.status == literal("escalated"), by=[DisputeRow.id])
+
+
+def _purchases_by_status(*conditions: Any) -> Query[Any]:
+    """Build the query of the purchases of these statuses: their number, and when the oldest began."""
+    place = PurchaseRow.env, PurchaseRow.status
+    oldest = func.min(PurchaseRow.created_at)
+    return Query(select(*place, func.count(), oldest).where(*conditions).group_by(*place).order_by(*place))
+
+
+_ENDED = (PurchaseStatus.PAID, PurchaseStatus.CLOSED)
+_UNFINISHED = [one for one in PurchaseStatus if one not in _ENDED]
+purchases_unfinished = _purchases_by_status(is_one_of(PurchaseRow.status, _UNFINISHED))
+purchases_ended = _purchases_by_status(
+    is_one_of(PurchaseRow.status, _ENDED), PurchaseRow.created_at >= bindparam("since")
+)
 refunds_open: Query[JobRow] = Query(
     select(JobRow)
     .select_from(OpenRefundRow.__table__.join(JobRow.__table__, JobRow.id == OpenRefundRow.job_id))

@@ -64,6 +64,7 @@ PURCHASE_PARTS = [
     UniqueConstraint("env", "payer", "nonce"),
     CheckConstraint("payer = lower(payer) AND nonce = lower(nonce)", name="lower_case"),
     Index(None, "look_at"),
+    Index(None, "status", "created_at", "env"),
 ]
 
 

@@ -21,6 +21,17 @@ class EscalatedDispute:
     env: Env
     escalation_reason: Ours[str | None]
     created_at: Stamp
+    age_seconds: Annotated[int, Field(description="since the case was opened")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurchaseCount:
+    """The purchases of one status."""
+
+    env: Env
+    status: Literal["checking", "working", "settling", "refused", "sent", "paid", "closed"]
+    count: Annotated[int, Field(description="of paid and closed: those begun in the last 30 days")]
+    oldest_age_seconds: Annotated[int | None, Field(description="of an unfinished purchase; null: they have ended")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +109,7 @@ class Overview:
 
     object: Literal["overview"] = "overview"
     disputes: Annotated[list[EscalatedDispute], Field(description="escalated, the oldest first")]
+    purchases: Annotated[list[PurchaseCount], Field(description="with one signed payment; unfinished ones first")]
     refunds_due: list[RefundOwed]
     orphaned_settlements: Annotated[list[Settlement], Field(description="of jobs that still owe something back")]
     failing_webhooks: list[FailingWebhook]

@@ -887,6 +887,7 @@ class EscalatedDispute(TypedDict):
     env: Env
     escalation_reason: str | None
     created_at: str
+    age_seconds: int
 
 
 EscalationReason: TypeAlias = Literal["no_eligible_evaluators", "no_independent_panel", "no_votes", "no_plurality"]
@@ -2083,6 +2084,7 @@ Outcome: TypeAlias = Literal["buyer", "seller", "split"]
 class Overview(TypedDict):
     object: Literal["overview"]
     disputes: list[EscalatedDispute]
+    purchases: list[PurchaseCount]
     refunds_due: list[RefundOwed]
     orphaned_settlements: list[Settlement]
     failing_webhooks: list[FailingWebhook]
@@ -2433,6 +2435,16 @@ class PublicKey(TypedDict):
     kid: str
     use: str
     alg: str
+
+
+class PurchaseCount(TypedDict):
+    env: Env
+    status: PurchaseStatus
+    count: int
+    oldest_age_seconds: int | None
+
+
+PurchaseStatus: TypeAlias = Literal["checking", "working", "settling", "refused", "sent", "paid", "closed"]
 
 
 class PutMemory(TypedDict):

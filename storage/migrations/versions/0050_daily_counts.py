@@ -1,4 +1,4 @@
-"""The counts of the market by day, made once from the jobs, settlements and disputes that are there."""
+"""The counts of the market by day, made once from the rows that are there; and an index of purchases by status."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -51,6 +51,9 @@ COUNTS = (
 
 
 def upgrade() -> None:
+    op.create_index(
+        op.f("ix_purchases_status_created_at_env"), "purchases", ["status", "created_at", "env"], unique=False
+    )
     op.create_table(
         "daily_counts",
         sa.Column("env", sa.Text(), nullable=False),

@@ -1,5 +1,6 @@
 """Clauses of the contract about the operator's routes: their callers, their effects, and that there are no others."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.support.bounties import bounty, propose
 from tests.support.fixed_market import HOST, approach_of, edged
 from tests.support.market import OPERATOR_SECRET, TestMarket
 from tests.support.trade import OFFER, PRICE, Trade
+from tests.support.x402_client import opened_shop
 from tools.account.deletion import BATCH
 from tools.catalogue import CATALOGUE
 from tools.engine.caller import Surface
@@ -215,6 +217,8 @@ async def test_the_overview_shows_what_is_stuck_and_unasked_nothing_of_what_jobs
     await market.as_operator("set_agent_status", agent_id=(await market.register("Held")).id, status="suspended")
     found = await market.as_operator("get_overview")
     case = await market.call("get_job", by=buyer, job_id=disputed["id"])
+    market.pass_seconds(90)
+    assert (await market.as_operator("get_overview"))["disputes"][0]["age_seconds"] == 90
     assert found == {
         "object": "overview",
         "disputes": [
@@ -224,8 +228,10 @@ async def test_the_overview_shows_what_is_stuck_and_unasked_nothing_of_what_jobs
                 "env": "test",
                 "escalation_reason": "no_eligible_evaluators",
                 "created_at": case["updated_at"],
+                "age_seconds": 0,
             }
         ],
+        "purchases": [],
         "refunds_due": [
             {
                 "job_id": owed["id"],
@@ -290,3 +296,18 @@ async def test_the_operator_reads_the_case_it_is_to_decide_and_what_agents_repor
     )  # fmt: skip
     answer = await market.answer("get_overview", {"dispute_id": "dsp_nobody"}, admin_token=OPERATOR_SECRET)
     assert (answer.status, (answer.error or {})["code"]) == (404, "not_found")
+
+
+async def test_the_overview_counts_purchases_by_status_and_says_how_old_the_oldest_is(trade: Trade) -> None:
+    shop, market = await opened_shop(trade), trade.market
+    await shop.bought()
+    paid = shop.sign(await shop.terms())
+    asked = asyncio.create_task(shop.ask(pay=paid))
+    await shop.ordered()
+    market.pass_seconds(45)
+    found = (await market.as_operator("get_overview"))["purchases"]
+    asked.cancel()
+    assert found == [
+        {"env": "test", "status": "working", "count": 1, "oldest_age_seconds": 45},
+        {"env": "test", "status": "paid", "count": 1, "oldest_age_seconds": None},
+    ]
