@@ -240,9 +240,14 @@ def verify(
 def overview(
     dispute_id: Annotated[str | None, typer.Option("--dispute", help="also show this case whole")] = None,
     url: MarketUrl = None,
+    watch: Annotated[bool, typer.Option("--watch", help="show it live in the terminal until Ctrl-C")] = False,
+    every: Annotated[float, typer.Option(min=0.5, max=3600, help="with --watch: seconds between two reads")] = 2.0,
 ) -> None:
     """Show all counts and what needs the operator, such as escalated disputes and reports."""
-    operate("get_overview", url, dispute_id=dispute_id)
+    if watch:
+        watch_overview(url, every, dispute_id)
+    else:
+        operate("get_overview", url, dispute_id=dispute_id)
 
 
 @app.command()
@@ -311,11 +316,36 @@ def openapi() -> None:
 
 def operate(name: str, url: str | None, **given: object) -> None:
     """Call an operator's operation of a served market and print the answer; exit 1 if refused."""
-    from server.operator_client import Refused, call_operation
+    from server.operator_client import call_operation
+
+    with refusals():
+        print(call_operation(settings(), url, name, **given))
+
+
+def watch_overview(url: str | None, every_seconds: float, dispute_id: str | None) -> None:
+    """Show the overview of a served market live in the terminal; exit 1 if refused."""
+    from rich.console import Console
+
+    from server.operator_client import read_operation
+    from server.overview_watch import watch
+
+    console, found = Console(), settings()
+    if not console.is_terminal:
+        fail("--watch needs a terminal; without it the overview is printed once")
+    if dispute_id is not None:
+        fail("--watch shows no case: leave --dispute out, or --watch")
+    with refusals():
+        watch(lambda: read_operation(found, url, "get_overview"), every_seconds, console)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn a refusal of the market into a message on stderr and exit 1; other errors as plain_errors does."""
+    from server.operator_client import Refused
 
     with plain_errors():
         try:
-            print(call_operation(settings(), url, name, **given))
+            yield
         except Refused as refused:
             print(refused, file=sys.stderr)
             raise typer.Exit(1) from None

@@ -20,8 +20,15 @@ class Refused(Exception):
 def call_operation(settings: Settings, url: str | None, name: str, **given: Any) -> str:
     """Call an operation and return its record as JSON.
 
-    The JSON is ASCII, so that texts in it cannot send control sequences to a terminal. Raises BadSettings if the
-    secret is missing or would be sent unencrypted, and Refused with the market's message.
+    The JSON is ASCII, so that texts in it cannot send control sequences to a terminal. Raises as read_operation does.
+    """
+    return json.dumps(read_operation(settings, url, name, **given), indent=2)
+
+
+def read_operation(settings: Settings, url: str | None, name: str, **given: Any) -> dict[str, Any]:
+    """Call an operation and return its record.
+
+    Raises BadSettings if the secret is missing or would be sent unencrypted, and Refused with the market's message.
     """
     secret = settings.operator_secret or known_operator_secret(settings.data_dir)
     if secret is None:
@@ -43,7 +50,9 @@ def call_operation(settings: Settings, url: str | None, name: str, **given: Any)
         ) from None
     if not answer.is_success:
         raise Refused(_sentence(record, answer.status_code))
-    return json.dumps(record, indent=2)
+    if not isinstance(record, dict):
+        raise Refused(f"{base} does not answer as a market does. Is it served there?")
+    return record
 
 
 def _safe(url: str) -> str:

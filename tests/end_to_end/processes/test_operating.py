@@ -3,7 +3,12 @@
 import asyncio
 import json
 import os
+import pty
+import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +70,36 @@ async def test_what_the_market_refuses_is_said_in_a_sentence(service: Service) -
     assert (code, why.startswith("unauthenticated: ")) == (1, True)
     code, _, why = await command(service, "overview", secret=None)
     assert (code, why.startswith("EMPORION_OPERATOR_SECRET: unset")) == (2, True)
+
+
+async def test_the_overview_is_watched_in_a_terminal_until_ctrl_c(service: Service) -> None:
+    code, shown = await asyncio.to_thread(watched, service, SECRET, interrupted=True)
+    assert code == 0
+    assert "Nothing is stuck." in shown
+    assert "Traceback" not in shown
+    code, shown = await asyncio.to_thread(watched, service, "somebody else's guess")
+    assert (code, "unauthenticated: " in shown) == (1, True)
+    code, _, why = await command(service, "overview", "--watch")
+    assert (code, why) == (2, "--watch needs a terminal; without it the overview is printed once\n")
+
+
+def watched(service: Service, secret: str, *, interrupted: bool = False) -> tuple[int, str]:
+    """Run `emporion overview --watch` in a terminal of 80 columns; return its exit code and all that it wrote."""
+    ours, theirs = pty.openpty()
+    own = environment(service.settings.data_dir, [service.settings.port, 0])
+    own |= {"EMPORION_OPERATOR_SECRET": secret, "COLUMNS": "80", "LINES": "40", "TERM": "xterm"}
+    words = [sys.executable, "-m", "server", "overview", "--watch", "--every", "0.5"]
+    process = subprocess.Popen(words, env=os.environ | own, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    written = b""
+    with suppress(OSError):  # Linux ends the output of a terminal with an error
+        while piece := os.read(ours, 65_536):
+            written += piece
+            if interrupted and b"Agents" in written:
+                process.send_signal(signal.SIGINT)
+                interrupted = False
+    os.close(ours)
+    return process.wait(60), written.decode()
 
 
 async def test_others_text_cannot_speak_to_the_terminal(service: Service) -> None:
