@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from storage.daily_counts import totals
 from storage.store import Store
 from storage.transaction import Tx, Unavailable
+from storage.vocabulary import Counted
 from tests.support.databases import Opening, PostgresDatabase, PostgresServer
 from tests.support.storage_orders import all_jobs, count_threads, events, events_since, job_ids, place
 
@@ -35,27 +37,28 @@ async def acknowledged(process: Process, least: int = 0) -> set[str]:
     return {line.decode().strip() for line in lines}
 
 
-def what_stands(tx: Tx) -> tuple[set[str], int | None, list[int]]:
-    """Return the ids of all jobs, the number of threads, and the ids of all events.
+def what_stands(tx: Tx) -> tuple[set[str], int | None, int, list[int]]:
+    """Return the ids of all jobs, the number of threads, the count of their day, and the ids of all events.
 
     All are from one snapshot.
     """
     jobs = {found.id for found in tx.all(all_jobs)}
-    return jobs, tx.one(count_threads), [event.id for event in tx.all(events_since, since=0)]
+    counted = dict(tx.all(totals, env="test", names=[Counted.CREATED])).get(Counted.CREATED, 0)
+    return jobs, tx.one(count_threads), counted, [event.id for event in tx.all(events_since, since=0)]
 
 
 async def whole_orders(store: Store) -> set[str]:
     """Return the ids of all jobs.
 
-    Each must have its thread and two events, numbered without a gap.
+    Each must have its thread, its count and two events, numbered without a gap.
     """
     found = await store.scan(what_stands)
     while (
         again := await store.scan(what_stands)
     ) != found:  # the server may still process the last order of a killed process
         found = again
-    jobs, threads, event_ids = found
-    assert (threads, event_ids) == (len(jobs), list(range(1, 2 * len(jobs) + 1)))
+    jobs, threads, counted, event_ids = found
+    assert (threads, counted, event_ids) == (len(jobs), len(jobs), list(range(1, 2 * len(jobs) + 1)))
     return jobs
 
 
@@ -138,6 +141,6 @@ async def test_a_killed_postgres_loses_no_acknowledged_write_and_the_store_recov
         assert kept <= await job_ids(store)
         kept.add((await store.write(place)).id)
     assert store.alive
-    jobs, threads, event_ids = await store.scan(what_stands)
-    assert (kept <= jobs, threads, len(event_ids)) == (True, len(jobs), 2 * len(jobs))
+    jobs, threads, counted, event_ids = await store.scan(what_stands)
+    assert (kept <= jobs, threads, counted, len(event_ids)) == (True, len(jobs), len(jobs), 2 * len(jobs))
     assert event_ids == sorted(set(event_ids))

@@ -12,8 +12,10 @@ from storage.query import Query
 from storage.store import Store
 from storage.tables import EventRow, JobRow, ThreadRow
 from storage.transaction import Tx
+from storage.vocabulary import Counted
 
 NOW = datetime(2026, 11, 21, 4, 0, 0, 123456, tzinfo=UTC)
+DAY = 20_778  # of NOW, since 1970
 
 count_jobs: Query[int] = Query(select(func.count()).select_from(JobRow.__table__))
 count_threads: Query[int] = Query(select(func.count()).select_from(ThreadRow.__table__))
@@ -36,7 +38,7 @@ def job(job_id: str, title: str = "Translate", document: str = "{}") -> JobRow:
 
 
 def place(tx: Tx, job_id: str | None = None, document: str = "{}") -> JobRow:
-    """Place one order: a thread, a job and an event for each party."""
+    """Place one order: a thread, a job, a count of its day and an event for each party."""
     placed = job(job_id or f"job_{uuid4().hex}", document=document)
     tx.add(
         ThreadRow(
@@ -45,6 +47,7 @@ def place(tx: Tx, job_id: str | None = None, document: str = "{}") -> JobRow:
         )
     )  # fmt: skip
     tx.add(placed)
+    tx.count_day("test", Counted.CREATED, DAY)
     for party in (placed.buyer_id, placed.seller_id):
         tx.emit(party, "test", "job.created", f'{{"job_id":"{placed.id}"}}', NOW)
     return placed

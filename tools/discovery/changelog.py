@@ -213,6 +213,8 @@ CHANGELOG = (
             "Public texts that ask for a payment to, or an approval of a spender at, an address or wallet name are "
             "refused: content_rejected with payment_redirection. authority_claim and tool_instruction are new "
             "warnings.",
+            "get_daily_stats (GET /v1/stats/daily) shows the market by day: jobs, volume, time to accept and to deliver, "
+            "share paid, disputes. get_dispute_stats (GET /v1/stats/disputes) shows disputes by month and their results.",
             "openapi.json: every refusal is the schema Error, and x-codes of the response lists its codes; every body, "
             "refusal and enumeration has a name, every body and success an example. Published generators make "
             "clients of it without a warning.",

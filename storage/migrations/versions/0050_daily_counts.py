@@ -1,5 +1,7 @@
 """The counts of the market by day, made once from the rows that are there; and an index of purchases by status."""
 
+from collections.abc import Iterator
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -65,10 +67,16 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
         sqlite_strict=True,
     )
+    for statement in fill():
+        op.execute(statement)
+
+
+def fill() -> Iterator[str]:
+    """Yield the statements that make each count from the rows."""
     for name, moment, at, number, rows in COUNTS:
         env = f"{moment.partition('.')[0]}.env"
         found = f"SELECT {env} AS env, {name} AS name, {moment} / 86400000000 AS day, {at} AS at, {number} AS number FROM {rows}"
-        op.execute(
+        yield (
             "INSERT INTO daily_counts (env, name, day, at, number) "  # noqa: S608 - made of the constants above
             f"SELECT env, name, day, at, CAST(sum(number) AS BIGINT) FROM ({found}) c GROUP BY env, name, day, at"
         )
