@@ -1,6 +1,8 @@
 """HTTP helpers for all protocols: read headers, pass a read body on, refuse before an SDK is involved, send a response."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 
 from starlette.requests import ClientDisconnect
@@ -107,3 +109,24 @@ async def send_response(
     described = [] if kind is None else [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": [*described, *headers]})
     await send({"type": "http.response.body", "body": b"" if head_only else body})
+
+
+@asynccontextmanager
+async def watch_disconnect(receive: Receive) -> AsyncIterator[Callable[[], bool]]:
+    """Yield a function that checks whether the client has disconnected.
+
+    The request must have been read completely before.
+    """
+    task = asyncio.create_task(disconnected(receive), name="client")
+    try:
+        yield task.done
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def disconnected(receive: Receive) -> None:
+    """Return once the client has disconnected."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

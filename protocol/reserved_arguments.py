@@ -76,7 +76,8 @@ def listed_schema(op: Operation, is_anonymous: bool) -> Schema:
     if taken := own.keys() & RESERVED:
         raise TypeError(f"{op.name} has an argument with a reserved name: {sorted(taken)}")
     has_brief = LIMIT in own or any(map(cuts, op.output))
-    offered = reserved_properties(is_anonymous=is_anonymous and op.auth != "none", repeats=not op.safe, cuts=has_brief)
+    repeats = not op.safe and op.paid_rate is None  # the payment itself makes a purchase safe to repeat
+    offered = reserved_properties(is_anonymous=is_anonymous and op.auth != "none", repeats=repeats, cuts=has_brief)
     if LIMIT in own:
         own = {**own, LIMIT: own[LIMIT] | {"default": MAX_LISTED}}
     return {**schema, "properties": {**own, **offered}}

@@ -142,6 +142,5 @@ def as_x402(answer: Response) -> tuple[Response, Headers]:
     told = orjson.loads(answer.body)
     if answer.error is not None:
         return replace(answer, error=None), [(b"payment-required", header(told["required"]).encode())]
-    paid = told["paid"]
-    said, older = settled_headers(paid["transaction"], paid["network"], paid["payer"], paid["amount"])
+    said, older = settled_headers(told["paid"])
     return answer, [(b"payment-response", said.encode()), (b"x-payment-response", older.encode())]

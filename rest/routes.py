@@ -10,10 +10,10 @@ import orjson
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from protocol.http import RequestReader, challenged, header, read_body, send_response
+from protocol.http import RequestReader, challenged, header, read_body, send_response, watch_disconnect
 from rest.arguments import arguments_of, is_dry_run
 from rest.headers import Headers, as_x402, etag, matches, of_answer, version_tag, with_deprecation_headers
-from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream, watch_disconnect
+from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, MethodNotAllowed, RouteNotFound

@@ -1,17 +1,14 @@
-"""Streamed answers: records as server-sent events (WHATWG, lines end in LF), or one JSON document in pieces.
-
-Also the detection of a client that disconnects before its answer is ready.
-"""
+"""Streamed answers: records as server-sent events (WHATWG, lines end in LF), or one JSON document in pieces."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.types import Receive, Send
 
-from protocol.http import send_response
+from protocol.http import disconnected, send_response
 from tools.events.records import Frame
 
 SEND_SECONDS = 20.0  # a client that has not taken a chunk by then has stopped reading
@@ -41,7 +38,7 @@ async def send_stream(frames: AsyncGenerator[Any, None], receive: Receive, send:
     async with aclosing(frames):
         first = await anext(frames)  # starts the generator, so that closing it always frees its place
         await send({"type": "http.response.start", "status": 200, "headers": framing.headers})
-        gone = asyncio.create_task(_disconnected(receive))
+        gone = asyncio.create_task(disconnected(receive))
         sending = asyncio.create_task(_pump(first, frames, send, framing))
         del first  # orjson reserves 4 KB for each text, which an idle stream would keep
         try:
@@ -91,26 +88,6 @@ def _event(frame: Frame) -> Iterator[bytes]:
 def _parts(piece: bytes) -> Iterator[bytes]:
     for at in range(0, len(piece), CHUNK_BYTES):
         yield piece[at : at + CHUNK_BYTES]
-
-
-@asynccontextmanager
-async def watch_disconnect(receive: Receive) -> AsyncIterator[Callable[[], bool]]:
-    """Yield a function that checks whether the client has disconnected.
-
-    The request must have been read completely before.
-    """
-    task = asyncio.create_task(_disconnected(receive), name="client")
-    try:
-        yield task.done
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 EVENTS = Framing([(b"content-type", b"text/event-stream; charset=utf-8"), *UNCACHED], b"retry: 2000\n\n", _event, True)

@@ -85,7 +85,7 @@ class FastPath:
 
     async def _called(self, arrived: McpRequest, params: dict[str, Any], version: str) -> bytes:
         """Return the result of a call in the SDK's form, without parsing its record again."""
-        call = Called(params["name"], params.get("arguments") or {}, arrived.repeat, arrived.view)
+        call = Called(params["name"], params.get("arguments") or {}, arrived.repeat, arrived.view, arrived.payment)
         result = await self.tools.call(call, arrived.call_request)
         if version not in result.frames:
             result.frames[version] = orjson.dumps(_frame(result, version, self.identity))

@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import orjson
@@ -12,6 +12,7 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from starlette.types import Scope
 
 from protocol.http import CREDENTIALS
+from protocol.mcp.payments import payment_in
 from protocol.mcp.toolsets import CALL, USUAL, View
 from protocol.untrusted_text import member_at
 from tools.engine.caller import CallRequest, Surface
@@ -28,7 +29,7 @@ TASKS, HIRE = "io.modelcontextprotocol/tasks", "hire"  # the extension, and the 
 ENVELOPE_DEPTH = 2  # arguments are two levels inside a JSON-RPC request
 
 
-@dataclass(slots=True)
+@dataclass
 class McpRequest:
     """A parsed request: its caller, the view of its address, and the tool that it calls, if any.
 
@@ -54,6 +55,17 @@ class McpRequest:
         inside = self.tool == CALL and isinstance(given, dict)
         return (given.get("name"), given.get("arguments")) if inside else (self.tool, given)
 
+    @cached_property
+    def payment(self) -> str | None:
+        """The x402 payment of a call, in the form of HTTP's header."""
+        return None if self.tool is None else payment_in(self.request)
+
+    @property
+    def pays(self) -> bool:
+        """True if a call with a payment buys something."""
+        name = self.target[0] if self.payment is not None else None
+        return isinstance(name, str) and name in CATALOGUE and CATALOGUE[name].paid_rate is not None
+
     @property
     def repeat(self) -> str | None:
         return next((value.decode("latin-1") for name, value in self.scope["headers"] if name == REPEAT), None)
@@ -61,8 +73,8 @@ class McpRequest:
     @property
     def may_wait(self) -> bool:
         """True if a call may wait; a stream then keeps the connection open, with progress."""
-        if self.tool is None:
-            return False
+        if self.tool is None or self.pays:
+            return self.pays
         name, given = self.target
         usual = isinstance(name, str) and name in CATALOGUE and _waits_unless_told(name)
         return bool(given["wait_seconds"] if isinstance(given, dict) and "wait_seconds" in given else usual)

@@ -6,7 +6,7 @@ token gets 401 at both.
 """
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -31,6 +31,7 @@ from protocol.http import (
     replayed,
     send_refusal,
     send_response,
+    watch_disconnect,
 )
 from protocol.mcp.fast_path import FastPath
 from protocol.mcp.request import McpRequest, Request, UnreadableRequest, arrived_in, parsed
@@ -133,7 +134,11 @@ class McpSurface:
         if sending is None:
             return
         manager = self.streaming if arrived.may_wait else self.plain
-        await manager.handle_request(arrived.for_sdk(), replayed(body, receive), sending)
+        async with AsyncExitStack() as stack:
+            if arrived.pays:  # without its client nothing more is submitted
+                gone = await stack.enter_async_context(watch_disconnect(receive))
+                arrived.call_request = replace(call_request, client_disconnected=gone)
+            await manager.handle_request(arrived.for_sdk(), replayed(body, receive), sending)
 
     async def _admit(self, scope: Scope, call_request: CallRequest) -> None:
         """Raise Refused if a required credential is missing, or for a method other than POST."""
@@ -180,7 +185,7 @@ class McpSurface:
 
     async def _call_tool(self, request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
         arrived = arrived_in(request)
-        call = Called(asked.name, asked.arguments or {}, arrived.repeat, arrived.view)
+        call = Called(asked.name, asked.arguments or {}, arrived.repeat, arrived.view, arrived.payment)
         if arrived.bad is None and declares(request):
             begun = await self.hires.begin(call, Asking(request, arrived.call_request))
             if begun is not None:

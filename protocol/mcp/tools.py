@@ -10,6 +10,7 @@ import orjson
 from mcp.shared.exceptions import MCPError
 
 from protocol.brief import FULL, as_text, briefly, in_brief, schema_of
+from protocol.mcp.payments import receipt_in, terms_in
 from protocol.mcp.resources import link_to
 from protocol.mcp.toolsets import CALL, USUAL, View, shown
 from protocol.mcp.wording import Wording
@@ -40,19 +41,24 @@ KEPT, MAX_BYTES = 1_024, 4 * 1024  # cached results, and the maximum size of a r
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call of a tool; `repeat` is the Idempotency-Key header, `view` the tools of the address."""
+    """A call of a tool; `repeat` is the Idempotency-Key header, `view` the tools of the address.
+
+    `payment` is the x402 payment in its `_meta`, in the form of HTTP's header.
+    """
 
     name: str
     arguments: dict[str, Json]
     repeat: str | None = None
     view: View = USUAL
+    payment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """The result of a call: a record as a model reads it, with its JSON in `body`.
 
-    Errors carry no record, because published clients validate it against the output schema and throw.
+    Errors carry no record, because published clients validate it against the output schema and throw. The terms of an
+    x402 payment are the exception (`unpaid`); their tool has no output schema.
     """
 
     texts: tuple[str, ...]
@@ -60,12 +66,13 @@ class ToolResult:
     record: dict[str, Json] | None = None
     body: bytes = b""
     links: tuple[t.ResourceLink, ...] = ()
+    unpaid: bool = False
     # the fast path's JSON, by protocol version
     frames: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_error(self) -> bool:
-        return self.record is None
+        return self.record is None or self.unpaid
 
     def with_more(self, texts: tuple[str, ...], beside: dict[str, Any]) -> "ToolResult":
         """Return the result with additions for this call only."""
@@ -101,6 +108,12 @@ class ResultRenderer:
         record = wording.refusal(orjson.loads(answer.body))
         shown = self.fences.show(orjson.dumps(record), record, places_in_error(answer.refusal))
         return ToolResult((shown.text,), self.named(error=record["error"], untrusted=shown.untrusted))
+
+    def render_terms(self, terms: dict[str, Any], answer: Response) -> ToolResult:
+        """Render the terms of an x402 payment as clients read them: bare, without marks and never in brief."""
+        body = orjson.dumps(terms)
+        beside = self.named(error=answer.error) if answer.refusal is not None else None
+        return ToolResult((body.decode(),), beside, terms, body, unpaid=True)
 
     def named(self, **beside: Any) -> dict[str, Any]:
         """Return metadata under the market's names (MCP, `_meta`: prefix and name).
@@ -182,6 +195,8 @@ class Tools:
             return self.as_tool_result(op, self.market.refuse_anonymous(error, call_request), call_request, wording)
         if reserved.api_key is not None or reserved.dry_run:
             call_request = replace(call_request, argument_key=reserved.api_key, dry_run=reserved.dry_run)
+        if called.payment is not None or op.paid_rate is not None:  # a purchase takes none from HTTP's headers here
+            call_request = replace(call_request, payment=called.payment)
         arguments = briefly(op, reserved.arguments, reserved.detail)
         answer = await self.market.call(op, arguments, call_request, reserved.idempotency_key or called.repeat)
         return self.as_tool_result(op, answer, call_request, wording, reserved.detail)
@@ -226,6 +241,9 @@ class Tools:
         detail: str | None = None,
     ) -> ToolResult:
         """Return a response as a result."""
+        pays = op is not None and op.paid_rate is not None
+        if pays and (terms := terms_in(answer)) is not None:
+            return self.telling.render_terms(terms, answer)
         if answer.refusal is not None or op is None:
             return self.telling.render_error(answer, wording)
         said = self.telling.render(op, answer.body, detail, wording, answer.caller_id)
@@ -233,11 +251,14 @@ class Tools:
         beside: dict[str, Any] = {"replayed": True} if answer.replayed else {"dry_run": True} if answer.dry_run else {}
         if advised and (op.shows_secrets or call_request.argument_key):
             beside["api_key"] = KEY_ADVICE
-        if not beside:
+        receipt = receipt_in(answer.body) if pays else {}
+        if not beside and not receipt:
             return said
         # models seldom read `_meta`
         more = {DRY_RUN_TOLD: answer.dry_run, KEY_ADVICE: advised and op.shows_secrets}
-        return said.with_more(tuple(text for text, holds in more.items() if holds), self.telling.named(**beside))
+        return said.with_more(
+            tuple(text for text, holds in more.items() if holds), self.telling.named(**beside) | receipt
+        )
 
 
 @cache
@@ -251,7 +272,7 @@ def tool_of(op: Operation, is_anonymous: bool) -> t.Tool:
         title=op.title,
         description=op.description,
         input_schema=listed_schema(op, is_anonymous),
-        output_schema=answer_schema(op),
+        output_schema=None if op.paid_rate else answer_schema(op),  # the terms of x402 would not fit it
         annotations=t.ToolAnnotations(
             read_only_hint=op.safe,
             destructive_hint=op.destructive,
@@ -290,7 +311,7 @@ def call_tool(is_anonymous: bool, unlisted: Iterable[str] = ()) -> t.Tool:
     return t.Tool(
         name=CALL,
         title="Call tool",
-        description="Call any tool by its name, also one that tools/list does not show. find_tools says what it takes. The answer "
+        description="Call any tool by its name, also an unlisted one. find_tools says what it takes. The answer "
         f"is that tool's. {RESERVED_TOLD}\n\nOther tools: {', '.join(sorted(unlisted))}.",
         input_schema={
             "type": "object",

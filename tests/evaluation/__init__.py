@@ -18,11 +18,12 @@ from protocol.reserved_arguments import RESERVED
 Schema = Mapping[str, Any]
 BYTES_PER_TOKEN = 4
 VERBS = {
-    "accept", "add", "archive", "award", "call", "cancel", "check", "claim", "close", "create", "decline", "deliver",
+    "accept", "add", "archive", "award", "buy", "call", "cancel", "check", "claim", "close", "create", "decline", "deliver",
     "delete", "dispute", "find", "get", "hire", "link", "list", "mark", "pay", "post", "propose", "put",
     "quote", "recover", "redeliver", "refund", "register", "remove", "report", "request", "review", "revoke",
     "search", "set", "start", "submit", "test", "unlink", "update", "verify", "withdraw",
 }  # fmt: skip
+WITHOUT_SCHEMA = {"buy_with_x402"}  # its unpaid result has the form of x402, not that of the record
 MAX_NAME_LENGTH, MIN_BYTES, MAX_BYTES = 32, 100, 900  # of a name; of a description without a list of tools
 MAX_PARAMETERS, MAX_REQUIRED, MAX_LEVELS = 25, 6, 3
 MAX_INPUT_TOKENS = 2000  # of name, description and input schema: every client sends them to its model
@@ -174,7 +175,8 @@ def _resolved(given: Schema, whole: Schema) -> Schema:
 
 
 def _promises(tool: t.Tool) -> Iterator[str]:
-    if not tool.output_schema or tool.output_schema.get("type") != "object":
+    bare = tool.output_schema is None and tool.name in WITHOUT_SCHEMA
+    if not bare and (tool.output_schema or {}).get("type") != "object":
         yield "no output schema"
     said = tool.annotations
     hints = (

@@ -42,7 +42,7 @@ class CallRequest:
     argument_key: str | None = field(default=None, repr=False)  # from the api_key argument of a tool call
     admin_token: str | None = field(default=None, repr=False)  # X-Admin-Token, REST only
     dry_run: bool = False  # a writing call is run and rolled back
-    # An undecoded x402 authorization: PAYMENT-SIGNATURE or X-PAYMENT.
+    # An undecoded x402 authorization: PAYMENT-SIGNATURE or X-PAYMENT, or the same made of a message's own.
     payment: str | None = field(default=None, repr=False)
     client_disconnected: Callable[[], bool] | None = field(default=None, repr=False)
     # Called while waiting, with elapsed and total seconds.

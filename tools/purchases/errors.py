@@ -1,5 +1,7 @@
 """Errors of a purchase with one x402 payment. Nothing was charged unless the message says so."""
 
+from typing import Any, Self
+
 from tools.kernel.errors import TakenAlready, WrongState
 
 SAME_AGAIN = "Send the same request with the same payment again; sign no other. A client that signs again for each call makes another purchase."
@@ -43,14 +45,28 @@ class X402Timeout(WrongState):
     usual_hint = f"{ANEW} Register and order longer work with hire."
 
 
-class X402SettleFailed(WrongState):
+class PaymentRefused(WrongState):
+    """A payment was not taken.
+
+    `terms` is PaymentRequired of x402 version 2 for the same order, or None if it is no longer sold. Protocols that
+    answer a refused payment with its terms send it; HTTP sends the error alone.
+    """
+
+    terms: dict[str, Any] | None = None
+
+    def with_terms(self, terms: dict[str, Any] | None) -> Self:
+        self.terms = terms
+        return self
+
+
+class X402SettleFailed(PaymentRefused):
     """The facilitator did not send the payment."""
 
     code, retryable = "x402_settle_failed", True
     usual_hint = SAME_AGAIN
 
 
-class X402InsufficientFunds(WrongState):
+class X402InsufficientFunds(PaymentRefused):
     """The wallet does not hold what it signed."""
 
     code, retryable = "x402_insufficient_funds", True
@@ -64,7 +80,7 @@ class X402AuthorizationInUse(WrongState):
     usual_hint = SAME_AGAIN
 
 
-class X402AuthorizationUsed(WrongState):
+class X402AuthorizationUsed(PaymentRefused):
     """This payment was made for another order, or failed and cannot be used again."""
 
     code = "x402_authorization_used"

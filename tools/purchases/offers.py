@@ -1,5 +1,6 @@
 """Selling with one signed payment: the cost of an order, and whether a payment is the payer's."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from storage.vocabulary import Env
 from tools.chain.transfer_proof import no_chain
 from tools.chain.wallet_proof import signer_of
 from tools.chain.x402_payments import IN_WORDS, Payment
+from tools.engine.caller import Surface
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import text_of
 from tools.engine.errors import InputSchemaMismatch, NotImplementedHere
@@ -25,13 +27,18 @@ from tools.purchases.records import X402Quote, X402Service
 from tools.wallets.logic import contract_agrees
 
 UNPAID = "Payment required"
-HOW_TO_PAY = (
-    "POST the input of the service here as the whole body; sign one of `accepts` with any x402 client and send it in PAYMENT-SIGNATURE, "
-    "with the same body. Keep that header: sent again it gets the same result and pays nothing more."
-)
+SIGN = "sign one of `accepts` with any x402 client and send it"
+SENT_AGAIN = "sent again it gets the same result and pays nothing more."
+HOW_TO_PAY: Mapping[Surface, str] = {
+    Surface.REST: f"POST the input of the service here as the whole body; {SIGN} in PAYMENT-SIGNATURE, with the same body. Keep that header: {SENT_AGAIN}",
+    Surface.MCP: f'Call buy_with_x402 with the input; {SIGN} in _meta["x402/payment"], with the same arguments. Keep that payment: {SENT_AGAIN}',
+    Surface.A2A: f"Activate the extension for x402 that the agent card declares; {SIGN} in the metadata x402.payment.payload, with the same "
+    f"order. Keep that payment: {SENT_AGAIN}",
+}
 NOT_TAKEN = "The facilitator would not take this payment. Nothing was begun and nothing was charged. Sign the terms anew with a wallet that holds the amount."
 POOR = "The wallet does not hold what it signed. Nothing was begun and nothing was charged. Put USDC into it, then send the same request again."
 WHOLE_BODY = "The whole body is the input as get_listing shows it. Nothing was charged: the same payment may come with a better input."
+MCP_RESOURCE = "mcp://tool/buy_with_x402"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +48,23 @@ class Offered:
     order: Order
     judged: JudgedOrder | None
     terms: dict[str, Any]
+    surface: Surface
 
     @property
     def accepted(self) -> dict[str, Any]:
         (only,) = self.terms["accepts"]
         return dict(only)
 
-    def refused(self, why: str) -> X402Quote:
+    def refused(self, why: str, hint: str = "") -> X402Quote:
         """Return the terms, with x402's reason why they are unpaid."""
-        terms = self.terms | {"error": why}
-        return X402Quote(error=why, hint=hint_for(why), accepts=version_1(terms)["accepts"], required=terms)
+        terms, told = self.terms | {"error": why}, hint or hint_for(why, self.surface)
+        return X402Quote(error=why, hint=told, accepts=version_1(terms)["accepts"], required=terms)
 
 
-def hint_for(why: str) -> str:
+def hint_for(why: str, surface: Surface) -> str:
     """Return what a client should do about terms that are unpaid for this reason."""
     if why == UNPAID:
-        return HOW_TO_PAY
+        return HOW_TO_PAY[surface]
     return IN_WORDS.get(why, POOR if "insufficient" in why else NOT_TAKEN)
 
 
@@ -79,10 +87,12 @@ async def offered(
         except InputSchemaMismatch as unfit:
             unfit.hint = WHOLE_BODY
             raise
+    surface = read_ctx.caller.request.surface
     asked_for = f"?units={units}" if said else ""
+    url = MCP_RESOURCE if surface is Surface.MCP else url_of(read_ctx.config.base_url, listing_id) + asked_for
     terms = quote(
         token_of(read_ctx.network),
-        url=url_of(read_ctx.config.base_url, listing_id) + asked_for,
+        url=url,
         title=listing.title,
         brand=read_ctx.config.brand,
         tags=listing.tags,
@@ -90,7 +100,8 @@ async def offered(
         amount=(listing.price or 0) * counted,
         why=UNPAID,
     )
-    return Offered(order, judged, with_discovery(terms, example, answer))
+    shown = with_discovery(terms, example, answer) if surface is Surface.REST else terms  # it describes a POST
+    return Offered(order, judged, shown, surface)
 
 
 def url_of(base_url: str, listing_id: str) -> str:

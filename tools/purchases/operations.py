@@ -1,5 +1,6 @@
 """Operations that list and buy the operator's services with one x402 payment and no account."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from storage.vocabulary import Env, PurchaseStatus
 from tools.chain.errors import ChainUnavailable, TransactionPending
 from tools.chain.wallet_proof import address_of
 from tools.chain.x402_payload import settle_body
-from tools.chain.x402_payments import BadPayment, Fault, Payment, fault_of, is_for, read_payment
+from tools.chain.x402_payments import ANEW, BadPayment, Fault, Payment, fault_of, is_for, read_payment
 from tools.engine.arguments import Arguments, EnvChoice, PublicRead
 from tools.engine.caller import Caller, Surface
 from tools.engine.context import ReadContext, TxContext
@@ -42,21 +43,20 @@ from tools.purchases.errors import (
     X402UpfrontNotSupported,
 )
 from tools.purchases.logic import any_listing, begin, find_purchase
-from tools.purchases.offers import UNPAID, is_open, offered, service_record, signed_by_payer
+from tools.purchases.offers import MCP_RESOURCE, UNPAID, is_open, offered, service_record, signed_by_payer
 from tools.purchases.payment_verification import check, release
 from tools.purchases.records import X402Index, X402Payment, X402Quote, X402Result
 from tools.purchases.rules import Outcome
-from tools.purchases.workflow import head_of, run_until_done
+from tools.purchases.workflow import head_of, run_until_done, terms_of
 from tools.wallets.errors import AddressSanctioned
 from tools.wallets.logic import refuse_sanctioned
 
-ONLY_HTTP = "an x402 payment travels in HTTP headers; with an account, order the same with hire"
 SIGN_ANEW = (
     "Call without it to read the terms in PAYMENT-REQUIRED, sign them with an x402 client, and send what it makes."
 )
 ASK_THE_OPERATOR = "Write to the operator with report_support, and name the transaction."
 MAX_SERVICES = 100
-MCP_RESOURCE = "mcp://tool/buy_with_x402"
+NO_DRY_RUN = "Call without a payment: that only shows the price."
 TRIES = 3
 WHAT = (
     "The operator's own services, each bought with one signed USDC payment and no account. The work is done first; the payment is "
@@ -68,9 +68,12 @@ LIMIT = (
 )
 
 
-@operation("GET /v1/x402", auth="none", toolset="market", only_rest=ONLY_HTTP)
+@operation("GET /v1/x402", auth="none", toolset="market")
 def list_x402_services(ctx: TxContext, _: PublicRead) -> X402Index:
-    """List the operator's services that one x402 payment buys, with the url, price and input."""
+    """List the operator's services that one x402 payment buys, with the url, price and input.
+
+    Use it to see what you can buy without an account; then call buy_with_x402, over HTTP by POST to the url.
+    """
     rows = ctx.tx.all(sold_at_once, env=ctx.env, limit=MAX_SERVICES) if is_open(ctx) else []
     services = [one for row in rows if (one := service_record(ctx, row)) is not None]
     return X402Index(
@@ -108,7 +111,10 @@ class BuyWithX402(Arguments):
 
 async def purchase(read_ctx: ReadContext, wanted: BuyWithX402) -> X402Quote | PurchaseRow:
     """Return a quote if nothing can be bought yet; otherwise complete the purchase."""
-    header = read_ctx.caller.request.payment
+    request = read_ctx.caller.request
+    if request.dry_run:
+        raise InvalidRequest("dry_run: a purchase has none", param="dry_run", hint=NO_DRY_RUN)
+    header = request.payment
     listing = await read_ctx.store.read(lambda tx: any_listing(tx, wanted.listing_id, wanted.env))
     place = replace(read_ctx, env=Env(listing.env))
     if header is None:
@@ -116,7 +122,9 @@ async def purchase(read_ctx: ReadContext, wanted: BuyWithX402) -> X402Quote | Pu
     try:
         payment = read_payment(header)
     except BadPayment as bad:
-        await offered(place, listing.id, wanted.input, wanted.units, meant=True)
+        offer = await offered(place, listing.id, wanted.input, wanted.units, meant=True)
+        if request.surface is not Surface.REST:  # their transports answer any bad payment with the terms
+            return offer.refused(f"{Fault.RESOURCE}: the payment {bad}", ANEW)
         raise InvalidRequest(f"the payment {bad}", param="PAYMENT-SIGNATURE", hint=SIGN_ANEW) from None
     known = await place.store.read(lambda tx: find_purchase(tx, place.env, payment.authorization))
     if known is None or known.status is PurchaseStatus.CHECKING:
@@ -180,7 +188,10 @@ async def _gone_on(read_ctx: ReadContext, wanted: BuyWithX402, row: PurchaseRow)
         paid = "that order was paid with it: send its own input to get the result again"
         closed = "it came to nothing and nothing was charged"
         became = {PurchaseStatus.PAID: paid, PurchaseStatus.CLOSED: closed}.get(row.status, "it is under way")
-        raise X402AuthorizationUsed(f"this payment was made for another order; {became}")
+        used = X402AuthorizationUsed(f"this payment was made for another order; {became}")
+        with suppress(MarketError):
+            used.terms = (await offered(read_ctx, wanted.listing_id, wanted.input, wanted.units, meant=False)).terms
+        raise used
     return await run_until_done(read_ctx, row.id)
 
 
@@ -216,17 +227,16 @@ def _fingerprint(wanted: BuyWithX402) -> str:
     paid_rate=Rate.PURCHASES,
     body_argument="input",
     toolset="market",
-    only_rest=ONLY_HTTP,
 )
 def buy_with_x402(
     ctx: TxContext, _: BuyWithX402, found: X402Quote | PurchaseRow
 ) -> X402Result | X402Quote | MarketError:
     """Buy one of the operator's services with one signed USDC payment, without an account.
 
-    The body is the service's input. Without a payment it answers 402 with the terms, which any x402 client (version 1
-    or 2) reads, signs and sends back in PAYMENT-SIGNATURE or X-PAYMENT. The work is done first and charged only once it
-    is there. The same payment sent again gets the same result and pays nothing more. A wallet without an agent gets one
-    that it can claim by a signature (claim_x402_account).
+    Without a payment it answers the terms, which any x402 client reads, signs and sends back: over HTTP as a 402 to
+    PAYMENT-SIGNATURE or X-PAYMENT (the body is the service's input), over MCP in `_meta`. The work is done first and
+    charged only once it is there. The same payment sent again gets the same result and pays nothing more. A wallet
+    without an agent gets one that it can claim by a signature (claim_x402_account).
     """
     if isinstance(found, X402Quote):
         return found
@@ -274,4 +284,5 @@ def _refusal(row: PurchaseRow, seen: JobSnapshot) -> MarketError | None:
         return X402Timeout("the work did not come in time; nothing was charged", **job)
     if row.reason == Outcome.ELSEWHERE:
         return X402AuthorizationUsed("the job was paid in another way; this payment was not used", **job)
-    return X402AuthorizationUsed(f"this payment was never taken ({row.reason}); nothing was charged", **job)
+    never = X402AuthorizationUsed(f"this payment was never taken ({row.reason}); nothing was charged", **job)
+    return never.with_terms(terms_of(row))

@@ -4,6 +4,7 @@ Source: the x402 specification, versions 1 and 2, transport HTTP; its extension 
 """
 
 from base64 import b64encode
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -67,14 +68,22 @@ def version_1(terms: dict[str, Any]) -> dict[str, Any]:
     return {"x402Version": 1, "error": terms["error"], "accepts": [same]}
 
 
-def settled_headers(transaction: str, network: str, payer: str, amount: int) -> tuple[str, str]:
-    """Return the headers PAYMENT-RESPONSE and X-PAYMENT-RESPONSE for a payment that was taken.
+def receipt(paid: Mapping[str, Json]) -> dict[str, Json]:
+    """Return x402's SettlementResponse for the `paid` of a result."""
+    return {
+        "success": True,
+        **{name: paid[name] for name in ("transaction", "network", "payer")},
+        "amount": str(paid["amount"]),
+    }
+
+
+def settled_headers(paid: Mapping[str, Json]) -> tuple[str, str]:
+    """Return the headers PAYMENT-RESPONSE and X-PAYMENT-RESPONSE for the `paid` of a result.
 
     The second is for version 1, which has its own names of networks.
     """
-    said: dict[str, Json] = {"success": True, "transaction": transaction, "payer": payer, "amount": str(amount)}
-    named = _V1_NAMES.get(network, network)
-    return header({**said, "network": network}), header({**said, "network": named})
+    said, network = receipt(paid), str(paid["network"])
+    return header(said), header({**said, "network": _V1_NAMES.get(network, network)})
 
 
 def _bazaar(example_input: Json, example_output: Json) -> dict[str, Any]:

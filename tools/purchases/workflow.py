@@ -25,7 +25,7 @@ from tools.chain.transfer_verification import (
     TransferStatus,
     Verification,
 )
-from tools.chain.x402_payload import Authorization
+from tools.chain.x402_payload import VERSION, Authorization
 from tools.chain.x402_payments import read_authorization, settles, transactions_with_nonce
 from tools.engine.context import ReadContext
 from tools.engine.ports import Chain, Facilitator, SettleNotSent, SettleUnknown
@@ -327,6 +327,12 @@ def authorization_of(row: PurchaseRow) -> Authorization:
     return read_authorization(row.settle_body["paymentPayload"]["payload"]["authorization"])
 
 
+def terms_of(row: PurchaseRow) -> dict[str, Any]:
+    """Return the terms that a payment accepted, as PaymentRequired of version 2 without its `error`."""
+    signed = row.settle_body["paymentPayload"]
+    return {"x402Version": VERSION, "resource": signed["resource"], "accepts": [signed["accepted"]]}
+
+
 def _unsettled(row: PurchaseRow) -> MarketError:
     """Return the error of a payment that is not settled yet."""
     reason = row.reason or "the chain does not show it yet"
@@ -337,13 +343,14 @@ def _unsettled(row: PurchaseRow) -> MarketError:
     else:
         told = f"whether it was sent is not known; it may still be taken until Unix second {row.valid_before}: sign no other before"
     kind = X402InsufficientFunds if "insufficient" in reason else X402SettleFailed
-    return kind(
+    refused = kind(
         f"the payment was not taken: {reason}; {told}",
         reason=reason,
         job_id=row.job_id,
         valid_before=row.valid_before,
         retry_after_seconds=5,
     )
+    return refused.with_terms(terms_of(row))
 
 
 def silent_chain() -> ChainUnavailable:

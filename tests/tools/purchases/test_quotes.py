@@ -146,6 +146,7 @@ def test_a_header_is_standard_base64_of_json() -> None:
     [("eip155:84532", "base-sepolia"), ("eip155:8453", "base"), ("eip155:31337", "eip155:31337")],
 )
 def test_each_version_hears_its_own_name_of_the_network(network: str, older: str) -> None:
-    told = [json.loads(b64decode(one)) for one in settled_headers("0xab", network, "0xcd", 10_000)]
+    paid = {"transaction": "0xab", "network": network, "payer": "0xcd", "amount": 10_000}
+    told = [json.loads(b64decode(one)) for one in settled_headers(paid)]
     same = {"success": True, "transaction": "0xab", "payer": "0xcd", "amount": "10000"}
     assert told == [same | {"network": network}, same | {"network": older}]
