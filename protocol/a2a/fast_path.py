@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import orjson
 from starlette.types import Scope, Send
 
+from protocol.a2a import payment as x402
 from protocol.a2a.errors import guarded
 from protocol.a2a.message_replies import MessageReplies, RenderedReply
 from protocol.a2a.sdk_bodies import CallState
@@ -17,7 +18,7 @@ from protocol.http import header, send_response
 from tools.kernel.errors import Json
 
 SENDING = "/a2a/message:send"
-VERSION, EXTENSIONS = b"a2a-version", b"a2a-extensions"
+VERSION = b"a2a-version"
 ENVELOPE = {"jsonrpc", "id", "method", "params"}
 PARAMS = {"message", "configuration", "metadata"}
 MESSAGE = {"messageId", "role", "parts", "contextId", "metadata"}
@@ -100,7 +101,11 @@ class FastPath:
 def _plainly_sent(scope: Scope, body: Json, call: CallState) -> bool:
     """Return True if the request has only the usual headers and members."""
     form, sent = OLD if call.old else NEW, [name for name, _ in scope["headers"]]
-    if EXTENSIONS in sent or sent.count(VERSION) > 1 or (header(scope, VERSION) or "") not in form.versions:
+    if (
+        not set(x402.ACTIVATION).isdisjoint(sent)
+        or sent.count(VERSION) > 1
+        or (header(scope, VERSION) or "") not in form.versions
+    ):
         return False
     if not call.over_rpc:
         return scope["path"] == SENDING and not call.old and _plain(body, form)

@@ -16,7 +16,7 @@ from tools.engine.caller import Surface
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import Response
 from tools.engine.registry import Operation
-from tools.kernel.errors import Json
+from tools.kernel.errors import Json, MarketError
 
 KEY_ADVICE = (
     "To use an API key permanently, send it as the X-API-Key header of every request. Until then pass it as api_key in the "
@@ -56,7 +56,8 @@ class MessageReplies:
     async def called(self, op: Operation, arguments: dict[str, Json], call: CallState) -> RenderedReply:
         """Call an operation and return its record or error."""
         given = briefly(op, arguments, call.detail)
-        return self._shown(op, await call.ask(self.market, op, given, call.idempotency_key), call)
+        unpaid = {} if op.paid_rate is None else {"payment": None}  # a payment comes in the metadata, once activated
+        return self._shown(op, await call.ask(self.market, op, given, call.idempotency_key, **unpaid), call)
 
     def record(self, asked: pb.Message, call: CallState, op: Operation, answer: Response, text: str = "") -> pb.Message:
         """Return an operation's response as a message, after an explaining text."""
@@ -105,6 +106,10 @@ class MessageReplies:
         part = made.parts.add(media_type="application/json")
         part.data.struct_value.update(call.documents.hold(document))
         return made
+
+
+def said_of(error: MarketError) -> str:
+    return f"{error.message}. {error.hint}".strip()
 
 
 def _help(operations: dict[str, Operation]) -> str:

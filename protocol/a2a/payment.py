@@ -1,17 +1,20 @@
 """A job's payment in the terms of a2a-x402 v0.2. The buyer pays by itself and proves it with the transaction's hash.
 
 So the scheme is `transaction-proof`, never `exact`: for that one, a stock client signs a live transfer authorization.
+Purchases of the operator's listings, which take `exact`, are in purchases.py.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from protocol.untrusted_text import member_at
+from tools.agents.agent_cards import X402_URI as URI
 from tools.kernel.errors import Json, MarketError
 
-URI = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2"
 STATUS, REQUIRED, PAYLOAD = "x402.payment.status", "x402.payment.required", "x402.payment.payload"
 RECEIPTS, ERROR = "x402.payment.receipts", "x402.payment.error"
 SCHEME = "transaction-proof"
+ACTIVATION = (b"a2a-extensions", b"x-a2a-extensions")  # the headers of 1.0 and 0.3
 PENDING = frozenset({"transaction_pending", "transaction_not_found"})
 CODES = {
     "amount_too_low": "INVALID_AMOUNT",
@@ -70,6 +73,12 @@ def refused(task: dict[str, Json], transaction: str, error: MarketError) -> dict
     }
     earlier = [one for one in kept.get(RECEIPTS, []) if one["transaction"] != transaction]
     return {**kept, STATUS: "payment-failed", ERROR: code, RECEIPTS: [*earlier, attempt]}
+
+
+def activated(sent: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Check whether the headers of a request activate the extension (A2A 1.0 and 0.3)."""
+    named = b",".join(value for name, value in sent if name in ACTIVATION).split(b",")
+    return URI.encode() in (one.strip() for one in named)
 
 
 def transaction_in(metadata: Any) -> str | None:

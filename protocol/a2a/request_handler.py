@@ -85,7 +85,7 @@ class MarketRequestHandler(RequestHandler):
     ) -> AsyncGenerator[Event]:
         call, first = reached(context), await self._reply(params, context, wait=False)
         yield first
-        if isinstance(first, pb.Task):
+        if call.shown is not None:
             async for event in self.streams.after(call, on=False):
                 yield event
 

@@ -93,6 +93,7 @@ class CallState:
     over_rpc: bool = True  # otherwise HTTP+JSON
     old: bool = False  # protocol 0.3
     seller: str | None = None  # the id of the agent whose own endpoint was called
+    pays: bool = False  # the client has activated the extension for x402
     # what was taken out of the body
     data: list[dict[str, Json]] = field(default_factory=list)  # the message's data parts that are objects
     metadata: dict[str, Json] = field(default_factory=dict)  # the message's metadata, without the reserved keys

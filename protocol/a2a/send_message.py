@@ -16,7 +16,8 @@ from a2a.utils.errors import A2AError, TaskNotCancelableError, UnsupportedOperat
 from protocol.a2a import payment as x402
 from protocol.a2a.agent_endpoint import AgentEndpoints
 from protocol.a2a.errors import invalid, not_shown
-from protocol.a2a.message_replies import MessageReplies
+from protocol.a2a.message_replies import MessageReplies, said_of
+from protocol.a2a.purchases import WAIT, Order, Purchases
 from protocol.a2a.push_notifications import Pushes
 from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.task_view import FINAL, STATES
@@ -32,7 +33,7 @@ from tools.kernel.errors import Json, MarketError
 from tools.kernel.ids import Prefix
 from tools.kernel.search_terms import MAX_QUERY_CHARACTERS
 
-WAIT, WAITED_SECONDS = "wait_seconds", 20
+WAITED_SECONDS = 20
 MAX_ID_LENGTH = 256
 LISTING_ID = re.compile(rf"{Prefix.LISTING}[0-9A-HJKMNP-TV-Z]{{26}}")
 ALIASES = {"revise": "request_revision"}
@@ -53,7 +54,6 @@ SOLD = "the data part beside this shows what this agent sells."
 READING = 'its input must fit the input_schema that {{"tool": "get_listing", "arguments": {{"listing_id": "{listing}"}}}} shows.'
 
 
-Order = dict[str, Json]  # what a message orders: the arguments of create_job, and wait_seconds
 Answer = pb.Task | pb.Message
 
 
@@ -72,11 +72,15 @@ class MessageSender:
     def __init__(self, tasks: Tasks, replies: MessageReplies, pushes: Pushes) -> None:
         self.shops, self.pushes = AgentEndpoints(tasks.market), pushes
         self.tasks, self.replies, self.market = tasks, replies, tasks.market
+        self.purchases = Purchases(tasks, replies)
         self.actions = {op.action: op for op in replies.operations.values() if op.action}
 
     async def send(self, asked: pb.SendMessageRequest, call: CallState, wait: bool = True) -> Answer:
         """Answer a message: to its task's job, as an order of a listing, or as a call of a tool."""
         message = asked.message
+        bought = await self.purchases.answer(asked, call)
+        if bought is not None:
+            return bought
         if message.task_id:
             return await self._to_task(asked, call, wait)
         if call.wanted or call.refusal:
@@ -130,6 +134,9 @@ class MessageSender:
         return self.tasks.shown(await self.tasks.read(params.id, call), call, None)
 
     async def _hire(self, order: Order, asked: pb.SendMessageRequest, call: CallState, wait: bool) -> Answer:
+        bought = await self.purchases.sell(order, asked, call)
+        if bought is not None:
+            return bought
         message, (order, seconds) = asked.message, _waited(order)
         letter = A2aMessageRef(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
         answer = await call.ask(self.market, CATALOGUE["create_job"], order, _key(message, call), letter=letter)
@@ -268,10 +275,6 @@ def _input_in(words: str) -> Json:
         if isinstance(found, dict):
             return found
     return {"text": words.strip(" \t\r\n:,;.-–—")}
-
-
-def said_of(error: MarketError) -> str:
-    return f"{error.message}. {error.hint}".strip()
 
 
 def _waited(order: Order) -> tuple[Order, int]:

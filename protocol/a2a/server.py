@@ -6,6 +6,8 @@ A data part {tool, arguments} calls one operation and is answered with a Message
 import logging
 import os
 import re
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from itertools import chain
 
 import orjson
@@ -28,8 +30,9 @@ from a2a.utils.errors import (
 )
 from starlette.requests import ClientDisconnect, Request
 from starlette.routing import Match, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
+from protocol.a2a import payment as x402
 from protocol.a2a import sdk_bodies as wire
 from protocol.a2a.agent_endpoint import CARD, AgentEndpoints
 from protocol.a2a.errors import invalid
@@ -47,6 +50,7 @@ from protocol.http import (
     replayed,
     send_refusal,
     send_response,
+    watch_disconnect,
 )
 from tools.engine.access_tokens import is_token
 from tools.engine.caller import Surface
@@ -87,6 +91,8 @@ class A2aSurface:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = CallState(self.request_of(scope, Surface.A2A), header(scope, b"idempotency-key"))
+        call.pays = x402.activated(scope["headers"])
+        send = _naming_extension(send) if call.pays else send
         try:
             if (place := OF_AGENT.fullmatch(scope["path"])) is not None:
                 scope = {**scope, "path": PREFIX + place[2]}
@@ -121,7 +127,11 @@ class A2aSurface:
             if FAST_PATHS and await self.front.serve(scope, rest, call, send):
                 return
             body = raw if rest is None else orjson.dumps(rest)
-            await self._handled(route, scope, replayed(body, receive), reply)
+            async with AsyncExitStack() as stack:
+                if call.pays and x402.PAYLOAD in call.metadata:  # without its client nothing more is submitted
+                    gone = await stack.enter_async_context(watch_disconnect(receive))
+                    call.request = replace(call.request, client_disconnected=gone)
+                await self._handled(route, scope, replayed(body, receive), reply)
         except A2AError as error:
             if reply.started:
                 raise
@@ -178,6 +188,18 @@ def _extracted(scope: Scope, raw: bytes, call: CallState) -> Json:
         raise JSONParseError(message=bad.message) from None
     except BadJson as bad:
         raise invalid(bad.message, bad.path) from None
+
+
+def _naming_extension(send: Send) -> Send:
+    """Wrap `send` so that the answer names the activated extension in the header of 1.0 and of 0.3."""
+
+    async def named(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            told = [(name, x402.URI.encode()) for name in x402.ACTIVATION]
+            message = {**message, "headers": [*message["headers"], *told]}
+        await send(message)
+
+    return named
 
 
 async def _refuse(send: Send, call: CallState, raw: bytes, error: A2AError) -> None:

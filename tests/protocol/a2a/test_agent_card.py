@@ -20,7 +20,7 @@ from joserfc.jwk import OKPKey
 from protocol.a2a.agent_card import WORKFLOWS, card_json, example_of, extended_card, public_card
 from tests.support.a2a_requests import offered
 from tests.support.echo_operations import echoing
-from tools.agents.agent_cards import signed
+from tools.agents.agent_cards import X402, signed
 from tools.catalogue import CATALOGUE as MARKET
 from tools.engine.arguments import read_arguments
 from tools.engine.caller import Surface
@@ -55,6 +55,10 @@ def verify_by_hand(market: Market, card: dict[str, Any]) -> dict[str, Any]:
     Raises BadSignatureError.
     """
     unsigned = {name: value for name, value in card.items() if name != "signatures"}
+    (payments,) = card["capabilities"]["extensions"]
+    assert payments["required"] is False  # a default, so the canonical form leaves it out (A2A 1.0, 8.4.1)
+    named = {name: value for name, value in payments.items() if name != "required"}
+    unsigned["capabilities"] = card["capabilities"] | {"extensions": [named]}
     payload = urlsafe_b64encode(rfc8785.dumps(unsigned)).rstrip(b"=").decode()
     (signature,) = card["signatures"]
     key = OKPKey.import_key(dict(jwk_of(market.world.signer.public_key)))
@@ -80,7 +84,7 @@ def test_the_card_says_where_and_how_and_in_which_version(card: dict[str, Any]) 
             {"url": "https://market.example/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
             {"url": "https://market.example/a2a", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
         ],
-        "capabilities": {"streaming": True, "pushNotifications": True, "extendedAgentCard": True},
+        "capabilities": {"streaming": True, "pushNotifications": True, "extendedAgentCard": True, "extensions": [X402]},
         "defaultInputModes": ["application/json", "text/plain"],
         "defaultOutputModes": ["application/json", "text/plain"],
     }
@@ -90,7 +94,9 @@ def test_the_card_says_where_and_how_and_in_which_version(card: dict[str, Any]) 
 @pytest.mark.parametrize("make", [public_card, extended_card])
 def test_the_card_is_pure_1_0_and_holds_nothing_that_protocol_does_not_know(market: Market, make: Any) -> None:
     made = signed(make(market.config, CATALOGUE.values()), market.config.base_url, market.world.signer)
-    assert MessageToDict(ParseDict(made, pb.AgentCard())) == made
+    back = MessageToDict(ParseDict(made, pb.AgentCard()))
+    back["capabilities"]["extensions"][0]["required"] = False  # protobuf leaves a default out
+    assert back == made
 
 
 def test_the_card_shows_one_skill_per_toolset_that_names_its_operations(card: dict[str, Any]) -> None:
