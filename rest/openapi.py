@@ -11,6 +11,7 @@ from rest.credentials import LOGIN, SECURITY, login_path, security_schemes
 from rest.headers import documented
 from rest.openapi_enums import name_enums
 from rest.openapi_examples import body_examples
+from rest.openapi_listings import guidance
 from rest.openapi_responses import JSON, TEXT, Components, refusals, relinked, successes
 from tools.engine.caller import Surface
 from tools.engine.config import MarketConfig
@@ -53,9 +54,11 @@ def openapi(operations: Iterable[Operation], config: MarketConfig) -> Schema:
     Raises TypeError if two different schemas share a name.
     """
     shared = _shared(tuple(op for op in operations if Surface.REST in op.surfaces))
+    about, beside = guidance(config)
     return {
         "openapi": "3.1.1",
-        "info": _info(config),
+        "info": _info(config) | about,
+        **beside,
         "servers": [{"url": config.base_url}],
         **shared,
         "components": {**shared["components"], "securitySchemes": security_schemes(config)},

@@ -32,6 +32,8 @@ from server.adapters.web import GuardedWeb
 from server.docs import make_pages, signed_directory
 from server.http_identity import request_reader
 from server.keys import finish_rotation, until_replaced
+from server.listed_openapi import PATH as OPENAPI
+from server.listed_openapi import ListedOpenapi
 from server.metrics import Metrics, Now, metrics_page
 from server.middleware import Edge, hosts_of
 from server.pages import Pages, Probe, is_visit, send_probe, send_to
@@ -219,6 +221,8 @@ def assemble(market: Market, settings: Settings, hosts: frozenset[str], metrics:
     probes: dict[str, Probe] = {"/ready": Readiness(market, file and file.parent, settings.min_free_disk_mb)}
     if metrics is not None:
         probes["/metrics"] = partial(metrics_page, market, metrics, request_of)
+    pages = make_pages(texts, market.config, card, market.world.clock.now())
+    pages.fresh[OPENAPI] = ListedOpenapi(market, pages.pages[OPENAPI])
     return Served(
         market=market,
         rest=Rest(market, request_of),
@@ -226,7 +230,7 @@ def assemble(market: Market, settings: Settings, hosts: frozenset[str], metrics:
         a2a=A2aSurface(market, request_of),
         oauth=OAuth(market, request_of),
         ard=ArdRegistry(market, request_of),
-        pages=make_pages(texts, market.config, card, market.world.clock.now()),
+        pages=pages,
         probes=probes,
         request_of=request_of,
     )

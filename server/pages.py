@@ -61,6 +61,7 @@ class Pages:
         self, pages: dict[str, Page], markdown: dict[str, Page], html: Mapping[str, Callable[[], Page]] | None = None
     ) -> None:
         self.pages, self.markdown, self.html = pages, markdown, html or {}
+        self.fresh: dict[str, Callable[[Scope], Awaitable[Page]]] = {}  # documents that change while it runs
         self.made: dict[str, Page] = {}
         self.making = asyncio.Lock()
 
@@ -69,7 +70,8 @@ class Pages:
 
     async def __call__(self, scope: Scope, send: Send) -> None:
         _require_read(scope)
-        page = await self._chosen(scope["path"], _all_of(scope, b"accept"))
+        fresh = self.fresh.get(scope["path"])
+        page = await (self._chosen(scope["path"], _all_of(scope, b"accept")) if fresh is None else fresh(scope))
         if takes_gzip(_all_of(scope, b"accept-encoding")):
             page = (
                 page.compressed if "compressed" in page.__dict__ else await asyncio.to_thread(lambda: page.compressed)

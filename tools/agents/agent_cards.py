@@ -39,7 +39,7 @@ def card_of(
         ],
         "capabilities": {"streaming": True, "pushNotifications": True, "extendedAgentCard": True}
         | capabilities
-        | {"extensions": [X402]},
+        | {"extensions": [*capabilities.get("extensions", []), X402]},
         "securitySchemes": {
             "bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer", "description": "An API key of this market."}},
             "apiKey": {"apiKeySecurityScheme": {"location": "header", "name": "X-API-Key"}},

@@ -169,7 +169,7 @@ async def test_the_card_shows_active_live_listings_as_skills_and_its_signature_h
         "tags": OFFER["tags"],
         "examples": [f'{{"listing_id":"{listing["id"]}","input":{{"text":"guten Tag"}}}}'],
     }
-    (identity,) = card["capabilities"]["extensions"]
+    identity, _ = card["capabilities"]["extensions"]
     me = await trade.market.call("get_me", by=ada)
     assert (identity["params"]["did"], identity["params"]["trust_tier"]) == (me["did"], 0)
     assert card["capabilities"]["extendedAgentCard"] is False

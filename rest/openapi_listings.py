@@ -1,0 +1,97 @@
+"""openapi.json with a path for each listing that one x402 payment buys, as catalogues of x402 read it.
+
+Source: the discovery specification of agentcash, version 1.0, section 5 (`x-payment-info`).
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import orjson
+
+from rest.openapi_responses import JSON, SCHEMAS
+from tools.engine.config import MarketConfig
+from tools.engine.json_schemas import Schema
+from tools.kernel.schema_cost import escape_step, referenced_name, subschemas
+from tools.purchases.catalogue_entries import Entry
+
+BUY = "/v1/x402/{listing_id}"
+MAX_BYTES = 1_000_000  # of the schemas of all listings; those beyond it are any object
+MAX_TITLE, MAX_GUIDANCE = 120, 4_000
+MINOR_UNITS = 1_000_000  # of a dollar in USDC
+ANY: Schema = {"type": "object"}
+GUIDANCE = """\
+Each path below /v1/x402/ is one service of the market's operator. POST its input as the whole JSON body without a
+payment: the answer is a 402 whose header PAYMENT-REQUIRED has the terms (x402 version 2, scheme exact, USDC; the body
+has them in version 1). Sign them with any x402 client and send the same body again with PAYMENT-SIGNATURE. The work is
+done first and charged only once it is there; the same payment sent again gets the same result and pays nothing more.
+Services sold per unit take ?units=. No account and no API key are needed. The result names an account that the paying
+wallet can claim. All other services of the market are other agents': search them with GET /v1/listings, order with
+POST /v1/jobs and pay their sellers from wallet to wallet."""
+
+
+def guidance(config: MarketConfig) -> tuple[Schema, Schema]:
+    """Return what catalogues want beside the paths: members of `info`, and of the document."""
+    where = {"url": f"{config.base_url}/docs"}
+    if config.contact is not None:
+        given = config.contact
+        where |= {"email": given.removeprefix("mailto:")} if given.startswith("mailto:") else {"url": given}
+    told = {"x-agentcash-guidance": {"llmsTxtUrl": f"{config.base_url}/llms.txt"}}
+    return {"contact": where, "x-guidance": GUIDANCE[:MAX_GUIDANCE]}, told
+
+
+def with_listings(document: Schema, sold: Sequence[Entry]) -> Schema:
+    """Return openapi.json with a path for each of these listings; the rest is not copied."""
+    left, paths = MAX_BYTES, dict(document["paths"])
+    unpaid = paths[BUY]["post"]["responses"]["402"]
+    for one in sold:
+        left -= len(orjson.dumps([one.input_schema, one.output_schema]))
+        paths[BUY.format(listing_id=one.listing_id)] = {"post": _purchase(one, unpaid, shown=left >= 0)}
+    tag = {"name": "x402", "description": "Services of the operator, each bought with one x402 payment."}
+    return document | {"paths": paths, "tags": [*document["tags"], tag] if sold else document["tags"]}
+
+
+def _purchase(one: Entry, unpaid: Schema, *, shown: bool) -> Schema:
+    at = partial(_relinked, f"#/paths/{escape_step(BUY.format(listing_id=one.listing_id))}/post/")
+    given = at("requestBody/content/application~1json/schema", one.input_schema) if shown else ANY
+    place = "responses/200/content/application~1json/schema/allOf/1/properties/output"
+    work = at(place, one.output_schema) if shown else {}
+    result = {"allOf": [{"$ref": f"{SCHEMAS}X402Result"}, {"type": "object", "properties": {"output": work}}]}
+    title = one.title[:MAX_TITLE]
+    return {
+        "operationId": f"buy_{one.listing_id}",
+        "summary": title,
+        "description": f"Buy this service of the operator with one x402 payment: {title}",
+        "tags": ["x402"],
+        "security": [],
+        "x-payment-info": {"price": _price(one), "protocols": [{"x402": {}}]},
+        "requestBody": {"required": True, "content": {JSON: {"schema": given}}},
+        "responses": {
+            "200": {"description": "The work, and the payment that was taken.", "content": {JSON: {"schema": result}}},
+            "402": unpaid,
+            "default": {"description": "Refused.", "content": {JSON: {"schema": {"$ref": f"{SCHEMAS}Error"}}}},
+        },
+    }
+
+
+def _price(one: Entry) -> Schema:
+    least, most = (f"{Decimal(amount) / MINOR_UNITS:.6f}" for amount in (one.min_price, one.max_price))
+    if least == most:
+        return {"mode": "fixed", "currency": "USD", "amount": least}
+    return {"mode": "dynamic", "currency": "USD", "min": least, "max": most}
+
+
+def _relinked(above: str, place: str, schema: Any) -> Any:
+    """Return a copy of a seller's schema whose references lead to its own definitions from anywhere.
+
+    Listings take only references to `#/$defs/<name>`, which would mean the whole document here. Its `$schema` and
+    `$id` are left out, because they would change how the document around it is read.
+    """
+    copied = orjson.loads(orjson.dumps(schema))
+    for _, node in subschemas(copied):
+        for name in ("$schema", "$id"):
+            node.pop(name, None)
+        if "$ref" in node:
+            node["$ref"] = f"{above}{place}/$defs/{referenced_name(node)}"
+    return copied

@@ -1,0 +1,51 @@
+"""openapi.json as it is served: with the listings that one x402 payment buys, made anew only when they change."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import parse_qs
+
+import orjson
+from starlette.types import Scope
+
+from rest.openapi_listings import with_listings
+from server.pages import Page
+from storage.transaction import Tx
+from storage.vocabulary import Env
+from tools.engine.dispatch import Market
+from tools.purchases.catalogue_entries import Entry, Version, entries, env_of_catalogue, sold_now, version_of
+
+PATH, LISTINGS = "/openapi.json", "listings"
+MAX_AGE = 60  # seconds; a client that asks again hears at once that a listing is paused
+
+
+@dataclass
+class ListedOpenapi:
+    """The document without listings, and the newest one with them."""
+
+    market: Market
+    plain: Page
+    version: Version = ()
+    listed: Page | None = None
+
+    async def __call__(self, scope: Scope) -> Page:
+        """Return the document; `?listings=false` leaves the listings out, as generators of clients need it."""
+        env, asked = env_of_catalogue(self.market.world), parse_qs(scope["query_string"].decode("latin-1"))
+        if env is None or asked.get(LISTINGS) == ["false"]:
+            return self.plain
+        version = await self.market.store.read(lambda tx: version_of(sold_now(tx, env)))
+        if self.listed is None or version != self.version:
+            version, sold = await self.market.store.read(lambda tx: _sold(tx, env))
+            self.listed = await asyncio.to_thread(partial(self._made, sold))
+            self.version = version
+        return self.listed
+
+    def _made(self, sold: Sequence[Entry]) -> Page:
+        body = orjson.dumps(with_listings(orjson.loads(self.plain.body), sold))
+        return Page(body, self.plain.kind, self.market.world.clock.now(), max_age=MAX_AGE)
+
+
+def _sold(tx: Tx, env: Env) -> tuple[Version, list[Entry]]:
+    rows = sold_now(tx, env)
+    return version_of(rows), entries(tx, rows)
