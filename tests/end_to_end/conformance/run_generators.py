@@ -53,19 +53,19 @@ async def checks(bench: Bench, place: "Place") -> list[Outcome]:
 
 
 class Place:
-    """A folder with the Python generator, its virtual environment and what it generates."""
+    """A folder with published Python programs in a virtual environment, and what they generate."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.programs = folder, folder / "venv" / "bin"
+    def __init__(self, folder: Path, requirements: Path = REQUIREMENTS) -> None:
+        self.folder, self.programs, self.requirements = folder, folder / "venv" / "bin", requirements
 
     def install(self) -> None:
         """Make the virtual environment with the pinned packages, unless present."""
-        complete, wanted = self.folder / "venv" / "complete", REQUIREMENTS.read_text()
+        complete, wanted = self.folder / "venv" / "complete", self.requirements.read_text()
         if complete.exists() and complete.read_text() == wanted:
             return
         subprocess.run([sys.executable, "-m", "venv", self.folder / "venv"], check=True)
         pip = [self.programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "-r", REQUIREMENTS], check=True, timeout=SECONDS)
+        subprocess.run([*pip, "-r", self.requirements], check=True, timeout=SECONDS)
         complete.write_text(wanted)
 
     def do(self, program: str, *options: str) -> tuple[int, str]:
