@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from protocol.untrusted_text import member_at
-from tools.agents.agent_cards import X402_URI as URI
+from tools.agents.agent_cards import X402_URI
 from tools.kernel.errors import Json, MarketError
 
+URI = X402_URI
 STATUS, REQUIRED, PAYLOAD = "x402.payment.status", "x402.payment.required", "x402.payment.payload"
 RECEIPTS, ERROR = "x402.payment.receipts", "x402.payment.error"
 SCHEME = "transaction-proof"

@@ -26,6 +26,8 @@ async def run(say: Script) -> None:
     made = await say("claim_x402_account", **given)
     await say("claim_x402_account", **given)
     await say("get_me", made["api_keys"]["test"])
+    await say("list_x402_services", env="test")
+    await say("list_x402_services", env="moon")
 
 
 async def unclaimed(say: Script) -> str:
