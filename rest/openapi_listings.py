@@ -83,7 +83,7 @@ def _price(one: Entry) -> Schema:
 
 
 def _relinked(above: str, place: str, schema: Any) -> Any:
-    """Return a copy of a seller's schema whose references lead to its own definitions from anywhere.
+    """Return a copy of a seller's schema whose references work inside this document.
 
     Listings take only references to `#/$defs/<name>`, which would mean the whole document here. Its `$schema` and
     `$id` are left out, because they would change how the document around it is read.

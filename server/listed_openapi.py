@@ -1,4 +1,4 @@
-"""openapi.json as it is served: with the listings that one x402 payment buys, made anew only when they change."""
+"""Serve openapi.json with the listings that one x402 payment buys; made again if they change."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class ListedOpenapi:
     listed: Page | None = None
 
     async def __call__(self, scope: Scope) -> Page:
-        """Return the document; `?listings=false` leaves the listings out, as generators of clients need it."""
+        """Return the document; `?listings=false` leaves the listings out, for generators."""
         env, asked = env_of_catalogue(self.market.world), parse_qs(scope["query_string"].decode("latin-1"))
         if env is None or asked.get(LISTINGS) == ["false"]:
             return self.plain

@@ -59,8 +59,8 @@ REJECTED = "You rejected the payment, so nothing was ordered."
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
-    """How a purchase stands: the state of its task, the metadata of its payment, and what is told."""
+class Progress:
+    """The state of a purchase: of its task and its payment (as metadata), with an explaining text."""
 
     state: str
     payment: dict[str, Json]
@@ -84,18 +84,18 @@ class PendingOrders:
         self.kept[task_id] = (self.market.world.clock.monotonic() + SECONDS, body)
         self.size += len(body)
         while len(self.kept) > MAX_ORDERS or self.size > MAX_BYTES:
-            self.drop(next(iter(self.kept)))
+            self.remove(next(iter(self.kept)))
         return task_id
 
     def get(self, task_id: str) -> Order | None:
         until, body = self.kept.get(task_id, (0.0, b""))
         if until <= self.market.world.clock.monotonic():
-            self.drop(task_id)
+            self.remove(task_id)
             return None
         order: Order = orjson.loads(body)
         return order
 
-    def drop(self, task_id: str) -> None:
+    def remove(self, task_id: str) -> None:
         self.size -= len(self.kept.pop(task_id, (0.0, b""))[1])
 
 
@@ -107,14 +107,14 @@ class Purchases:
         self.orders = PendingOrders(self.market)
 
     async def answer(self, asked: pb.SendMessageRequest, call: CallState) -> pb.Task | pb.Message | None:
-        """Answer a message that calls buy_with_x402, or that belongs to an order which waits; None for others."""
+        """Answer a message that calls buy_with_x402 or belongs to a kept order; None for others."""
         if not call.pays or call.refusal is not None:
             return None
         order = self.orders.get(asked.message.task_id)
         if order is not None and call.metadata.get(x402.STATUS) == "payment-rejected":
-            self.orders.drop(asked.message.task_id)
-            stand = Stand("TASK_STATE_CANCELED", {x402.STATUS: "payment-rejected"}, REJECTED)
-            return self._task(asked.message.task_id, asked, call, stand)
+            self.orders.remove(asked.message.task_id)
+            progress = Progress("TASK_STATE_CANCELED", {x402.STATUS: "payment-rejected"}, REJECTED)
+            return self._task(asked.message.task_id, asked, call, progress)
         if order is None and len(call.wanted) == 1 and call.wanted[0]["tool"] == BUY:
             _, order = self.replies.call_of(call.wanted[0])
         return None if order is None else await self.sell(order, asked, call, meant=True)
@@ -136,44 +136,44 @@ class Purchases:
         answer = await call.ask(self.market, CATALOGUE[BUY], given, payment=payment)
         if not meant and isinstance(answer.refusal, NOT_SOLD_SO):
             return None
-        stand = _stand(answer, paid=payload is not None)
-        if stand is None:
+        progress = _progress_of(answer, paid=payload is not None)
+        if progress is None:
             assert answer.refusal is not None
             return self.replies.record(asked.message, call, CATALOGUE[BUY], answer, said_of(answer.refusal))
-        return self._task(self._id(given, asked, stand), asked, call, stand)
+        return self._task(self._id(given, asked, progress), asked, call, progress)
 
-    def _id(self, order: Order, asked: pb.SendMessageRequest, stand: Stand) -> str:
+    def _id(self, order: Order, asked: pb.SendMessageRequest, progress: Progress) -> str:
         """Return the task's id: that of the order which waited, otherwise the job's or a new one."""
         task_id: str = asked.message.task_id
         if self.orders.get(task_id) is not None:
             return task_id
-        return self.orders.put(order) if stand.result is None else str(stand.result["job_id"])
+        return self.orders.put(order) if progress.result is None else str(progress.result["job_id"])
 
-    def _task(self, task_id: str, asked: pb.SendMessageRequest, call: CallState, stand: Stand) -> pb.Task:
+    def _task(self, task_id: str, asked: pb.SendMessageRequest, call: CallState, progress: Progress) -> pb.Task:
         now, ids = stamp(self.market.world.clock.now()), {"taskId": task_id}
         ids["contextId"] = asked.message.context_id or task_id
-        parts: list[Json] = [{"text": stand.text}]
+        parts: list[Json] = [{"text": progress.text}]
         artifacts: list[Json] = []
-        if stand.result is not None:
-            told = {name: value for name, value in stand.result.items() if name != "output"}
+        if progress.result is not None:
+            told = {name: value for name, value in progress.result.items() if name != "output"}
             parts.append({"data": told, "mediaType": "application/json"})
-            output = self.view.parts(stand.result["output"])
+            output = self.view.parts(progress.result["output"])
             artifacts = [{"artifactId": f"{task_id}-output", "name": "output", "parts": output}]
         message = {
             "messageId": f"{task_id}-{now}",
             "role": "ROLE_AGENT",
             "parts": parts,
-            "metadata": stand.payment,
+            "metadata": progress.payment,
             "extensions": [x402.URI],
             **ids,
         }
-        status = {"state": stand.state, "timestamp": now, "message": message}
+        status = {"state": progress.state, "timestamp": now, "message": message}
         task = {"id": task_id, "contextId": ids["contextId"], "status": status, "artifacts": artifacts}
         return parse_lenient(call.stash(task), pb.Task())
 
 
-def _stand(answer: Response, *, paid: bool) -> Stand | None:
-    """Return how a purchase stands; None for a refusal that is not about its payment."""
+def _progress_of(answer: Response, *, paid: bool) -> Progress | None:
+    """Return the state of a purchase; None for a refusal that is not about its payment."""
     refusal = answer.refusal
     if refusal is not None:
         return _refused(refusal)
@@ -181,26 +181,26 @@ def _stand(answer: Response, *, paid: bool) -> Stand | None:
     if answer.error is None:
         done = {x402.STATUS: "payment-completed", x402.RECEIPTS: [receipt(record["paid"])]}
         text = f"Bought for {record['paid']['display']}; the output is the artifact."
-        return Stand("TASK_STATE_COMPLETED", done, text, record)
+        return Progress("TASK_STATE_COMPLETED", done, text, record)
     terms, text = record["required"], f"{record['error']}. {record['hint']}"
     if not paid:
-        return Stand("TASK_STATE_INPUT_REQUIRED", {x402.STATUS: "payment-required", x402.REQUIRED: terms}, text)
-    return Stand("TASK_STATE_INPUT_REQUIRED", _failed(record["error"], terms), text)
+        return Progress("TASK_STATE_INPUT_REQUIRED", {x402.STATUS: "payment-required", x402.REQUIRED: terms}, text)
+    return Progress("TASK_STATE_INPUT_REQUIRED", _failed(record["error"], terms), text)
 
 
-def _refused(refusal: MarketError) -> Stand | None:
+def _refused(refusal: MarketError) -> Progress | None:
     text = said_of(refusal)
     if isinstance(refusal, PaymentRefused) and refusal.terms is not None:
-        return Stand("TASK_STATE_INPUT_REQUIRED", _failed(refusal.code, refusal.terms | {"error": text}), text)
+        return Progress("TASK_STATE_INPUT_REQUIRED", _failed(refusal.code, refusal.terms | {"error": text}), text)
     if isinstance(refusal, NOT_KNOWN_YET):
-        return Stand("TASK_STATE_WORKING", {x402.STATUS: "payment-submitted"}, text)
+        return Progress("TASK_STATE_WORKING", {x402.STATUS: "payment-submitted"}, text)
     if isinstance(refusal, (*IN_VAIN, PaymentRefused)):
-        return Stand("TASK_STATE_FAILED", _failed(refusal.code, None), text)
+        return Progress("TASK_STATE_FAILED", _failed(refusal.code, None), text)
     return None
 
 
 def _failed(reason: str, terms: dict[str, Any] | None) -> dict[str, Json]:
-    """Return the metadata of a payment that was not taken; the terms stay in it while it can be paid."""
+    """Return the metadata of a payment that was not taken, with its terms while it can be paid."""
     network = {} if terms is None else {"network": terms["accepts"][0]["network"]}
     attempt = {"success": False, "errorReason": reason, "transaction": "", **network}
     kept = {} if terms is None else {x402.REQUIRED: terms}

@@ -191,7 +191,7 @@ def _extracted(scope: Scope, raw: bytes, call: CallState) -> Json:
 
 
 def _naming_extension(send: Send) -> Send:
-    """Wrap `send` so that the answer names the activated extension in the header of 1.0 and of 0.3."""
+    """Wrap `send` so that the answer names the activated extension, in both versions' headers."""
 
     async def named(message: Message) -> None:
         if message["type"] == "http.response.start":

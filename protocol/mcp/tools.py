@@ -110,7 +110,7 @@ class ResultRenderer:
         return ToolResult((shown.text,), self.named(error=record["error"], untrusted=shown.untrusted))
 
     def render_terms(self, terms: dict[str, Any], answer: Response) -> ToolResult:
-        """Render the terms of an x402 payment as clients read them: bare, without marks and never in brief."""
+        """Render the terms of an x402 payment: bare JSON, without marks and never in brief."""
         body = orjson.dumps(terms)
         beside = self.named(error=answer.error) if answer.refusal is not None else None
         return ToolResult((body.decode(),), beside, terms, body, unpaid=True)

@@ -135,7 +135,7 @@ def form_of(value: Any) -> Any:
 
 
 async def test_the_examples_of_openapi_have_the_form_of_what_is_answered_now(finished: Script) -> None:
-    """The changelog grows, and the script's market sells nothing for x402, so their examples are not compared."""
+    """Compare all but the changelog, which grows, and the services of x402: the script has none."""
     stale = [
         name
         for name, one in finished.done.items()

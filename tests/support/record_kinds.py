@@ -6,6 +6,7 @@ from typing import Any
 ALONE = {
     "health": "get_health",
     "changelog": "get_changelog",
+    "x402_index": "list_x402_services",
     "payments": "get_payments_info",
     "faucet": "get_faucet",
     "faucet_claim": "claim_test_funds",

@@ -34,7 +34,7 @@ class Entry:
 
 
 def env_of_catalogue(world: World) -> Env | None:
-    """Return the environment whose listings catalogues show: live if it is sold there, otherwise test."""
+    """Return the environment of catalogues: live if it can be sold there, otherwise test."""
     sold = [env for env in (Env.LIVE, Env.TEST) if env in world.facilitators and env in world.chains]
     return sold[0] if sold else None
 

@@ -233,8 +233,8 @@ def buy_with_x402(
 ) -> X402Result | X402Quote | MarketError:
     """Buy one of the operator's services with one signed USDC payment, without an account.
 
-    Without a payment it answers the terms, which any x402 client reads, signs and sends back: over HTTP as a 402 to
-    PAYMENT-SIGNATURE or X-PAYMENT (the body is the service's input), over MCP in `_meta`. The work is done first and
+    Without a payment it answers 402 with the terms, which any x402 client (version 1 or 2) reads, signs and sends back:
+    over HTTP in PAYMENT-SIGNATURE or X-PAYMENT (the body is the service's input), over MCP in `_meta`. The work is done first and
     charged only once it is there. The same payment sent again gets the same result and pays nothing more. A wallet
     without an agent gets one that it can claim by a signature (claim_x402_account).
     """

@@ -328,7 +328,7 @@ def authorization_of(row: PurchaseRow) -> Authorization:
 
 
 def terms_of(row: PurchaseRow) -> dict[str, Any]:
-    """Return the terms that a payment accepted, as PaymentRequired of version 2 without its `error`."""
+    """Return the terms that a payment accepted: PaymentRequired (version 2) without `error`."""
     signed = row.settle_body["paymentPayload"]
     return {"x402Version": VERSION, "resource": signed["resource"], "accepts": [signed["accepted"]]}
 

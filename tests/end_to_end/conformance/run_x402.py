@@ -76,7 +76,7 @@ async def _buy_over_mcp(place: Place, http: httpx.AsyncClient, services: list[An
 
 
 async def _audit(bench: Bench, http: httpx.AsyncClient) -> Outcome:
-    """Compare what the audit calls paid with what is sold, and its warnings with the one expected."""
+    """Check that the audit sees every service as paid, and gives only the expected warning."""
     outcome, said = await asyncio.to_thread(bench.run, "discovery audit", "discovery", str(http.base_url), "-v")
     sold = {one["listing_id"] for one in await on_sale(http)}
     paid, warned = set(PAID.findall(said)), WARNING.findall(said)

@@ -11,7 +11,6 @@ import orjson
 import pytest
 
 from protocol.mcp import server as mcp_server
-from tests.requirements import covers
 from tests.support.protocols import served
 from tests.support.trade import PRICE, Trade
 from tests.support.x402_client import INPUT, WORK, Shop, opened_shop
@@ -79,7 +78,6 @@ async def buyer(shop: Shop, version: str = VERSIONS[1]) -> AsyncIterator[Buyer]:
         yield Buyer(shop, http, version)
 
 
-@covers("x402.first_party_only")
 @pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_tool_call_is_bought_with_one_payment_in_its_meta(
