@@ -13,12 +13,14 @@ from starlette.types import Receive, Scope, Send
 from protocol.a2a.agent_card import card_json
 from protocol.a2a.server import A2aSurface
 from protocol.discovery.web_bot_auth import DIRECTORY
+from protocol.accept import is_visit
 from protocol.docs.texts import Texts
 from protocol.http import RequestReader, send_refusal
 from protocol.mcp.server import McpSurface
 from protocol.mcp.toolsets import OPENINGS
 from rest.ard import ArdRegistry
 from rest.oauth import OAuth
+from rest.pages.site import Site
 from rest.routes import Rest
 from server.adapters.catalogs import CatalogFetcher
 from server.adapters.chain import JsonRpcChain, watched_chains
@@ -36,7 +38,7 @@ from server.listed_openapi import PATH as OPENAPI
 from server.listed_openapi import ListedOpenapi
 from server.metrics import Metrics, Now, metrics_page
 from server.middleware import Edge, hosts_of
-from server.pages import Pages, Probe, is_visit, send_probe, send_to
+from server.pages import Pages, Probe, send_probe, send_to
 from server.peers import PeerCatalogs
 from server.readiness import Readiness, is_low
 from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
@@ -73,6 +75,7 @@ class Served:
     oauth: OAuth
     ard: ArdRegistry
     pages: Pages
+    site: Site  # the pages for people
     probes: Mapping[str, Probe]  # the pages for the operator's monitoring
     request_of: RequestReader
 
@@ -80,7 +83,7 @@ class Served:
         path = scope["path"]
         if path in SURFACES and is_visit(scope):
             await self._documented(scope, send, partial(send_to, f"{self.market.config.base_url}/docs/quickstart"))
-        elif path in self.pages:
+        elif path in self.pages and not (path == "/" and is_visit(scope)):
             await self._documented(scope, send, self.pages)
         elif path == OPEN_MCP or path.startswith(f"{OPEN_MCP}/"):
             await self.mcp(scope, receive, send)
@@ -94,6 +97,8 @@ class Served:
             await self.ard(scope, receive, send)
         elif path in self.probes:
             await send_probe(self.probes[path], scope, send)
+        elif found := self.site.find(path):
+            await self.site(found, scope, receive, send)
         else:
             await self.rest(scope, receive, send)
 
@@ -223,14 +228,16 @@ def assemble(market: Market, settings: Settings, hosts: frozenset[str], metrics:
         probes["/metrics"] = partial(metrics_page, market, metrics, request_of)
     pages = make_pages(texts, market.config, card, market.world.clock.now())
     pages.fresh[OPENAPI] = ListedOpenapi(market, pages.pages[OPENAPI])
+    rest = Rest(market, request_of)
     return Served(
         market=market,
-        rest=Rest(market, request_of),
+        rest=rest,
         mcp=McpSurface(market, request_of, texts, tuple(sorted(hosts))),
         a2a=A2aSurface(market, request_of),
         oauth=OAuth(market, request_of),
         ard=ArdRegistry(market, request_of),
         pages=pages,
+        site=Site(market, rest, request_of),
         probes=probes,
         request_of=request_of,
     )

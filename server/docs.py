@@ -11,9 +11,10 @@ from starlette.types import Scope
 from protocol.discovery.documents import discovery_documents, links
 from protocol.discovery.skills import Skill
 from protocol.discovery.web_bot_auth import KIND, directory, signature
-from protocol.docs.html_pages import POLICY, Book, Doc
+from protocol.docs.html_pages import Book, Doc
 from protocol.docs.reference import pointers, reference_text
 from protocol.docs.texts import Texts
+from protocol.html.frame import POLICY
 from rest.openapi import openapi_json
 from server.pages import Found, Page, Pages
 from tools.catalogue import CATALOGUE

@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,15 +11,11 @@ from hashlib import blake2b
 
 from starlette.types import Scope, Send
 
+from protocol.accept import all_of, prefers_html, takes_gzip
 from rest.headers import matches
 from tools.engine.errors import MethodNotAllowed
 
 Headers = list[tuple[bytes, bytes]]
-
-HTML = "text/html"
-PROGRAMS = ("text/markdown", "application/json")  # HTML must weigh more than each of these
-MAX_RANGES = 64  # further ranges are ignored: no browser sends this many
-WEIGHT = re.compile(rb"q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
 
 
 @dataclass(frozen=True)
@@ -71,8 +66,8 @@ class Pages:
     async def __call__(self, scope: Scope, send: Send) -> None:
         _require_read(scope)
         fresh = self.fresh.get(scope["path"])
-        page = await (self._chosen(scope["path"], _all_of(scope, b"accept")) if fresh is None else fresh(scope))
-        if takes_gzip(_all_of(scope, b"accept-encoding")):
+        page = await (self._chosen(scope["path"], all_of(scope, b"accept")) if fresh is None else fresh(scope))
+        if takes_gzip(all_of(scope, b"accept-encoding")):
             page = (
                 page.compressed if "compressed" in page.__dict__ else await asyncio.to_thread(lambda: page.compressed)
             )
@@ -108,11 +103,6 @@ class Found:
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-def is_visit(scope: Scope) -> bool:
-    """Return True if a browser reads, so that a page helps more than an error of a protocol."""
-    return scope["method"] in ("GET", "HEAD") and prefers_html(_all_of(scope, b"accept"), "application/json")
-
-
 async def send_to(place: str, scope: Scope, send: Send) -> None:
     """Redirect a visit to a page."""
     headers = [(b"location", place.encode()), (b"content-length", b"0"), (b"vary", b"Accept")]
@@ -135,46 +125,9 @@ async def send_probe(probe: Probe, scope: Scope, send: Send) -> None:
     await _send(scope, send, found.status, headers, found.body)
 
 
-def prefers_html(accept: bytes, other: str) -> bool:
-    """Return True if the client prefers HTML over `other` and over every type for programs.
-
-    HTML must be named in the header (wildcards do not count) with a weight above that of each type in PROGRAMS. If
-    `other` is not named, its weight is that of the wildcard that covers it, and HTML must weigh at least as much.
-    """
-    weights = _weights(accept)
-    html = weights.get(HTML, 0.0)
-    wild = weights.get(f"{other.partition('/')[0]}/*", weights.get("*/*", 0.0))
-    return html > max(weights.get(kind, 0.0) for kind in PROGRAMS) and (other in weights or html >= wild)
-
-
-def takes_gzip(accept_encoding: bytes) -> bool:
-    """Return True if Accept-Encoding allows gzip (RFC 9110, 12.5.3); False without the header."""
-    weights = _weights(accept_encoding)
-    return weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0))) > 0
-
-
-def _weights(accept: bytes) -> dict[str, float]:
-    """Return the weight of each media range; the first of two equal ranges counts.
-
-    A range whose weight is not a valid q-value is left out.
-    """
-    found: dict[str, float] = {}
-    for part in accept.split(b",", MAX_RANGES)[:MAX_RANGES]:
-        name, *parameters = (one.strip().lower() for one in part.split(b";", 8))
-        weight = next((one for one in parameters if one.startswith(b"q=")), b"q=1")
-        read = WEIGHT.fullmatch(weight)
-        if read:
-            found.setdefault(name.decode("latin-1"), float(read[1]))
-    return found
-
-
 def _require_read(scope: Scope) -> None:
     if scope["method"] not in ("GET", "HEAD"):
         raise MethodNotAllowed("this document is only read", allowed=["GET", "HEAD"])
-
-
-def _all_of(scope: Scope, header: bytes) -> bytes:
-    return b",".join(value for name, value in scope["headers"] if name == header)
 
 
 async def _send(scope: Scope, send: Send, status: int, headers: Headers, body: bytes) -> None:

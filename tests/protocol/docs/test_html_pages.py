@@ -17,7 +17,8 @@ import pytest
 from protocol.docs.html_markdown import Markdown
 from protocol.docs.html_pages import Book, Doc
 from protocol.docs.lifecycle import usual_steps
-from server.pages import MAX_RANGES, Page, Pages, prefers_html
+from protocol.accept import MAX_RANGES, prefers_html
+from server.pages import Page, Pages
 from storage.store import Store
 from storage.vocabulary import JobStatus
 from tests.support.documented_names import HOUSE, METHODS, OPENAPI, OPERATIONS

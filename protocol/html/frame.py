@@ -1,0 +1,107 @@
+"""Render pages for people with templates: one frame, one stylesheet, no scripts, nothing from elsewhere."""
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from tools.engine.config import MarketConfig
+from tools.kernel.money import display
+
+HERE = Path(__file__).parent
+STYLE = (HERE / "site.css").read_text(encoding="utf-8")
+POLICY = (
+    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+NAVIGATION = {  # the header of every page, in this order
+    "/listings": "Listings",
+    "/bounties": "Bounties",
+    "/leaderboard": "Leaderboard",
+    "/feed": "Feed",
+    "/stats": "Figures",
+    "/disputes": "Disputes",
+    "/x402": "x402",
+    "/verify": "Verify",
+    "/docs": "Docs",
+}
+# control characters and those that change the direction or the look of a text; joiners stay, because scripts need them
+DISGUISES = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+REPLACEMENT = "\ufffd"
+UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+class Frame:
+    """The templates of some folders, with the names that every page shows. Texts are always escaped."""
+
+    def __init__(self, config: MarketConfig, *folders: Path) -> None:
+        root = urlsplit(config.base_url).path.rstrip("/")
+        self.environment = Environment(
+            loader=FileSystemLoader([HERE / "templates", *folders]),
+            autoescape=True,
+            auto_reload=False,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            finalize=shown,
+        )
+        self.environment.globals |= {
+            "brand": config.title,
+            "version": config.version,
+            "base": config.base_url,
+            "root": root,
+            "navigation": NAVIGATION,
+            "style": Markup(STYLE),  # noqa: S704 - a file of ours
+        }
+        self.environment.filters |= {"usdc": display, "when": when, "span": span, "json": pretty}
+
+    def template(self, name: str) -> Template:
+        """Return a template; it is compiled at the first use."""
+        return self.environment.get_template(name)
+
+    def render(self, name: str, values: Mapping[str, Any]) -> bytes:
+        """Return a page as UTF-8."""
+        return self.template(name).render(values).encode()
+
+
+def shown(value: Any) -> Any:
+    """Replace control, direction and invisible characters of a text by U+FFFD; leave other values."""
+    if type(value) is not str or (value.isascii() and value.isprintable()):
+        return "–" if value is None else value
+    return DISGUISES.sub(REPLACEMENT, value)
+
+
+def when(stamp: str) -> Markup:
+    """Return a moment such as 2026-11-27T05:04:33.547Z as a <time> element in words, to the minute."""
+    moment = datetime.fromisoformat(stamp)
+    return Markup('<time datetime="{}">{:%-d %b %Y, %H:%M} UTC</time>').format(stamp, moment)
+
+
+def span(seconds: float | None) -> str:
+    """Return a duration in its two largest units, such as `2 h 5 min`; a dash for None."""
+    if seconds is None:
+        return "–"
+    left, parts = round(seconds), list[str]()
+    for size, unit in UNITS:
+        count, left = divmod(left, size)
+        if count or (parts and left):
+            parts.append(f"{count} {unit}")
+        if len(parts) == 2:
+            break
+    return " ".join(part for part in parts if not part.startswith("0 ")) or "0 s"
+
+
+def pretty(value: Any) -> str:
+    """Return JSON with two spaces of indentation."""
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()

@@ -1,0 +1,1 @@
+"""Pages for people: the public reads as web pages, rendered from the same records."""

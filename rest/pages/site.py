@@ -1,0 +1,227 @@
+"""Answer the pages for people. Accept chooses between a web page and the JSON of the same read."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
+
+import orjson
+from starlette.types import Message, Receive, Scope, Send
+
+from protocol.accept import JSON, all_of, prefers_html
+from protocol.docs.lifecycle import usual_steps
+from protocol.html.frame import POLICY, Frame
+from protocol.http import RequestReader, header, read_body, send_response
+from rest.arguments import arguments_of
+from rest.headers import Headers, etag, matches, of_quota
+from rest.pages.plots import bars
+from rest.pages.table import PAGES, PageSpec, Record
+from rest.routes import Rest
+from storage.vocabulary import Env
+from tools.engine.caller import CallRequest, Surface
+from tools.engine.dispatch import Market
+from tools.engine.errors import InvalidRequest, MalformedJson, MethodNotAllowed, PayloadTooLarge, UnsupportedMediaType
+from tools.engine.idempotency import Response
+from tools.engine.registry import CATALOGUE, Operation
+from tools.kernel.errors import Json, MarketError
+from tools.kernel.strict_json import BadJson, parse
+
+VERIFY = "/verify"
+MAX_FORM = 65_536  # bytes of a form
+FORM = "application/x-www-form-urlencoded"
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+class Refusal(Exception):
+    """A read that the market refused."""
+
+    def __init__(self, answer: Response) -> None:
+        super().__init__(answer.status)
+        self.answer = answer
+
+
+class Site:
+    """The pages of one market. A page shows what anyone may read: credentials are not looked at."""
+
+    def __init__(self, market: Market, rest: Rest, request_of: RequestReader) -> None:
+        self.market, self.rest, self.request_of = market, rest, request_of
+        self.frame = Frame(market.config, TEMPLATES)
+        self.usual_env = str(Env.LIVE if Env.LIVE in market.world.chains else Env.TEST)
+        self.pages = {page.path.partition("{")[0]: page for page in PAGES}
+        self.frame.environment.globals |= {"bars": bars, "steps": usual_steps(), "networks": market.config.networks}
+
+    def find(self, path: str) -> tuple[PageSpec, dict[str, str]] | None:
+        """Return the page of a path, and the arguments in the path."""
+        page = self.pages.get(path.rstrip("/") or "/")
+        if page is not None and "{" not in page.path:
+            return page, {}
+        head, _, name = path.rstrip("/").rpartition("/")
+        page = self.pages.get(f"{head}/")
+        if page is None or "{" not in page.path or not name:
+            return None
+        return page, {page.path.partition("{")[2].rstrip("}"): name}
+
+    async def __call__(self, found: tuple[PageSpec, dict[str, str]], scope: Scope, receive: Receive, send: Send) -> None:
+        page, path = found
+        html = prefers_html(all_of(scope, b"accept"), JSON)
+        send = _with_vary(send)
+        if page.path == VERIFY and scope["method"] == "POST":
+            await self._verify(page, scope, receive, send, html=html)
+            return
+        if scope["method"] not in ("GET", "HEAD"):
+            raise MethodNotAllowed("this page is only read", allowed=["GET", "HEAD"])
+        if html:
+            await self._show(page, path, scope, send)
+            return
+        place = CATALOGUE[page.operation].path.format(**{name: quote(value, safe="") for name, value in path.items()})
+        await self.rest({**scope, "path": place, "raw_path": place.encode()}, receive, send)
+
+    async def _show(self, page: PageSpec, path: dict[str, str], scope: Scope, send: Send) -> None:
+        request = self._public(scope)
+        try:
+            given = self._given(page, path, scope["query_string"])
+        except MarketError as error:
+            await self._refuse(page, self.market.refuse_anonymous(error, request), scope, send)
+            return
+        env = given.get("env", self.usual_env)
+        try:
+            record, quota = await self._read(page.operation, given, request, env)
+            more = {
+                one.name: (await self._read(one.operation, one.arguments, request, env))[0] for one in page.more(record)
+            }
+        except Refusal as refused:
+            await self._refuse(page, refused.answer, scope, send)
+            return
+        values = {"record": record, "given": given, "env": env, **more}
+        await self._send_page(page, values, scope, send, more=[] if quota is None else of_quota(quota))
+
+    def _given(self, page: PageSpec, path: dict[str, str], query: bytes) -> dict[str, Json]:
+        """Return the arguments of the page's operation. A field left empty and a foreign parameter do not count."""
+        op = CATALOGUE[page.operation]
+        try:
+            pairs = parse_qsl(query.decode("ascii"), errors="strict", max_num_fields=50)
+        except ValueError:
+            raise InvalidRequest("the query string is not valid percent-encoded UTF-8", param="query") from None
+        known = [(name, value) for name, value in pairs if name in op.input.model_fields and name not in path]
+        return arguments_of(op, path, urlencode(known).encode(), b"")
+
+    async def _read(
+        self, name: str, arguments: dict[str, Json], request: CallRequest, env: Json
+    ) -> tuple[Record, Any]:
+        op = CATALOGUE[name]
+        answer = await self.market.call(op, _in_env(op, arguments, env), request)
+        if answer.refused:
+            raise Refusal(answer)
+        return orjson.loads(answer.body), answer.quota
+
+    async def _verify(self, page: PageSpec, scope: Scope, receive: Receive, send: Send, *, html: bool) -> None:
+        """Check the document in a form, which is at most MAX_FORM bytes, by the operation verify_receipt."""
+        request = self._public(scope)
+        try:
+            document = await _document_in_form(scope, receive)
+        except MarketError as error:
+            answer = self.market.refuse_anonymous(error, request)
+        else:
+            answer = await self.market.call(CATALOGUE["verify_receipt"], lambda: _parsed(document), request)
+        if not html:
+            await send_response(send, answer.status, answer.body, (b"cache-control", b"no-store"))
+        elif answer.refused:
+            await self._refuse(page, answer, scope, send)
+        else:
+            values = {"record": None, "result": orjson.loads(answer.body), "document": document, "env": self.usual_env}
+            await self._send_page(page, values, scope, send)
+
+    def _public(self, scope: Scope) -> CallRequest:
+        """Return the request without its credentials, because a page shows public reads only."""
+        request = self.request_of(scope, Surface.REST)
+        return replace(request, credential=None, argument_key=None, admin_token=None, payment=None, http=None)
+
+    async def _refuse(self, page: PageSpec, answer: Response, scope: Scope, send: Send) -> None:
+        assert answer.error is not None
+        more: Headers = [] if answer.quota is None else of_quota(answer.quota)
+        if answer.refusal is not None and answer.refusal.retry_after_seconds is not None:
+            more.append((b"retry-after", b"%d" % answer.refusal.retry_after_seconds))
+        values = {"error": answer.error, "phrase": HTTPStatus(answer.status).phrase, "env": self.usual_env}
+        shown = replace(page, template="error.html", title=HTTPStatus(answer.status).phrase)
+        await self._send_page(shown, values, scope, send, answer.status, more)
+
+    async def _send_page(
+        self,
+        page: PageSpec,
+        values: Mapping[str, Any],
+        scope: Scope,
+        send: Send,
+        status: int = 200,
+        more: Headers | None = None,
+    ) -> None:
+        title = self.market.config.title
+        root = self.frame.environment.globals["root"]
+        other = f"{root}{CATALOGUE[page.operation].path}" if "{" not in page.path else f"{root}{scope['path']}"
+        common = {
+            "title": f"{page.title} · {title}" if page.title else title,
+            "about": page.about,
+            "other": other,
+            "other_kind": JSON,
+            "section": page.section,
+            "path": scope["path"],
+            "usual_env": self.usual_env,
+        }
+        body = self.frame.render(page.template, {**common, **values})
+        headers: Headers = [
+            (b"content-security-policy", POLICY.encode()),
+            (b"cache-control", b"no-cache"),
+            *(more or []),
+        ]
+        head_only = scope["method"] == "HEAD"
+        if status == HTTPStatus.OK and scope["method"] in ("GET", "HEAD"):
+            tag = etag(body)
+            headers.append((b"etag", tag))
+            known = header(scope, b"if-none-match")
+            if known is not None and matches(known.encode("latin-1"), tag):
+                await send_response(send, 304, b"", *headers, kind=None)
+                return
+        await send_response(send, status, body, *headers, kind=b"text/html; charset=utf-8", head_only=head_only)
+
+
+def _in_env(op: Operation, arguments: dict[str, Json], env: Json) -> dict[str, Json]:
+    return {"env": env, **arguments} if "env" in op.input.model_fields else arguments
+
+
+def _with_vary(send: Send) -> Send:
+    """Add `Vary: Accept` to the response."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", []), (b"vary", b"Accept")]}
+        await send(message)
+
+    return sent
+
+
+async def _document_in_form(scope: Scope, receive: Receive) -> str:
+    """Return the field `document` of a form."""
+    kind = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+    if kind != FORM:
+        raise UnsupportedMediaType(f"send a form as {FORM}", param="Content-Type")
+    body = await read_body(receive)
+    if len(body) > MAX_FORM:
+        raise PayloadTooLarge(f"the form is larger than {MAX_FORM} bytes")
+    try:
+        fields = dict(parse_qsl(body.decode("ascii"), errors="strict", max_num_fields=5))
+    except ValueError:
+        raise InvalidRequest("the form is not valid percent-encoded UTF-8", param="document") from None
+    if not fields.get("document", "").strip():
+        raise InvalidRequest("paste a signed receipt or attestation", param="document")
+    return fields["document"]
+
+
+def _parsed(document: str) -> dict[str, Json]:
+    try:
+        parsed = parse(document.encode())
+    except BadJson as bad:
+        raise MalformedJson(str(bad), param="document") from None
+    if not isinstance(parsed, dict):
+        raise InvalidRequest("the document must be a JSON object", param="document")
+    return parsed

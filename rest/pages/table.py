@@ -1,0 +1,73 @@
+"""The pages for people: their paths, and the operations that each one reads."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tools.kernel.errors import Json
+
+Record = Mapping[str, Any]
+
+
+class Read(NamedTuple):
+    """A read beside the main one: the name for the template, the operation and its arguments."""
+
+    name: str
+    operation: str
+    arguments: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class PageSpec:
+    """A page. Its other representation is the JSON of `operation`, whose record the template names `record`.
+
+    `path` may end in one parameter, which is an argument of the operation. `more` gives the further reads.
+    """
+
+    path: str
+    operation: str
+    template: str
+    title: str
+    about: str
+    more: Callable[[Record], Iterable[Read]] = lambda record: ()
+
+    @property
+    def section(self) -> str:
+        """The first part of the path, which the navigation marks."""
+        return "/" + self.path.split("/")[1]
+
+
+def _of_agent(agent: Record) -> Iterable[Read]:
+    named = {"agent_id": agent["id"]}
+    yield Read("reputation", "get_reputation", named)
+    yield Read("listings", "search_listings", {"seller": agent["id"], "limit": 20})
+    yield Read("reviews", "list_reviews", {**named, "limit": 10})
+
+
+def _of_home(_: Record) -> Iterable[Read]:
+    yield Read("totals", "get_stats", {})
+    yield Read("listings", "search_listings", {"sort": "newest", "limit": 5})
+    yield Read("bounties", "search_bounties", {"limit": 5})
+
+
+PAGES = (
+    PageSpec("/", "get_stats", "home.html", "", "A market where software agents hire each other.", _of_home),
+    PageSpec("/listings", "search_listings", "listings.html", "Listings", "Services that agents sell to each other."),
+    PageSpec("/listings/{listing_id}", "get_listing", "listing.html", "Listing", "A service that an agent sells."),
+    PageSpec("/agents/{agent_id}", "get_agent", "agent.html", "Agent", "An agent and its record.", _of_agent),
+    PageSpec("/bounties", "search_bounties", "bounties.html", "Bounties", "Work that agents look for sellers of."),
+    PageSpec("/bounties/{bounty_id}", "get_bounty", "bounty.html", "Bounty", "Work that an agent pays for."),
+    PageSpec("/leaderboard", "get_leaderboard", "leaderboard.html", "Leaderboard", "The agents with most paid trade."),
+    PageSpec("/feed", "get_feed", "feed.html", "Feed", "The newest public events of the market."),
+    PageSpec(
+        "/stats",
+        "get_stats",
+        "stats.html",
+        "Figures",
+        "The market in figures, day by day.",
+        lambda _: (Read("totals", "get_stats", {}),),
+    ),
+    PageSpec("/x402", "list_x402_services", "x402.html", "x402", "Services that one payment buys, without an account."),
+    PageSpec("/disputes", "get_stats", "disputes.html", "Disputes", "How disputes ended, month by month."),
+    PageSpec("/verify", "get_platform_keys", "verify.html", "Verify", "Check a receipt that this market signed."),
+)
