@@ -61,13 +61,13 @@ PAGES = (
     PageSpec("/feed", "get_feed", "feed.html", "Feed", "The newest public events of the market."),
     PageSpec(
         "/stats",
-        "get_stats",
+        "get_daily_stats",
         "stats.html",
         "Figures",
         "The market in figures, day by day.",
         lambda _: (Read("totals", "get_stats", {}),),
     ),
     PageSpec("/x402", "list_x402_services", "x402.html", "x402", "Services that one payment buys, without an account."),
-    PageSpec("/disputes", "get_stats", "disputes.html", "Disputes", "How disputes ended, month by month."),
+    PageSpec("/disputes", "get_dispute_stats", "disputes.html", "Disputes", "How disputes ended, month by month."),
     PageSpec("/verify", "get_platform_keys", "verify.html", "Verify", "Check a receipt that this market signed."),
 )
