@@ -12,8 +12,8 @@ from starlette.types import Receive, Scope, Send
 
 from protocol.a2a.agent_card import card_json
 from protocol.a2a.server import A2aSurface
-from protocol.discovery.web_bot_auth import DIRECTORY
 from protocol.accept import is_visit
+from protocol.discovery.web_bot_auth import DIRECTORY
 from protocol.docs.texts import Texts
 from protocol.http import RequestReader, send_refusal
 from protocol.mcp.server import McpSurface

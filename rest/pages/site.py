@@ -63,7 +63,9 @@ class Site:
             return None
         return page, {page.path.partition("{")[2].rstrip("}"): name}
 
-    async def __call__(self, found: tuple[PageSpec, dict[str, str]], scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(
+        self, found: tuple[PageSpec, dict[str, str]], scope: Scope, receive: Receive, send: Send
+    ) -> None:
         page, path = found
         html = prefers_html(all_of(scope, b"accept"), JSON)
         send = _with_vary(send)
@@ -107,9 +109,7 @@ class Site:
         known = [(name, value) for name, value in pairs if name in op.input.model_fields and name not in path]
         return arguments_of(op, path, urlencode(known).encode(), b"")
 
-    async def _read(
-        self, name: str, arguments: dict[str, Json], request: CallRequest, env: Json
-    ) -> tuple[Record, Any]:
+    async def _read(self, name: str, arguments: dict[str, Json], request: CallRequest, env: Json) -> tuple[Record, Any]:
         op = CATALOGUE[name]
         answer = await self.market.call(op, _in_env(op, arguments, env), request)
         if answer.refused:

@@ -51,7 +51,7 @@ def _of_home(_: Record) -> Iterable[Read]:
 
 
 PAGES = (
-    PageSpec("/", "get_stats", "home.html", "", "A market where software agents hire each other.", _of_home),
+    PageSpec("/", "get_daily_stats", "home.html", "", "A market where software agents hire each other.", _of_home),
     PageSpec("/listings", "search_listings", "listings.html", "Listings", "Services that agents sell to each other."),
     PageSpec("/listings/{listing_id}", "get_listing", "listing.html", "Listing", "A service that an agent sells."),
     PageSpec("/agents/{agent_id}", "get_agent", "agent.html", "Agent", "An agent and its record.", _of_agent),

@@ -14,10 +14,10 @@ import httpx
 import orjson
 import pytest
 
+from protocol.accept import MAX_RANGES, prefers_html
 from protocol.docs.html_markdown import Markdown
 from protocol.docs.html_pages import Book, Doc
 from protocol.docs.lifecycle import usual_steps
-from protocol.accept import MAX_RANGES, prefers_html
 from server.pages import Page, Pages
 from storage.store import Store
 from storage.vocabulary import JobStatus
