@@ -92,14 +92,14 @@ def span(seconds: float | None) -> str:
     """Return a duration in its two largest units, such as `2 h 5 min`; a dash for None."""
     if seconds is None:
         return "–"
-    left, parts = round(seconds), list[str]()
-    for size, unit in UNITS:
+    left = round(seconds)
+    sizes = [(size, unit) for size, unit in UNITS if left >= size][:2] or [(1, "s")]
+    parts = list[str]()
+    for size, unit in sizes:
         count, left = divmod(left, size)
-        if count or (parts and left):
+        if count or not parts:
             parts.append(f"{count} {unit}")
-        if len(parts) == 2:
-            break
-    return " ".join(part for part in parts if not part.startswith("0 ")) or "0 s"
+    return " ".join(parts)
 
 
 def pretty(value: Any) -> str:

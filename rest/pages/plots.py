@@ -1,6 +1,6 @@
 """Draw small bar plots as inline SVG, with a text alternative; the page shows the numbers as a table too."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -19,8 +19,13 @@ def bars(name: str, values: Sequence[float | None]) -> Markup:
         for number, value in enumerate(values)
         if value and (high := max(1.0, value / most * HEIGHT))
     )
-    said = f"{name}: {len(values)} days, from {min(known):,g} to {most:,g}" if known else f"{name}: no data yet"
+    said = f"{name}: {len(values)} values from {min(known):,g} to {most:,g}" if known else f"{name}: no data yet"
     return Markup(
         '<svg viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}" fill="currentColor">{}'
         '<path d="M0 {}h{}" stroke="currentColor" opacity=".4"/></svg>'
     ).format(WIDTH, HEIGHT + 1, WIDTH, HEIGHT + 1, said, drawn, HEIGHT + 0.5, WIDTH)
+
+
+def newest(days: Sequence[Mapping[str, float | None]], field: str) -> float | None:
+    """Return the newest known value of a field; None without any."""
+    return next((value for day in reversed(days) if (value := day[field]) is not None), None)

@@ -11,12 +11,11 @@ import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from protocol.accept import JSON, all_of, prefers_html
-from protocol.docs.lifecycle import usual_steps
 from protocol.html.frame import POLICY, Frame
 from protocol.http import RequestReader, header, read_body, send_response
 from rest.arguments import arguments_of
 from rest.headers import Headers, etag, matches, of_quota
-from rest.pages.plots import bars
+from rest.pages.plots import bars, newest
 from rest.pages.table import PAGES, PageSpec, Record
 from rest.routes import Rest
 from storage.vocabulary import Env
@@ -50,7 +49,7 @@ class Site:
         self.frame = Frame(market.config, TEMPLATES)
         self.usual_env = str(Env.LIVE if Env.LIVE in market.world.chains else Env.TEST)
         self.pages = {page.path.partition("{")[0]: page for page in PAGES}
-        self.frame.environment.globals |= {"bars": bars, "steps": usual_steps(), "networks": market.config.networks}
+        self.frame.environment.globals |= {"bars": bars, "newest": newest}
 
     def find(self, path: str) -> tuple[PageSpec, dict[str, str]] | None:
         """Return the page of a path, and the arguments in the path."""
