@@ -60,7 +60,7 @@ REJECTED = "You rejected the payment, so nothing was ordered."
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The state of a purchase: of its task and its payment (as metadata), with an explaining text."""
+    """The state of a purchase: of its task and its payment, with an explaining text."""
 
     state: str
     payment: dict[str, Json]

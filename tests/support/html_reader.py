@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-VOID = {"meta", "link", "br", "hr", "img"}
+VOID = {"meta", "link", "br", "hr", "img", "input"}
 HEADING = re.compile(r"h[1-6]")
 
 

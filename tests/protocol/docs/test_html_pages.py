@@ -18,6 +18,7 @@ from protocol.accept import MAX_RANGES, prefers_html
 from protocol.docs.html_markdown import Markdown
 from protocol.docs.html_pages import Book, Doc
 from protocol.docs.lifecycle import usual_steps
+from protocol.html.frame import NAVIGATION
 from server.pages import Page, Pages
 from storage.store import Store
 from storage.vocabulary import JobStatus
@@ -82,7 +83,7 @@ async def test_a_browser_is_answered_html_that_can_do_nothing(http: httpx.AsyncC
     for path, kind in KINDS.items():
         answer = await page(http, path)
         policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
-        assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == "'none'"
+        assert policy["default-src"] == policy["base-uri"] == policy["frame-ancestors"] == "'none'"
         assert policy["connect-src"] == "'self'"  # tools that audit the page fetch llms.txt from it
         style = "".join(read_html(answer.text).texts["style"]).encode()
         assert policy["style-src"] == f"'sha256-{b64encode(sha256(style).digest()).decode()}'"
@@ -114,7 +115,7 @@ async def test_everybody_else_is_answered_what_programs_read(http: httpx.AsyncCl
             assert answer.headers["vary"] == "Accept, Accept-Encoding"
             assert answer.headers["etag"] != html.headers["etag"]
             assert "content-security-policy" not in answer.headers
-    for path in ("/", "/skill.md", "/llms.txt", "/openapi.json"):
+    for path in ("/v1", "/skill.md", "/llms.txt", "/openapi.json"):
         answer = await http.get(path, headers={"Accept": BROWSER})
         assert answer.headers["content-type"] in (MARKDOWN, JSON)
 
@@ -135,11 +136,10 @@ async def test_a_page_is_whole_and_has_what_a_reader_needs(http: httpx.AsyncClie
         assert 20 < len(meta["description"]) < 500
         for tag, one in heard.tags:
             assert not [name for name in one if name == "style" or name.startswith("on") or name == "src"], (tag, one)
-            assert tag != "link" or one["rel"] in ("alternate", "icon")
+            assert tag != "link" or one["rel"] in ("alternate", "icon", "ard ai-catalog")
         assert heard.links[0] == "#content"
-        assert [one for tag, one in heard.tags if one.get("aria-current") == "page"] == [
-            {"href": path, "aria-current": "page"}
-        ]
+        current = [one["href"] for _, one in heard.tags if one.get("aria-current") == "page"]
+        assert set(current) == {path}
         levels = [int(one[1]) for one in heard.headings]
         assert levels[0] == 1
         assert all(after <= before + 1 for before, after in pairwise(levels))
@@ -351,5 +351,6 @@ def test_addresses_are_told_below_the_path_the_market_is_published_under() -> No
     ]
     links = read_html(Book(docs, house, dict).page("/docs")).links
     assert [link for link in links if not link.startswith("#")] == [
-        "/at/docs", "/at/docs/e", "/at/docs/skill", "/at/docs/e#x", "/at/llms.txt",
+        "/at/", *(f"/at{path}" for path in NAVIGATION),
+        "/at/docs", "/at/docs/e", "/at/docs/skill", "/at/docs/e#x", "/at/llms.txt", "/at/docs/quickstart",
     ]  # fmt: skip
