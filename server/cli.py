@@ -340,7 +340,7 @@ def watch_overview(url: str | None, every_seconds: float, dispute_id: str | None
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn a refusal of the market into a message on stderr and exit 1; other errors as plain_errors does."""
+    """Turn a refusal of the market into a message on stderr and exit 1."""
     from server.operator_client import Refused
 
     with plain_errors():

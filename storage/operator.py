@@ -24,7 +24,7 @@ escalated: Query[DisputeRow] = first_rows(DisputeRow, DisputeRow.status == liter
 
 
 def _purchases_by_status(*conditions: Any) -> Query[Any]:
-    """Build the query of the purchases of these statuses: their number, and when the oldest began."""
+    """Build the query of purchases by status: their number, and when the oldest began."""
     place = PurchaseRow.env, PurchaseRow.status
     oldest = func.min(PurchaseRow.created_at)
     return Query(select(*place, func.count(), oldest).where(*conditions).group_by(*place).order_by(*place))

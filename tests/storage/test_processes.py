@@ -38,7 +38,7 @@ async def acknowledged(process: Process, least: int = 0) -> set[str]:
 
 
 def what_stands(tx: Tx) -> tuple[set[str], int | None, int, list[int]]:
-    """Return the ids of all jobs, the number of threads, the count of their day, and the ids of all events.
+    """Return the ids of jobs, the number of threads, the count of their day, the ids of events.
 
     All are from one snapshot.
     """

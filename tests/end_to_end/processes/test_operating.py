@@ -84,7 +84,7 @@ async def test_the_overview_is_watched_in_a_terminal_until_ctrl_c(service: Servi
 
 
 def watched(service: Service, secret: str, *, interrupted: bool = False) -> tuple[int, str]:
-    """Run `emporion overview --watch` in a terminal of 80 columns; return its exit code and all that it wrote."""
+    """Run `emporion overview --watch` in a terminal; return its exit code and output."""
     ours, theirs = pty.openpty()
     own = environment(service.settings.data_dir, [service.settings.port, 0])
     own |= {"EMPORION_OPERATOR_SECRET": secret, "COLUMNS": "80", "LINES": "40", "TERM": "xterm"}

@@ -163,7 +163,7 @@ async def test_the_migration_makes_the_counts_that_the_units_of_work_have_kept(t
     store = trade.market.store
     kept = await counts(store)
     assert {name.partition(".")[0] for _, name, _, _ in kept} >= {"status", "volume", "payments", "dispute"}
-    made = import_module("storage.migrations.versions.0049_daily_counts")
+    made = import_module("storage.migrations.versions.0050_daily_counts")
 
     def again(tx: Any) -> None:
         tx.cursor.execute("DELETE FROM daily_counts")
