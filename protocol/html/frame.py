@@ -43,7 +43,10 @@ UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 class Frame:
-    """The templates of some folders, with the names that every page shows. Texts are always escaped."""
+    """The templates of some folders, with the names that every page shows.
+
+    Texts are always escaped.
+    """
 
     def __init__(self, config: MarketConfig, *folders: Path) -> None:
         root = urlsplit(config.base_url).path.rstrip("/")
@@ -76,14 +79,14 @@ class Frame:
 
 
 def shown(value: Any) -> Any:
-    """Replace control, direction and invisible characters of a text by U+FFFD; leave other values."""
+    """Replace control, direction and invisible characters of a text by U+FFFD."""
     if type(value) is not str or (value.isascii() and value.isprintable()):
         return "–" if value is None else value
     return DISGUISES.sub(REPLACEMENT, value)
 
 
 def when(stamp: str) -> Markup:
-    """Return a moment such as 2026-11-27T05:04:33.547Z as a <time> element in words, to the minute."""
+    """Return a moment (2026-11-27T05:04:33.547Z) as a <time> element, to the minute."""
     moment = datetime.fromisoformat(stamp)
     return Markup('<time datetime="{}">{:%-d %b %Y, %H:%M} UTC</time>').format(stamp, moment)
 

@@ -8,7 +8,10 @@ WIDTH, HEIGHT, GAP = 300, 60, 1  # in units of the picture
 
 
 def bars(name: str, values: Sequence[float | None]) -> Markup:
-    """Return a plot with one bar for each value; None leaves a gap, and the highest bar is as high as the plot."""
+    """Return a plot with one bar for each value.
+
+    None leaves a gap. The highest bar is as high as the plot.
+    """
     known = [value for value in values if value is not None]
     most = max(known, default=0)
     step = WIDTH / max(len(values), 1)

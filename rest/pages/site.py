@@ -99,7 +99,10 @@ class Site:
         await self._send_page(page, values, scope, send, more=[] if quota is None else of_quota(quota))
 
     def _given(self, page: PageSpec, path: dict[str, str], query: bytes) -> dict[str, Json]:
-        """Return the arguments of the page's operation. A field left empty and a foreign parameter do not count."""
+        """Return the arguments of the page's operation.
+
+        A field that was left empty does not count, and neither does an unknown parameter.
+        """
         op = CATALOGUE[page.operation]
         try:
             pairs = parse_qsl(query.decode("ascii"), errors="strict", max_num_fields=50)
@@ -116,7 +119,7 @@ class Site:
         return orjson.loads(answer.body), answer.quota
 
     async def _verify(self, page: PageSpec, scope: Scope, receive: Receive, send: Send, *, html: bool) -> None:
-        """Check the document in a form, which is at most MAX_FORM bytes, by the operation verify_receipt."""
+        """Check the document in a form of at most MAX_FORM bytes by verify_receipt."""
         request = self._public(scope)
         try:
             document = await _document_in_form(scope, receive)

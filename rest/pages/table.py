@@ -19,9 +19,9 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageSpec:
-    """A page. Its other representation is the JSON of `operation`, whose record the template names `record`.
+    """A page, and the operation whose JSON is its other representation.
 
-    `path` may end in one parameter, which is an argument of the operation. `more` gives the further reads.
+    The template names the record of `operation` `record`. `path` may end in one parameter, which is an argument of the operation. `more` gives the further reads.
     """
 
     path: str

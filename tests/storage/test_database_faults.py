@@ -239,6 +239,7 @@ async def test_a_commit_that_rolled_back_quietly_is_no_commit(
         with pytest.raises(psycopg.errors.DivisionByZero):
             tx.cursor.execute("SELECT 1 / 0")
         tx.events.clear()
+        tx.daily.clear()
         finish(database, tx)
 
     with monkeypatch.context() as patch:

@@ -69,6 +69,7 @@ def half_states(found: Standing) -> list[str]:
         *_of_figures(found),
         *_of_reputation(found),
         *_of_threads(found),
+        *_of_days(found),
     ]
 
 
@@ -133,6 +134,29 @@ def _of_figures(found: Standing) -> Iterator[str]:
     for table in ("handles", "agent_search"):
         if {one["agent_id"] for one in found[table]} != agents:
             yield f"an agent is missing from {table}"
+
+
+def _of_days(found: Standing) -> Iterator[str]:
+    """Yield the difference of the counts of days from the rows."""
+    jobs, kept = found["jobs"], Counter[str]()
+    for row in found["daily_counts"]:
+        kept[row["name"]] += row["number"]
+    paid = Counter[str]()
+    for one in found["settlements"]:
+        paid[one["job_id"]] += one["amount"]
+    completed = [job["id"] for job in jobs if job["status"] == "completed"]
+    expected = Counter({
+        "created": len(jobs),
+        "completed": len(completed),
+        "volume": sum(paid[one] for one in completed),
+        "payments": len(found["settlements"]),
+        "paid": len(paid),
+        "to_accept": sum(job["accepted_at"] is not None and job["accepted_at"] > job["created_at"] for job in jobs),
+        "to_deliver": sum(job["delivered_at"] is not None for job in jobs),
+    })  # fmt: skip
+    expected.update(f"status.{job['status']}" for job in jobs)
+    if +kept != +expected:
+        yield f"the days have {+kept}, and the rows {+expected}"
 
 
 def _of_reputation(found: Standing) -> Iterator[str]:

@@ -185,6 +185,7 @@ def test_every_row_of_a_purchase_that_is_taken_away_is_missed(reference: Referen
         (table, row)
         for table, rows in end.items()
         for place, row in enumerate(rows)
-        if half_states(end | {table: rows[:place] + rows[place + 1 :]}) == []
+        if row.get("number") != 0  # without it the count is zero too
+        and half_states(end | {table: rows[:place] + rows[place + 1 :]}) == []
     ]
     assert (half_states(end), unmissed) == ([], [])

@@ -111,7 +111,10 @@ async def running(folder: Path, given: dict[str, str]) -> AsyncIterator[httpx.As
 def check_card(card: Any, key: Any) -> None:
     """Check RFC 7515 over RFC 8785 with other libraries; raises BadSignatureError."""
     (signature,) = card["signatures"]
-    payload = b64(rfc8785.dumps({name: card[name] for name in card if name != "signatures"}))
+    unsigned = {name: card[name] for name in card if name != "signatures"}
+    # the canonical form leaves defaults out, such as `required: false` of an extension (A2A 1.0, 8.4.1)
+    named = [{name: one[name] for name in one if one[name] is not False} for one in card["capabilities"]["extensions"]]
+    payload = b64(rfc8785.dumps(unsigned | {"capabilities": card["capabilities"] | {"extensions": named}}))
     raw = [urlsafe_b64decode(one + "==") for one in (key["x"], signature["signature"])]
     VerifyKey(raw[0]).verify(f"{signature['protected']}.{payload}".encode(), raw[1])
 

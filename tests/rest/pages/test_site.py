@@ -42,7 +42,7 @@ async def http(trade: Trade) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.fixture
 async def filled(trade: Trade) -> dict[str, str]:
-    """A market with a paid and reviewed job, a listing and a bounty; return a path for each page."""
+    """Make a paid and reviewed job, a listing and a bounty; return a path for each page."""
     seller, buyer = await trade.parties()
     job = await trade.job_at("completed", seller, buyer)
     await trade.market.call("review_job", by=buyer, job_id=job["id"], rating=4, comment="Quick and right.")
