@@ -14,6 +14,7 @@ from protocol.mcp.toolsets import CALL, CORE_NAME, ONE, OPENINGS
 from protocol.reserved_arguments import RESERVED
 from rest.ard import OPERATIONS as ARD
 from rest.openapi import openapi
+from rest.pages.table import PAGES
 from rest.routes import Router
 from server.docs import make_pages
 from storage.vocabulary import Env
@@ -245,5 +246,5 @@ def _table() -> Router:
 
 @cache
 def pages() -> frozenset[str]:
-    """Return the paths of the documents, from the application itself."""
-    return frozenset(make_pages(TEXTS, HOUSE, b"{}", FixedClock().now()).pages)
+    """Return the paths of the documents and of the pages for people."""
+    return frozenset(make_pages(TEXTS, HOUSE, b"{}", FixedClock().now()).pages) | {page.path for page in PAGES}
