@@ -12,7 +12,7 @@ from select import select
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-SECONDS = 60
+SECONDS = 180  # an audit of the longest page takes 24 on a busy machine
 FLAGS = (
     "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-proxy-server", "--disable-gpu",
     "--disable-background-networking", "--disable-dev-shm-usage",
@@ -80,14 +80,27 @@ class Tab:
         """Open a page and wait until it is completely loaded."""
         self.events.clear()
         self.call("Page.navigate", url=url)
-        while not self.told("Page.loadEventFired"):
-            self.events.append(self._message())
+        self._loaded()
+
+    def follow(self, expression: str) -> None:
+        """Run a script that leads to another page, and wait until that is completely loaded."""
+        self.events.clear()
+        self.value(expression)
+        self._loaded()
 
     def told(self, event: str) -> list[dict[str, Any]]:
         return [one["params"] for one in self.events if one.get("method") == event]
 
     def value(self, expression: str) -> Any:
-        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+        """Return the value of an expression; of a promise, the value that it resolves to. Raise the page's error."""
+        ended = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in ended:
+            raise RuntimeError(f"{expression[:80]}: {ended['exceptionDetails']}")
+        return ended["result"].get("value")
+
+    def _loaded(self) -> None:
+        while not self.told("Page.loadEventFired"):
+            self.events.append(self._message())
 
     def _message(self) -> dict[str, Any]:
         while b"\0" not in self.rest:
