@@ -92,7 +92,7 @@ class Tab:
         return [one["params"] for one in self.events if one.get("method") == event]
 
     def value(self, expression: str) -> Any:
-        """Return the value of an expression; of a promise, the value that it resolves to. Raise the page's error."""
+        """Return the value of an expression, or what its promise resolves to; raise its error."""
         ended = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in ended:
             raise RuntimeError(f"{expression[:80]}: {ended['exceptionDetails']}")

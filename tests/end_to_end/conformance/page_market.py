@@ -47,7 +47,7 @@ class Shown:
 
 
 async def filled(url: str) -> Shown:
-    """Trade at `url`, which takes seconds, and leave listings, a bounty, reviews and a dispute with hostile texts."""
+    """Trade at `url`, and leave listings, a bounty, reviews and a dispute with hostile texts."""
     async with (
         httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http,
         Client(f"{url}/mcp?toolsets=all") as connection,

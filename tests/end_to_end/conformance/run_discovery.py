@@ -25,7 +25,7 @@ from tests.support.market import Agent
 from tests.support.trade import OFFER, binding
 
 CATALOGUES = ("/.well-known/ard.json", "/.well-known/ai-catalog.json", "/ard/listings.json")
-AUDITED = ("/docs",)
+AUDITED = ("/docs", "/")
 URL = {"type": "string", "pattern": "^https?://"}
 ENTRY = {
     "type": "object",

@@ -3,8 +3,8 @@
     python -m tests.end_to_end.conformance.run_pages [folder]
 
 axe-core must find no violation. A page fits the window, asks for nothing else, and is complete without styles and
-scripts. Chromium is the program that CHROMIUM names, or the one on the path. If there is none, nothing runs, and a
-line says so.
+scripts. No link is dead. Chromium is the program that CHROMIUM names, or the one on the path. If there is none,
+nothing runs, and a line says so.
 """
 
 import asyncio
@@ -16,7 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+import httpx
+
 from tests.end_to_end.conformance.browser import Tab, browser, installed
+from tests.end_to_end.conformance.page_links import dead_links
 from tests.end_to_end.conformance.page_market import MARKUP, RIGHT_TO_LEFT, TEXT, WORD, Shown, filled
 from tests.end_to_end.conformance.run_mcp import NPM_IS_MISSING, Bench, Outcome, install, printed
 from tests.end_to_end.conformance.run_trade import sandbox
@@ -24,6 +27,7 @@ from tests.end_to_end.conformance.run_trade import sandbox
 SIZES = {"a small phone": 320, "a phone": 390, "a desk": 1280}
 AUDITED = (390, 1280)  # an audit of the longest page takes seconds
 HEIGHT = 740
+FEWEST = 50  # places that the pages link to
 DOCS = "[...document.querySelectorAll('.second a')].map(one => one.pathname)"
 UNFOLD = "document.querySelectorAll('details').forEach(one => one.open = true)"
 WIDTH = "[document.documentElement.scrollWidth, window.innerWidth]"
@@ -52,7 +56,10 @@ SCRIPTS = "document.querySelectorAll('script, [style]').length"
 
 @dataclass(frozen=True)
 class Page:
-    """A page: its path with the query, the expected status, and the text to check on it, if it has a form for that."""
+    """A page: its path with the query, and the expected status.
+
+    `text` is pasted into its form and sent.
+    """
 
     path: str
     status: int = 200
@@ -84,13 +91,20 @@ async def checked(bench: Bench, program: str) -> list[Outcome]:
     axe = (bench.folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
     async with sandbox("--desk") as url:
         shown = await filled(url)
+        followed = await links(url)
         with (
             tempfile.TemporaryDirectory(prefix="emporion-browser-", ignore_cleanup_errors=True) as profile,
             browser(program, Path(profile), logs / "chromium.log") as tab,
         ):
             tab.open(f"{url}/docs")
             pages = [*pages_of(shown), *map(Page, tab.value(DOCS))]
-            return [outcome for page in pages for outcome in Visit(tab, url, page, axe).outcomes()]
+            return [followed, *(outcome for page in pages for outcome in Visit(tab, url, page, axe).outcomes())]
+
+
+async def links(url: str) -> Outcome:
+    async with httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http:
+        count, dead = await dead_links(http)
+    return Outcome("links", count >= FEWEST and not dead, f"{count} places followed. {'; '.join(dead[:5])}".strip())
 
 
 def pages_of(shown: Shown) -> Iterator[Page]:
@@ -157,7 +171,7 @@ class Visit:
             yield "light and dark look alike"
 
     def requests(self) -> Iterator[str]:
-        """Yield an unexpected status, requests for anything but the page and its icon, and complaints."""
+        """Yield a wrong status, requests for more than the page and its icon, and complaints."""
         url = f"{self.base}{self.page.path}"
         asked = {one["request"]["url"] for one in self.tab.told("Network.requestWillBeSent")}
         if more := asked - {url, f"{self.base}/favicon.svg"}:
