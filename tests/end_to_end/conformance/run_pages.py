@@ -68,7 +68,7 @@ class Page:
     @property
     def name(self) -> str:
         path = self.path if len(self.path) <= 60 else f"{self.path[:60]}..."
-        return f"{path} with a result" if self.text else path
+        return f"{path} with a result ({self.status})" if self.text else path
 
 
 def main(folder: Path) -> int:
