@@ -42,15 +42,19 @@ REPLACEMENT = "\ufffd"
 UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
-class Frame:
-    """The templates of some folders, with the names that every page shows.
+class _Templates(Environment):
+    """Read a field of a record for a dot, before jinja2 tries the attributes of dict."""
 
-    Texts are always escaped.
-    """
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        return obj[attribute] if type(obj) is dict and attribute in obj else super().getattr(obj, attribute)
+
+
+class Frame:
+    """Render the templates of some folders. Texts are always escaped."""
 
     def __init__(self, config: MarketConfig, *folders: Path) -> None:
         root = urlsplit(config.base_url).path.rstrip("/")
-        self.environment = Environment(
+        self.environment = _Templates(
             loader=FileSystemLoader([HERE / "templates", *folders]),
             autoescape=True,
             auto_reload=False,
@@ -67,7 +71,7 @@ class Frame:
             "navigation": NAVIGATION,
             "style": Markup(STYLE),  # noqa: S704 - a file of ours
         }
-        self.environment.filters |= {"usdc": display, "when": when, "span": span, "json": pretty}
+        self.environment.filters |= {"usdc": display, "when": when, "span": span, "json": pretty, "rating": rating}
 
     def template(self, name: str) -> Template:
         """Return a template; it is compiled at the first use."""
@@ -103,6 +107,14 @@ def span(seconds: float | None) -> str:
         if count or not parts:
             parts.append(f"{count} {unit}")
     return " ".join(parts)
+
+
+def rating(value: float | None, count: int | None = None) -> str:
+    """Return the mean of some reviews in words, with their number if it is given."""
+    if value is None:
+        return "no rating yet"
+    reviews = "" if count is None else f" ({count} {'review' if count == 1 else 'reviews'})"
+    return f"{value:.2f} of 5{reviews}"
 
 
 def pretty(value: Any) -> str:
