@@ -29,6 +29,7 @@ CASES: dict[str, Callable[[Stage], Row | list[Row]]] = {
     "G14": limits.streams,
     "G18": limits.blocks,
     "G21": limits.start,
+    "G22": ratios.page,
 }
 
 

@@ -74,8 +74,13 @@ def message(stage: Stage) -> Row:
     return _against(stage, "G13", stage.subject, stage.a2a, shots.messages)
 
 
-def _against(stage: Stage, goal: str, subject: Child, floor: Child, make: Make) -> Row:
-    ours, theirs = make(subject.port, stage.data), make(floor.port, stage.data)
+def page(stage: Stage) -> Row:
+    """Measure G22: a page against the JSON of the same search, both from the real server."""
+    return _against(stage, "G22", stage.subject, stage.subject, shots.pages, shots.searches)
+
+
+def _against(stage: Stage, goal: str, subject: Child, floor: Child, make: Make, make_floor: Make | None = None) -> Row:
+    ours, theirs = make(subject.port, stage.data), (make_floor or make)(floor.port, stage.data)
     stage.cost(subject, ours, warm=len(ours))  # one of each, so that caches are full before the measurement
     stage.cost(floor, theirs, warm=len(theirs))
     return compare(

@@ -60,6 +60,16 @@ def searches(port: int, data: Seeded) -> list[Shot]:
     ]  # fmt: skip
 
 
+def pages(port: int, data: Seeded) -> list[Shot]:
+    """Return the same searches as a browser makes them on the pages for people."""
+    return [_browsed(shot) for shot in searches(port, data)]
+
+
+def _browsed(shot: Shot) -> Shot:
+    request = shot.request.replace(b"GET /v1/", b"GET /", 1).replace(b"application/json", b"text/html", 1)
+    return Shot(request, 200, b'rel="next"')
+
+
 def polls(port: int, data: Seeded) -> list[Shot]:
     return [get(port, "/v1/events?limit=20", trader.key, PAGE) for trader in data.traders]
 
