@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from html import escape
+from itertools import pairwise
 
 from protocol.docs.markdown import filled, table
 from protocol.docs.skill import call_reference, duration
@@ -42,14 +43,27 @@ COUNTS = {  # the effect on a party's reputation
     **dict.fromkeys(SELLER_FAILURES, "the seller's failure"),
     ClosedAs.PAYMENT_TIMEOUT: "unpaid by the buyer",
 }
-# the picture: widths and heights
-LEFT, ROW, BAR, GAP = 6, 17, 22, 12
-INDENT, LETTER = 18, 6.1  # width of a letter in a monospaced font of size 10
-LANES, LANE = 254, 11
-END = 250  # right end of the bars
 START = "a job begins"
+# the picture of every way, in px of a phone: width, distance of rows with and without arrows, head and line of a box
+WIDE, GAP, SMALL_GAP, HEAD, LINE = 360, 62, 18, 26, 15
+LEFT, INDENT = 6, 18
+PLACES: dict[str, tuple[int, int, int, dict[str, int]]] = {  # row, left and right edge, and the x of each arrow
+    START: (0, 4, 356, {"open": 70, "awaiting_payment": 171, "quote_requested": 240, "in_progress": 348}),
+    "open": (1, 4, 158, {"delivered": 18, "in_progress": 60, "awaiting_payment": 120}),
+    "quote_requested": (1, 184, 340, {"quoted": 240}),
+    "quoted": (2, 184, 340, {"awaiting_payment": 214, "in_progress": 310}),
+    "awaiting_payment": (3, 92, 252, {"in_progress": 171}),
+    "in_progress": (4, 40, 356, {"delivered": 100}),
+    "delivered": (5, 4, 356, {"in_progress": 320, "completed": 60, "disputed": 240}),
+    "disputed": (6, 200, 356, {"completed": 216, "resolved": 258}),
+    "completed": (7, 4, 232, {}),
+    "resolved": (7, 248, 356, {}),
+    "declined": (8, 4, 92, {}),
+    "cancelled": (8, 104, 196, {}),
+    "expired": (8, 208, 356, {}),
+}
+Moves = dict[str, list[str]]  # actor and action; conditions
 BOX, DROP, WIDTH = 24, 22, 240  # of the steps of the usual way: height, distance, width of the picture
-Row = tuple[str, str, str]  # source, actor and action, target
 USUAL = (  # the steps of most jobs, and what to add to the state after each
     (Actor.BUYER, "order", ""),
     (Actor.SELLER, "accept", ""),
@@ -127,51 +141,68 @@ def usual_way_svg() -> str:
 
 
 def diagram_svg() -> str:
-    """Return the moves as one <svg> without scripts; its styles are classes of the stylesheet.
+    """Return the states as boxes and the moves as arrows: one <svg>, styled by classes.
 
-    Every state is a bar, with the moves out of it below. Every state has a lane on the right: moves into the state join
-    the lane, which ends in an arrow at its bar. A row is one action of one actor to one state; its conditions are in
-    the tooltip.
+    A move without an arrow in PLACES, such as an early end, is a line in the box of its state. Conditions are tooltips.
     """
-    rows: dict[Row, list[str]] = {}
+    arrows, inside = dict[tuple[str, str], Moves](), {state: Moves() for state in PLACES}
     for move in SHOWN:
-        row = (move.source or START, f"{move.actor} {move.action}", str(move.target))
-        rows.setdefault(row, []).append(condition(move))
-    bars, places, y = dict[str, int](), dict[Row, int](), LEFT
-    for state in (START, *MEANS):
-        bars[state], y = y, y + BAR
-        for row in rows:
-            if row[0] == state:
-                places[row], y = y + ROW // 2, y + ROW
-        y += GAP
-    entered = [state for state in bars if any(target == state for _, _, target in rows)]
-    width = LANES + LANE * len(entered) + LEFT
-    size = f'viewBox="0 0 {width} {y}" width="{width}" height="{y}"'
-    lines = [f'<svg class="diagram" {size} role="img" aria-label="Diagram">']
-    for number, state in enumerate(entered):
-        joining = {row: place for row, place in places.items() if row[2] == state}
-        lines += _lane(LANES + LANE * number, bars[state] + BAR // 2, joining, rows)
-    for state, top in bars.items():
-        final = " final" if state in FINAL else ""
-        lines.append(f'<rect class="state{final}" x="{LEFT}" y="{top}" width="{END - LEFT}" height="{BAR}" rx="5"/>')
-        lines.append(f'<text class="name" x="{LEFT + 8}" y="{top + 15}">{escape(state)}</text>')
+        source, target, words = str(move.source or START), str(move.target), f"{move.actor} {move.action}"
+        drawn = target in PLACES[source][3]
+        moves = arrows.setdefault((source, target), {}) if drawn else inside[source]
+        moves.setdefault(words if drawn else f"{words} → {target}", []).append(condition(move))
+    spans, top = dict[str, tuple[int, int]](), LEFT
+    for row in sorted({place[0] for place in PLACES.values()}):
+        here = [state for state in PLACES if PLACES[state][0] == row]
+        spans |= {state: (top, top + HEAD + LINE * len(inside[state])) for state in here}
+        end = max(spans[state][1] for state in here)
+        top = end + (GAP if any(PLACES[state][3] for state in here) else SMALL_GAP)
+    said = "The states of a job and the moves between them. The tables below say the same."
+    size = f'viewBox="0 0 {WIDE} {end + LEFT}" width="{WIDE}" height="{end + LEFT}"'
+    lines = [f'<svg class="diagram" {size} role="img" aria-label="{said}">']
+    for state, moves in inside.items():
+        lines += _box(state, spans[state], moves)
+    states = [START, *(state.partition(",")[0] for _, state in usual_steps())]
+    usual = set(pairwise(states))
+    lines += [_arrow(pair, spans, usual=pair in usual) for pair in arrows]
+    lines += [line for source in PLACES for line in _labels(source, spans, arrows)]
     return "\n".join([*lines, "</svg>"])
 
 
-def _lane(x: int, end: int, joining: dict[Row, int], rows: dict[Row, list[str]]) -> Iterator[str]:
-    """Yield the lane into a state, with the moves that join it and its arrow at `end`."""
-    ends = (end, *joining.values())
-    yield f'<g class="lane"><path d="M{x} {min(ends)}V{max(ends)}M{x} {end}H{END + 5}"/>'
-    yield f'<path class="head" d="M{END} {end}l7 -4v8z"/>'
-    for row, y in joining.items():
-        source, words, target = row
-        said = f"{words} → {target}"
-        needs = "; ".join(filter(None, rows[row]))
-        title = f"{source} → {target}: {words}" + (f" ({needs})" if needs else "")
-        yield f"<g><title>{escape(title)}</title>"
-        yield f'<path d="M{INDENT + len(said) * LETTER + 5:.0f} {y}H{x}"/><circle cx="{x}" cy="{y}" r="2"/>'
-        yield f'<text x="{INDENT}" y="{y + 3}">{escape(said)}</text></g>'
-    yield "</g>"
+def _box(state: str, span: tuple[int, int], moves: Moves) -> Iterator[str]:
+    """Yield a state with the moves that have no arrow."""
+    (top, bottom), (_, left, right, _) = span, PLACES[state]
+    final = " final" if state in FINAL else ""
+    yield f'<rect class="state{final}" x="{left}" y="{top}" width="{right - left}" height="{bottom - top}" rx="6"/>'
+    yield f'<text class="name" x="{left + 8}" y="{top + 17}">{escape(state)}</text>'
+    for number, (words, needs) in enumerate(moves.items(), 1):
+        yield _text(f'x="{left + 8}" y="{top + 17 + LINE * number}"', words, f"{state}: {words}", needs)
+
+
+def _arrow(pair: tuple[str, str], spans: dict[str, tuple[int, int]], *, usual: bool) -> str:
+    """Return the arrow from one state down or up to another."""
+    x, (top, bottom), (to_top, to_bottom) = PLACES[pair[0]][3][pair[1]], spans[pair[0]], spans[pair[1]]
+    begin, end, back = (bottom, to_top, -8) if to_top > top else (top, to_bottom, 8)
+    path = f'<path d="M{x} {begin}V{end + back}"/><path class="head" d="M{x} {end}l-4 {back}h8z"/>'
+    return f'<g class="usual">{path}</g>' if usual else path
+
+
+def _labels(source: str, spans: dict[str, tuple[int, int]], arrows: dict[tuple[str, str], Moves]) -> Iterator[str]:
+    """Yield the moves of the arrows from a state; each is a line beside its arrow."""
+    number = 0
+    for target, x in PLACES[source][3].items():
+        up, left = spans[target] < spans[source], x > 300
+        for words, needs in arrows.get((source, target), {}).items():
+            number += not up
+            y = spans[source][0] - LINE if up else spans[source][1] + LINE * ((number - 1) % 3 + 1)
+            place = f'class="label left" x="{x - 5}" y="{y}"' if left else f'class="label" x="{x + 5}" y="{y}"'
+            yield _text(place, words, f"{source} → {target}: {words}", needs)
+
+
+def _text(place: str, words: str, said: str, needs: list[str]) -> str:
+    """Return a text with a tooltip: what is said, and its conditions."""
+    told = "; ".join(filter(None, needs))
+    return f"<text {place}><title>{escape(said + (f' ({told})' if told else ''))}</title>{escape(words)}</text>"
 
 
 def condition(move: JobMove) -> str:

@@ -17,7 +17,7 @@ import pytest
 from protocol.accept import MAX_RANGES, prefers_html
 from protocol.docs.html_markdown import Markdown
 from protocol.docs.html_pages import Book, Doc
-from protocol.docs.lifecycle import usual_steps
+from protocol.docs.lifecycle import condition, usual_steps
 from protocol.html.frame import NAVIGATION
 from server.pages import Page, Pages
 from storage.store import Store
@@ -189,12 +189,19 @@ async def test_the_diagram_shows_every_state_and_every_move(http: httpx.AsyncCli
     shown = [text for text in lifecycle.texts["svg"] if text.strip()]
     assert {*JobStatus, "a job begins"} <= set(shown)
     assert "[*]" not in shown
+    arrows = set[tuple[str, str]]()
     for move in (*OPENINGS, *MOVES):
         if move.listed:
-            assert f"{move.actor} {move.action} → {move.target}" in shown
+            source, words = move.source or "a job begins", f"{move.actor} {move.action}"
+            line, arrow = f"{source}: {words} → {move.target}", f"{source} → {move.target}: {words}"
+            (told,) = [one for one in lifecycle.texts["title"] if re.fullmatch(rf"({line}|{arrow})( \(.*\))?", one)]
+            assert condition(move) in told
+            drawn = told.startswith(arrow)
+            assert (words if drawn else f"{words} → {move.target}") in shown
+            arrows |= {(source, move.target)} if drawn else set()
     assert "stateDiagram" in lifecycle.words
     heads = [one for tag, one in lifecycle.tags if tag == "path" and one.get("class") == "head"]
-    assert len(heads) == len({move.target for move in (*OPENINGS, *MOVES)}) + len(usual_steps()) - 1
+    assert len(heads) == len(arrows) + len(usual_steps()) - 1
 
 
 async def test_six_boxes_show_the_usual_way_before_every_way(http: httpx.AsyncClient) -> None:
