@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
 import orjson
 from starlette.types import Message, Receive, Scope, Send
 
-from protocol.accept import JSON, all_of, prefers_html
+from protocol.accept import HTML, JSON, all_of, prefers_html
 from protocol.html.frame import POLICY, Frame
 from protocol.http import RequestReader, header, read_body, send_response
 from rest.arguments import arguments_of
@@ -41,12 +41,31 @@ class Refusal(Exception):
         self.answer = answer
 
 
+class Visit(NamedTuple):
+    """A request for a page, with the arguments in its path, and without credentials."""
+
+    page: PageSpec
+    path: dict[str, str]
+    scope: Scope
+    send: Send
+    request: CallRequest
+
+    @property
+    def place(self) -> str:
+        """The path of the JSON: that of the operation, or of the index."""
+        if self.page.path == "/":
+            return "/v1"
+        values = {name: quote(value, safe="") for name, value in self.path.items()}
+        return CATALOGUE[self.page.operation].path.format(**values)
+
+
 class Site:
     """The pages of one market. A page shows what anyone may read: credentials are not looked at."""
 
     def __init__(self, market: Market, rest: Rest, request_of: RequestReader) -> None:
         self.market, self.rest, self.request_of = market, rest, request_of
         self.frame = Frame(market.config, TEMPLATES)
+        self.root = self.frame.environment.globals["root"]
         self.usual_env = str(Env.LIVE if Env.LIVE in market.world.chains else Env.TEST)
         self.pages = {page.path.partition("{")[0]: page for page in PAGES}
         self.frame.environment.globals |= {"bars": bars, "newest": newest}
@@ -67,49 +86,35 @@ class Site:
     ) -> None:
         page, path = found
         html = prefers_html(all_of(scope, b"accept"), JSON)
-        send = _with_vary(send)
+        visit = Visit(page, path, scope, _with_vary(send), self._public(scope))
         if page.path == VERIFY and scope["method"] == "POST":
-            await self._verify(page, scope, receive, send, html=html)
-            return
-        if scope["method"] not in ("GET", "HEAD"):
+            await self._verify(visit, receive, html=html)
+        elif scope["method"] not in ("GET", "HEAD"):
             raise MethodNotAllowed("this page is only read", allowed=["GET", "HEAD"])
-        if html:
-            await self._show(page, path, scope, send)
-            return
-        place = CATALOGUE[page.operation].path.format(**{name: quote(value, safe="") for name, value in path.items()})
-        await self.rest({**scope, "path": place, "raw_path": place.encode()}, receive, send)
+        elif html:
+            await self._show(visit)
+        else:
+            await self.rest({**scope, "path": visit.place, "raw_path": visit.place.encode()}, receive, visit.send)
 
-    async def _show(self, page: PageSpec, path: dict[str, str], scope: Scope, send: Send) -> None:
-        request = self._public(scope)
+    async def _show(self, visit: Visit) -> None:
+        page = visit.page
         try:
-            given = self._given(page, path, scope["query_string"])
+            given = _given(visit)
         except MarketError as error:
-            await self._refuse(page, self.market.refuse_anonymous(error, request), scope, send)
+            await self._refuse(visit, self.market.refuse_anonymous(error, visit.request))
             return
         env = given.get("env", self.usual_env)
         try:
-            record, quota = await self._read(page.operation, given, request, env)
+            record, quota = await self._read(page.operation, given, visit.request, env)
             more = {
-                one.name: (await self._read(one.operation, one.arguments, request, env))[0] for one in page.more(record)
+                one.name: (await self._read(one.operation, one.arguments, visit.request, env))[0]
+                for one in page.more(record)
             }
         except Refusal as refused:
-            await self._refuse(page, refused.answer, scope, send)
+            await self._refuse(visit, refused.answer)
             return
-        values = {"record": record, "given": given, "env": env, **more}
-        await self._send_page(page, values, scope, send, more=[] if quota is None else of_quota(quota))
-
-    def _given(self, page: PageSpec, path: dict[str, str], query: bytes) -> dict[str, Json]:
-        """Return the arguments of the page's operation.
-
-        A field that was left empty does not count, and neither does an unknown parameter.
-        """
-        op = CATALOGUE[page.operation]
-        try:
-            pairs = parse_qsl(query.decode("ascii"), errors="strict", max_num_fields=50)
-        except ValueError:
-            raise InvalidRequest("the query string is not valid percent-encoded UTF-8", param="query") from None
-        known = [(name, value) for name, value in pairs if name in op.input.model_fields and name not in path]
-        return arguments_of(op, path, urlencode(known).encode(), b"")
+        values = {"record": record, "given": given, "env": env, "other": self._other(visit, given, env), **more}
+        await self._send_page(visit, values, more=[] if quota is None else of_quota(quota))
 
     async def _read(self, name: str, arguments: dict[str, Json], request: CallRequest, env: Json) -> tuple[Record, Any]:
         op = CATALOGUE[name]
@@ -118,73 +123,89 @@ class Site:
             raise Refusal(answer)
         return orjson.loads(answer.body), answer.quota
 
-    async def _verify(self, page: PageSpec, scope: Scope, receive: Receive, send: Send, *, html: bool) -> None:
+    async def _verify(self, visit: Visit, receive: Receive, *, html: bool) -> None:
         """Check the document in a form of at most MAX_FORM bytes by verify_receipt."""
-        request = self._public(scope)
         try:
-            document = await _document_in_form(scope, receive)
+            document = await _document_in_form(visit.scope, receive)
         except MarketError as error:
-            answer = self.market.refuse_anonymous(error, request)
+            answer = self.market.refuse_anonymous(error, visit.request)
         else:
-            answer = await self.market.call(CATALOGUE["verify_receipt"], lambda: _parsed(document), request)
+            answer = await self.market.call(CATALOGUE["verify_receipt"], lambda: _parsed(document), visit.request)
         if not html:
-            await send_response(send, answer.status, answer.body, (b"cache-control", b"no-store"))
+            await send_response(visit.send, answer.status, answer.body, *_headers_of(answer))
         elif answer.refused:
-            await self._refuse(page, answer, scope, send)
+            await self._refuse(visit, answer)
         else:
-            values = {"record": None, "result": orjson.loads(answer.body), "document": document, "env": self.usual_env}
-            await self._send_page(page, values, scope, send)
+            values = {"record": None, "result": orjson.loads(answer.body), "document": document}
+            await self._send_page(visit, values, more=_headers_of(answer))
 
     def _public(self, scope: Scope) -> CallRequest:
         """Return the request without its credentials, because a page shows public reads only."""
         request = self.request_of(scope, Surface.REST)
         return replace(request, credential=None, argument_key=None, admin_token=None, payment=None, http=None)
 
-    async def _refuse(self, page: PageSpec, answer: Response, scope: Scope, send: Send) -> None:
-        assert answer.error is not None
-        more: Headers = [] if answer.quota is None else of_quota(answer.quota)
-        if answer.refusal is not None and answer.refusal.retry_after_seconds is not None:
-            more.append((b"retry-after", b"%d" % answer.refusal.retry_after_seconds))
-        values = {"error": answer.error, "phrase": HTTPStatus(answer.status).phrase, "env": self.usual_env}
-        shown = replace(page, template="error.html", title=HTTPStatus(answer.status).phrase)
-        await self._send_page(shown, values, scope, send, answer.status, more)
+    def _other(self, visit: Visit, given: dict[str, Json], env: Json) -> str:
+        """Return the address of the JSON that the page shows, in the same environment."""
+        op = CATALOGUE[visit.page.operation]
+        asked = {name: value for name, value in _in_env(op, given, env).items() if name not in visit.path}
+        return f"{self.root}{visit.place}" + (f"?{urlencode(asked)}" if asked else "")
+
+    async def _refuse(self, visit: Visit, answer: Response) -> None:
+        phrase = HTTPStatus(answer.status).phrase
+        visit = visit._replace(page=replace(visit.page, template="error.html", title=phrase))
+        await self._send_page(visit, {"error": answer.error, "phrase": phrase}, answer.status, _headers_of(answer))
 
     async def _send_page(
-        self,
-        page: PageSpec,
-        values: Mapping[str, Any],
-        scope: Scope,
-        send: Send,
-        status: int = 200,
-        more: Headers | None = None,
+        self, visit: Visit, values: Mapping[str, Any], status: int = 200, more: Headers | None = None
     ) -> None:
-        title = self.market.config.title
-        root = self.frame.environment.globals["root"]
-        other = f"{root}{CATALOGUE[page.operation].path}" if "{" not in page.path else f"{root}{scope['path']}"
+        page, scope, title = visit.page, visit.scope, self.market.config.title
         common = {
             "title": f"{page.title} · {title}" if page.title else title,
             "about": page.about,
-            "other": other,
+            "other": f"{self.root}{visit.place}",
             "other_kind": JSON,
             "section": page.section,
             "path": scope["path"],
+            "env": self.usual_env,
             "usual_env": self.usual_env,
         }
         body = self.frame.render(page.template, {**common, **values})
-        headers: Headers = [
-            (b"content-security-policy", POLICY.encode()),
-            (b"cache-control", b"no-cache"),
-            *(more or []),
-        ]
-        head_only = scope["method"] == "HEAD"
-        if status == HTTPStatus.OK and scope["method"] in ("GET", "HEAD"):
+        headers: Headers = [(b"content-security-policy", POLICY.encode()), *(more or [])]
+        headers.append((b"cache-control", b"no-cache" if scope["method"] != "POST" else b"no-store"))
+        if status == HTTPStatus.OK and scope["method"] != "POST":
             tag = etag(body)
             headers.append((b"etag", tag))
             known = header(scope, b"if-none-match")
             if known is not None and matches(known.encode("latin-1"), tag):
-                await send_response(send, 304, b"", *headers, kind=None)
+                await send_response(visit.send, 304, b"", *headers, kind=None)
                 return
-        await send_response(send, status, body, *headers, kind=b"text/html; charset=utf-8", head_only=head_only)
+        head_only = scope["method"] == "HEAD"
+        await send_response(
+            visit.send, status, body, *headers, kind=f"{HTML}; charset=utf-8".encode(), head_only=head_only
+        )
+
+
+def _given(visit: Visit) -> dict[str, Json]:
+    """Return the arguments of the page's operation.
+
+    A field that was left empty does not count, and neither does an unknown parameter.
+    """
+    op, path = CATALOGUE[visit.page.operation], visit.path
+    try:
+        query = visit.scope["query_string"].decode("ascii")
+        pairs = parse_qsl(query, errors="strict", max_num_fields=50)
+    except ValueError:
+        raise InvalidRequest("the query string is not valid percent-encoded UTF-8", param="query") from None
+    known = [(name, value) for name, value in pairs if name in op.input.model_fields and name not in path]
+    return arguments_of(op, path, urlencode(known).encode(), b"")
+
+
+def _headers_of(answer: Response) -> Headers:
+    """Return the headers of an answer's rate limit."""
+    headers: Headers = [] if answer.quota is None else of_quota(answer.quota)
+    if answer.refusal is not None and answer.refusal.retry_after_seconds is not None:
+        headers.append((b"retry-after", b"%d" % answer.refusal.retry_after_seconds))
+    return headers
 
 
 def _in_env(op: Operation, arguments: dict[str, Json], env: Json) -> dict[str, Json]:

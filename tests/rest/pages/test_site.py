@@ -100,6 +100,10 @@ async def test_every_other_client_gets_the_json_of_the_read(filled: dict[str, st
             assert answer.json().keys() == known.json().keys(), path
         refused = await http.post(path if path != "/verify" else "/stats", headers={"Accept": BROWSER})
         assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
+    for path in filled.values():
+        (shown,) = [one["href"] for tag, one in (await page(http, path)).tags if one.get("type") == "application/json"]
+        read = await http.get(shown, headers={"Accept": BROWSER})
+        assert (read.status_code, read.headers["content-type"]) == (200, "application/json"), shown
     assert (await http.get("/")).json()["object"] == "platform"
     assert (await http.get("/v1/stats", headers={"Accept": BROWSER})).headers["content-type"] == "application/json"
 
