@@ -16,11 +16,13 @@ from protocol.docs.reference import pointers, reference_text
 from protocol.docs.texts import Texts
 from protocol.html.frame import POLICY
 from rest.openapi import openapi_json
+from rest.pages.table import PAGES
 from server.pages import Found, Page, Pages
 from tools.catalogue import CATALOGUE
 from tools.engine.config import MarketConfig
 from tools.engine.dispatch import Market
 
+SITE = tuple(page.path for page in PAGES if "{" not in page.path)
 OTHERS = ("/skill.md", "/llms.txt", "/llms-full.txt")  # of the sitemap, beside the pages for people
 HTML, MARKDOWN, JSON = "text/html; charset=utf-8", "text/markdown; charset=utf-8", "application/json"
 
@@ -51,7 +53,7 @@ def make_pages(texts: Texts, config: MarketConfig, card: bytes, made_at: datetim
     pages = {path: Page(text.encode(), MARKDOWN, made_at) for path, text in markdown.items()}
     pages |= {path: Page(body, JSON, made_at) for path, body in json.items()}
     written = html_pages(book(texts, openapi, config), made_at)
-    found = discovery_documents(Skill(texts), CATALOGUE.values(), config, [*written, *OTHERS], made_at)
+    found = discovery_documents(Skill(texts), CATALOGUE.values(), config, [*SITE, *written, *OTHERS], made_at)
     pages |= {path: Page(one.body, one.kind, made_at, one.headers, one.max_age) for path, one in found.items()}
     link = ((b"link", links(config)),)
     pages["/"] = pages["/v1"] = replace(pages["/"], more=link)

@@ -69,6 +69,7 @@ class Frame:
             "base": config.base_url,
             "root": root,
             "navigation": NAVIGATION,
+            "suffix": "",  # of links that stay in the environment of the page
             "style": Markup(STYLE),  # noqa: S704 - a file of ours
         }
         self.environment.filters |= {"usdc": display, "when": when, "span": span, "json": pretty, "rating": rating}
@@ -100,7 +101,9 @@ def span(seconds: float | None) -> str:
     if seconds is None:
         return "–"
     left = round(seconds)
-    sizes = [(size, unit) for size, unit in UNITS if left >= size][:2] or [(1, "s")]
+    if not left:
+        return "under 1 s"
+    sizes = [(size, unit) for size, unit in UNITS if left >= size][:2]
     parts = list[str]()
     for size, unit in sizes:
         count, left = divmod(left, size)

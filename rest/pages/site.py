@@ -11,6 +11,7 @@ import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from protocol.accept import HTML, JSON, all_of, prefers_html
+from protocol.discovery.documents import links
 from protocol.html.frame import POLICY, Frame
 from protocol.http import RequestReader, header, read_body, send_response
 from rest.arguments import arguments_of
@@ -114,6 +115,9 @@ class Site:
             await self._refuse(visit, refused.answer)
             return
         values = {"record": record, "given": given, "env": env, "other": self._other(visit, given, env), **more}
+        values["suffix"] = "" if env == self.usual_env else f"?env={env}"
+        if name := visit.path and (record.get("title") or record.get("handle")):
+            visit = visit._replace(page=replace(page, title=name))
         await self._send_page(visit, values, more=[] if quota is None else of_quota(quota))
 
     async def _read(self, name: str, arguments: dict[str, Json], request: CallRequest, env: Json) -> tuple[Record, Any]:
@@ -125,6 +129,7 @@ class Site:
 
     async def _verify(self, visit: Visit, receive: Receive, *, html: bool) -> None:
         """Check the document in a form of at most MAX_FORM bytes by verify_receipt."""
+        document = ""
         try:
             document = await _document_in_form(visit.scope, receive)
         except MarketError as error:
@@ -133,11 +138,13 @@ class Site:
             answer = await self.market.call(CATALOGUE["verify_receipt"], lambda: _parsed(document), visit.request)
         if not html:
             await send_response(visit.send, answer.status, answer.body, *_headers_of(answer))
-        elif answer.refused:
-            await self._refuse(visit, answer)
         else:
-            values = {"record": None, "result": orjson.loads(answer.body), "document": document}
-            await self._send_page(visit, values, more=_headers_of(answer))
+            outcome: dict[str, Any] = {"error": answer.error}
+            if not answer.refused:
+                sent = _parsed(document)
+                signed = sent.get("receipt") or sent.get("attestation")
+                outcome = {"result": orjson.loads(answer.body), "signed": signed}
+            await self._send_page(visit, {"document": document, **outcome}, answer.status, _headers_of(answer))
 
     def _public(self, scope: Scope) -> CallRequest:
         """Return the request without its credentials, because a page shows public reads only."""
@@ -171,6 +178,8 @@ class Site:
         }
         body = self.frame.render(page.template, {**common, **values})
         headers: Headers = [(b"content-security-policy", POLICY.encode()), *(more or [])]
+        if page.path == "/":
+            headers.append((b"link", links(self.market.config)))
         headers.append((b"cache-control", b"no-cache" if scope["method"] != "POST" else b"no-store"))
         if status == HTTPStatus.OK and scope["method"] != "POST":
             tag = etag(body)

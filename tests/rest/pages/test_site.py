@@ -100,7 +100,7 @@ async def test_every_other_client_gets_the_json_of_the_read(filled: dict[str, st
             assert answer.json().keys() == known.json().keys(), path
         refused = await http.post(path if path != "/verify" else "/stats", headers={"Accept": BROWSER})
         assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
-    for path in filled.values():
+    for path in (*filled.values(), "/listings?env=live", "/stats?env=live&days=7"):
         (shown,) = [one["href"] for tag, one in (await page(http, path)).tags if one.get("type") == "application/json"]
         read = await http.get(shown, headers={"Accept": BROWSER})
         assert (read.status_code, read.headers["content-type"]) == (200, "application/json"), shown
@@ -232,11 +232,14 @@ async def test_receipts_are_verified_on_a_page(trade: Trade, http: httpx.AsyncCl
         assert read_html(answer.text).faults == [] if answer.headers["content-type"] == HTML else True
         return answer
 
-    assert "Valid: this market signed it" in (await check(receipt)).text
+    valid = (await check(receipt)).text
+    assert "Valid: this market signed it" in valid
+    assert "play money" in valid
+    assert job["id"] in valid
     forged = {**receipt, "receipt": {**receipt["receipt"], "amount": 1}}
     assert "Not valid" in (await check(forged)).text
     for bad in ("", "nonsense", "[1]", '{"receipt": 1}', '{"a": 1, "a": 2}', "[" * 5000):
-        await check(bad, 400)
+        assert "Not checked" in (await check(bad, 400)).text
     await check("x" * MAX_FORM, 413)
     hostile = await check(receipt | {"object": "</textarea><script>alert(1)</script>"})
     assert "<script" not in hostile.text
