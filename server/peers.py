@@ -63,8 +63,9 @@ class PeerCatalogs(MarketLoop):
         documents = [] if manifest is None else [manifest]
         if manifest is not None:
             room = MAX_ENTRIES - len(manifest["entries"])
-            for url in manifest["nested"]:
-                if nested := await self._document(reader, url, before, room):
+            for url in dict.fromkeys(manifest["nested"]):
+                if room and (nested := await self._document(reader, url, before, room)):
+                    nested = nested | {"entries": nested["entries"][:room]}
                     documents.append(nested)
                     room -= len(nested["entries"])
         following = now + (AGAIN if manifest is before.get(origin + MANIFEST) else EVERY)

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from server.adapters.catalogs import MAX_CATALOG_BYTES, CatalogFetcher
 from server.peers import PeerCatalogs
-from storage.peers import checks
+from storage.peers import checks, peers_among
 from tests.support.http_receiver import (
     Answer,
     Receiver,
@@ -201,6 +201,20 @@ async def test_a_market_has_at_most_a_thousand_entries(market: TestMarket, recei
                 break
             cursor = {"cursor": listed["next_cursor"]}
         assert found == 1_000
+
+
+async def test_a_catalogue_kept_from_before_is_cut_to_the_room_that_is_left(
+    market: TestMarket, receiver: Receiver
+) -> None:
+    nested = [offered(receiver, f"c{n}", type=CATALOG, url=f"{receiver.url}/{n}.json") for n in range(2)]
+    first, second, third = ([offered(receiver, f"{n}-{number}") for number in range(900)] for n in range(3))
+    receiver.answers = [page(nested[0]), page(*first), page(*nested, *second[:500]), status(503), page(*third)]
+    async with reading(market, receiver.url) as worker:
+        assert await worker.step() == 1
+        market.pass_seconds(SIX_HOURS)
+        assert await worker.step() == 1
+        (row,) = await market.store.read(lambda tx: tx.all(peers_among, origins=[receiver.url]))
+        assert sum(len(one["entries"]) for one in row.documents) == 1_000
 
 
 async def test_a_market_that_is_no_longer_named_is_forgotten(market: TestMarket, receiver: Receiver) -> None:
