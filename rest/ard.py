@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 from protocol.discovery.ard_registry import get_listing_catalog, get_registry_entry, list_registry, search_registry
 from protocol.http import RequestReader, read_body, send_response
 from rest.arguments import arguments_of
-from rest.headers import etag, matches, of_answer
+from rest.headers import etag, of_answer, send_tagged
 from rest.routes import Router
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
@@ -60,20 +60,16 @@ class ArdRegistry:
 async def _send(scope: Scope, send: Send, answer: Response, cache_seconds: int, *more: tuple[bytes, bytes]) -> None:
     headers = [*of_answer(answer, cache_seconds), *more]
     body = _in_their_form(answer) if answer.refusal is not None else answer.body
-    head_only = scope["method"] == "HEAD"
     if answer.status == 200 and scope["method"] in ("GET", "HEAD"):
-        tag = etag(body)
-        headers.append((b"etag", tag))
-        known = dict(scope["headers"]).get(b"if-none-match")
-        if known is not None and matches(known, tag):
-            await send_response(send, 304, b"", *headers, kind=None)
-            return
-    await send_response(send, answer.status, body, *headers, head_only=head_only)
+        await send_tagged(scope, send, body, etag(body), headers)
+        return
+    await send_response(send, answer.status, body, *headers, head_only=scope["method"] == "HEAD")
 
 
 def _in_their_form(answer: Response) -> bytes:
     """Return the error of ARD, with the market's own beside it."""
     other = "INTERNAL_ERROR" if answer.status >= 500 else "INVALID_ARGUMENT"
     error = answer.error or {}
-    told = {"errorCode": CODES.get(answer.status, other), "message": error.get("message", ""), "error": error}
-    return orjson.dumps(told)
+    return orjson.dumps(
+        {"errorCode": CODES.get(answer.status, other), "message": error.get("message", ""), "error": error}
+    )

@@ -8,8 +8,9 @@ from hashlib import sha256
 from typing import Any
 
 import orjson
-from starlette.types import Message, Send
+from starlette.types import Message, Scope, Send
 
+from protocol.http import JSON, send_response
 from tools.engine.idempotency import Response
 from tools.engine.rate_limits import RateLimitStatus
 from tools.engine.registry import CATALOGUE, Operation
@@ -73,6 +74,16 @@ def matches(given: bytes, tag: bytes) -> bool:
     return b"*" in tags or tag in tags
 
 
+async def send_tagged(scope: Scope, send: Send, body: bytes, tag: bytes, headers: Headers, kind: bytes = JSON) -> None:
+    """Send a read with its ETag, or 304 without a body if the client has it (RFC 9110, 13.1.2)."""
+    headers = [*headers, (b"etag", tag)]
+    known = dict(scope["headers"]).get(b"if-none-match")
+    if known is not None and matches(known, tag):
+        await send_response(send, 304, b"", *headers, kind=None)
+    else:
+        await send_response(send, 200, body, *headers, kind=kind, head_only=scope["method"] == "HEAD")
+
+
 def of_answer(answer: Response, cache_seconds: int = 0) -> Headers:
     """Return the headers for caching, rate limits, replays and retries.
 
@@ -85,6 +96,12 @@ def of_answer(answer: Response, cache_seconds: int = 0) -> Headers:
         headers.append((b"idempotent-replayed", b"true"))
     if answer.dry_run:
         headers.append((b"dry-run", b"true"))
+    return headers + of_limits(answer)
+
+
+def of_limits(answer: Response) -> Headers:
+    """Return the headers that say when to call again, and the state of the rate limit."""
+    headers: Headers = []
     if answer.refusal is not None and answer.refusal.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % answer.refusal.retry_after_seconds))
     elif answer.status in (502, 503):

@@ -13,13 +13,13 @@ import orjson
 from rest.openapi_responses import JSON, SCHEMAS
 from tools.engine.config import MarketConfig
 from tools.engine.json_schemas import Schema
+from tools.kernel.money import MINOR_PER_USDC
 from tools.kernel.schema_cost import escape_step, referenced_name, subschemas
 from tools.purchases.catalogue_entries import Entry
 
 BUY = "/v1/x402/{listing_id}"
 MAX_BYTES = 1_000_000  # of the schemas of all listings; those beyond it are any object
 MAX_TITLE, MAX_GUIDANCE = 120, 4_000
-MINOR_UNITS = 1_000_000  # of a dollar in USDC
 ANY: Schema = {"type": "object"}
 GUIDANCE = """\
 Each path below /v1/x402/ is one service of the market's operator. POST its input as the whole JSON body without a
@@ -76,7 +76,7 @@ def _purchase(one: Entry, unpaid: Schema, *, shown: bool) -> Schema:
 
 
 def _price(one: Entry) -> Schema:
-    least, most = (f"{Decimal(amount) / MINOR_UNITS:.6f}" for amount in (one.min_price, one.max_price))
+    least, most = (f"{Decimal(amount) / MINOR_PER_USDC:.6f}" for amount in (one.min_price, one.max_price))
     if least == most:
         return {"mode": "fixed", "currency": "USD", "amount": least}
     return {"mode": "dynamic", "currency": "USD", "min": least, "max": most}

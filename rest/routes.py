@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from protocol.http import RequestReader, challenged, header, read_body, send_response, watch_disconnect
 from rest.arguments import arguments_of, is_dry_run
-from rest.headers import Headers, as_x402, etag, matches, of_answer, version_tag, with_deprecation_headers
+from rest.headers import Headers, as_x402, etag, of_answer, send_tagged, version_tag, with_deprecation_headers
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
@@ -157,11 +157,8 @@ class Rest:
             body = b'{"error":' + orjson.dumps(answer.error) + b"," + body[1:]
         if scope["method"] in ("GET", "HEAD") and answer.status == 200:
             tag = version_tag(body) if op is not None and op.path in self.versioned else etag(body)
-            headers.append((b"etag", tag))
-            known: bytes | None = dict(scope["headers"]).get(b"if-none-match")
-            if known is not None and matches(known, tag):
-                await send_response(send, 304, b"", *headers, kind=None)
-                return
+            await send_tagged(scope, send, body, tag, headers)
+            return
         await send_response(send, answer.status, body, *headers, head_only=scope["method"] == "HEAD")
 
 

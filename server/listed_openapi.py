@@ -17,7 +17,7 @@ from tools.engine.dispatch import Market
 from tools.purchases.catalogue_entries import Entry, Version, entries, env_of_catalogue, sold_now, version_of
 
 PATH, LISTINGS = "/openapi.json", "listings"
-MAX_AGE = 60  # seconds; a client that asks again hears at once that a listing is paused
+MAX_AGE = 60  # seconds; a client that asks again gets the new document at once
 
 
 @dataclass

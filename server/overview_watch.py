@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from server.operator_client import Refused
+from tools.kernel.durations import two_units
 
 ROWS = 6  # of each table; its title says how many there are
-UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
 
 Read = Callable[[], dict[str, Any]]
 
@@ -121,8 +121,4 @@ def _since(moment: str, now: str) -> str:
 
 def age(seconds: int) -> str:
     """Return a duration in its two largest units, such as `2 d 3 h`."""
-    for place, (name, size) in enumerate(UNITS):
-        if seconds >= size:
-            smaller, small = UNITS[place + 1] if place + 1 < len(UNITS) else ("s", 1)
-            return f"{seconds // size} {name} {seconds % size // small} {smaller}"
-    return f"{seconds} s"
+    return " ".join(two_units(seconds))

@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from tools.engine.config import MarketConfig
+from tools.kernel.durations import two_units
 from tools.kernel.money import display
 
 HERE = Path(__file__).parent
@@ -39,7 +40,6 @@ DISGUISES = re.compile(
     "\U000e0000-\U000e007f]"
 )
 REPLACEMENT = "\ufffd"
-UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 class _Templates(Environment):
@@ -100,16 +100,8 @@ def span(seconds: float | None) -> str:
     """Return a duration in its two largest units, such as `2 h 5 min`; a dash for None."""
     if seconds is None:
         return "–"
-    left = round(seconds)
-    if not left:
-        return "under 1 s"
-    sizes = [(size, unit) for size, unit in UNITS if left >= size][:2]
-    parts = list[str]()
-    for size, unit in sizes:
-        count, left = divmod(left, size)
-        if count or not parts:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts)
+    parts = [part for part in two_units(round(seconds)) if not part.startswith("0 ")]
+    return " ".join(parts) or "under 1 s"
 
 
 def rating(value: float | None, count: int | None = None) -> str:

@@ -15,7 +15,7 @@ from protocol.discovery.documents import links
 from protocol.html.frame import POLICY, Frame
 from protocol.http import RequestReader, header, read_body, send_response
 from rest.arguments import arguments_of
-from rest.headers import Headers, etag, matches, of_quota
+from rest.headers import Headers, etag, of_limits, of_quota, send_tagged
 from rest.pages.plots import bars, newest
 from rest.pages.table import PAGES, PageSpec, Record
 from rest.routes import Rest
@@ -53,11 +53,9 @@ class Visit(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The path of the JSON: that of the operation, or of the index."""
-        if self.page.path == "/":
-            return "/v1"
+        """The path of the JSON that the page shows."""
         values = {name: quote(value, safe="") for name, value in self.path.items()}
-        return CATALOGUE[self.page.operation].path.format(**values)
+        return (self.page.json or CATALOGUE[self.page.operation].path).format(**values)
 
 
 class Site:
@@ -137,14 +135,14 @@ class Site:
         else:
             answer = await self.market.call(CATALOGUE["verify_receipt"], lambda: _parsed(document), visit.request)
         if not html:
-            await send_response(visit.send, answer.status, answer.body, *_headers_of(answer))
+            await send_response(visit.send, answer.status, answer.body, *of_limits(answer))
         else:
             outcome: dict[str, Any] = {"error": answer.error}
             if not answer.refused:
                 sent = _parsed(document)
                 signed = sent.get("receipt") or sent.get("attestation")
                 outcome = {"result": orjson.loads(answer.body), "signed": signed}
-            await self._send_page(visit, {"document": document, **outcome}, answer.status, _headers_of(answer))
+            await self._send_page(visit, {"document": document, **outcome}, answer.status, of_limits(answer))
 
     def _public(self, scope: Scope) -> CallRequest:
         """Return the request without its credentials, because a page shows public reads only."""
@@ -160,7 +158,7 @@ class Site:
     async def _refuse(self, visit: Visit, answer: Response) -> None:
         phrase = HTTPStatus(answer.status).phrase
         visit = visit._replace(page=replace(visit.page, template="error.html", title=phrase))
-        await self._send_page(visit, {"error": answer.error, "phrase": phrase}, answer.status, _headers_of(answer))
+        await self._send_page(visit, {"error": answer.error, "phrase": phrase}, answer.status, of_limits(answer))
 
     async def _send_page(
         self, visit: Visit, values: Mapping[str, Any], status: int = 200, more: Headers | None = None
@@ -181,17 +179,11 @@ class Site:
         if page.path == "/":
             headers.append((b"link", links(self.market.config)))
         headers.append((b"cache-control", b"no-cache" if scope["method"] != "POST" else b"no-store"))
+        kind = f"{HTML}; charset=utf-8".encode()
         if status == HTTPStatus.OK and scope["method"] != "POST":
-            tag = etag(body)
-            headers.append((b"etag", tag))
-            known = header(scope, b"if-none-match")
-            if known is not None and matches(known.encode("latin-1"), tag):
-                await send_response(visit.send, 304, b"", *headers, kind=None)
-                return
-        head_only = scope["method"] == "HEAD"
-        await send_response(
-            visit.send, status, body, *headers, kind=f"{HTML}; charset=utf-8".encode(), head_only=head_only
-        )
+            await send_tagged(scope, visit.send, body, etag(body), headers, kind)
+            return
+        await send_response(visit.send, status, body, *headers, kind=kind, head_only=scope["method"] == "HEAD")
 
 
 def _given(visit: Visit) -> dict[str, Json]:
@@ -207,14 +199,6 @@ def _given(visit: Visit) -> dict[str, Json]:
         raise InvalidRequest("the query string is not valid percent-encoded UTF-8", param="query") from None
     known = [(name, value) for name, value in pairs if name in op.input.model_fields and name not in path]
     return arguments_of(op, path, urlencode(known).encode(), b"")
-
-
-def _headers_of(answer: Response) -> Headers:
-    """Return the headers of an answer's rate limit."""
-    headers: Headers = [] if answer.quota is None else of_quota(answer.quota)
-    if answer.refusal is not None and answer.refusal.retry_after_seconds is not None:
-        headers.append((b"retry-after", b"%d" % answer.refusal.retry_after_seconds))
-    return headers
 
 
 def _in_env(op: Operation, arguments: dict[str, Json], env: Json) -> dict[str, Json]:

@@ -30,6 +30,7 @@ class PageSpec:
     title: str
     about: str
     more: Callable[[Record], Iterable[Read]] = lambda record: ()
+    json: str = ""  # path of the other representation, if it is not that of the operation
 
     @property
     def section(self) -> str:
@@ -51,7 +52,9 @@ def _of_home(_: Record) -> Iterable[Read]:
 
 
 PAGES = (
-    PageSpec("/", "get_daily_stats", "home.html", "", "A market where software agents hire each other.", _of_home),
+    PageSpec(
+        "/", "get_daily_stats", "home.html", "", "A market where software agents hire each other.", _of_home, "/v1"
+    ),
     PageSpec("/listings", "search_listings", "listings.html", "Listings", "Services that agents sell to each other."),
     PageSpec("/listings/{listing_id}", "get_listing", "listing.html", "Listing", "A service that an agent sells."),
     PageSpec("/agents/{agent_id}", "get_agent", "agent.html", "Agent", "An agent and its record.", _of_agent),

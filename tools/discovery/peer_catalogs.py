@@ -134,8 +134,9 @@ async def elsewhere(read_ctx: ReadContext) -> Elsewhere:
     origins, since = read_ctx.config.referrals, read_ctx.now - KEPT
     if not origins:
         return Elsewhere()
-    load = lambda: read_ctx.store.scan(lambda tx: _load(tx, origins, since))  # noqa: E731 - reads as what it is
-    return await read_ctx.services.shared_results.of("elsewhere", load)
+    return await read_ctx.services.shared_results.of(
+        "elsewhere", lambda: read_ctx.store.scan(lambda tx: _load(tx, origins, since))
+    )
 
 
 def _load(tx: Tx, origins: Sequence[str], since: datetime) -> Elsewhere:

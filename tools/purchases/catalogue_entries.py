@@ -15,7 +15,7 @@ from tools.kernel.money import MAX_PRICE
 from tools.kernel.records import Json
 from tools.listings.validation import UnitBasis
 
-MAX_ENTRIES = 100  # as GET /v1/x402 shows
+MAX_SERVICES = 100  # that catalogues and GET /v1/x402 show
 MAX_UNITS = 1_000_000
 
 Version = tuple[tuple[str, int], ...]
@@ -41,7 +41,7 @@ def env_of_catalogue(world: World) -> Env | None:
 
 def sold_now(tx: Tx, env: Env) -> list[ListingRow]:
     """Return the listings on sale whose seller has a wallet."""
-    rows = tx.all(sold_at_once, env=env, limit=MAX_ENTRIES)
+    rows = tx.all(sold_at_once, env=env, limit=MAX_SERVICES)
     payable = {seller for seller in {row.seller_id for row in rows} if tx.get(WalletRow, seller, env) is not None}
     return [row for row in rows if row.seller_id in payable]
 

@@ -30,6 +30,7 @@ from tools.kernel.errors import MarketError
 from tools.kernel.money import display
 from tools.kernel.records import spliced, stamp
 from tools.purchases.accounts import account_of
+from tools.purchases.catalogue_entries import MAX_SERVICES
 from tools.purchases.errors import (
     BuyerNotActive,
     X402AuthorizationInUse,
@@ -55,7 +56,6 @@ SIGN_ANEW = (
     "Call without it to read the terms in PAYMENT-REQUIRED, sign them with an x402 client, and send what it makes."
 )
 ASK_THE_OPERATOR = "Write to the operator with report_support, and name the transaction."
-MAX_SERVICES = 100
 NO_DRY_RUN = "Call without a payment: that only shows the price."
 TRIES = 3
 WHAT = (
