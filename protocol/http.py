@@ -18,6 +18,8 @@ from tools.engine.protocol_requests import require_credential
 Header = tuple[bytes, bytes]
 JSON = b"application/json"
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature", b"signature-input")
+FRAMING = frozenset({b"content-length", b"transfer-encoding"})
+VALUES = "header_values"  # the place of `header_values` in a request's state
 FAST_PATHS = True  # False leaves every request to the SDKs, which answer with the same JSON, only slower
 
 
@@ -51,18 +53,31 @@ async def check_credential(market: Market, request: CallRequest, sent: Sequence[
         raise Refused(refusal, *challenged(refusal, market.config, sent, path, tried=tried))
 
 
+def header_values(scope: Scope) -> dict[bytes, bytes]:
+    """Return the headers of a request by name; of a repeated one the last.
+
+    They are read once for each request.
+    """
+    state = scope.setdefault("state", {})
+    values: dict[bytes, bytes] | None = state.get(VALUES)
+    if values is None:
+        values = state[VALUES] = dict(scope["headers"])
+    return values
+
+
 def header(scope: Scope, name: bytes) -> str | None:
-    value: bytes | None = dict(scope["headers"]).get(name)
+    value = header_values(scope).get(name)
     return None if value is None else value.decode("latin-1")
 
 
-async def read_body(receive: Receive) -> bytes:
+async def read_body(scope: Scope, receive: Receive) -> bytes:
     """Read the body of a request; raise ClientDisconnect if the client left before its end.
 
-    `Request.body` of Starlette does the same in three times the time, which every call would pay.
+    `Request.body` of Starlette does the same in three times the time, which every call would pay. A GET with neither
+    Content-Length nor Transfer-Encoding has no body (RFC 9112, 6.3).
     """
     chunks: list[bytes] = []
-    more = True
+    more = scope["method"] != "GET" or not FRAMING.isdisjoint(header_values(scope))
     while more:
         message = await receive()
         if message["type"] != "http.request":

@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 from protocol.discovery.ard_registry import get_listing_catalog, get_registry_entry, list_registry, search_registry
 from protocol.http import RequestReader, read_body, send_response
 from rest.arguments import arguments_of
-from rest.headers import etag, of_answer, send_tagged
+from rest.headers import of_answer, send_tagged
 from rest.routes import Router
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
@@ -17,6 +17,7 @@ from tools.engine.errors import MethodNotAllowed, NotImplementedHere
 from tools.engine.idempotency import Response
 from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
+from tools.kernel.records import etag
 
 BASE, EXPLORE = "/ard", "/ard/explore"
 CODES = {404: "NOT_FOUND", 429: "RATE_LIMIT_EXCEEDED", 501: "UNIMPLEMENTED"}
@@ -40,7 +41,7 @@ class ArdRegistry:
         request = CallRequest(Surface.REST, came.ip, came.request_id)
         try:
             op, path = self._route(scope)
-            body = await read_body(receive)
+            body = await read_body(scope, receive)
         except ClientDisconnect:
             return
         except MarketError as error:

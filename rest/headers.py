@@ -4,13 +4,12 @@ from calendar import timegm
 from dataclasses import replace
 from datetime import UTC, datetime, time
 from email.utils import format_datetime
-from hashlib import sha256
 from typing import Any
 
 import orjson
 from starlette.types import Message, Scope, Send
 
-from protocol.http import JSON, send_response
+from protocol.http import JSON, header_values, send_response
 from tools.engine.idempotency import Response
 from tools.engine.rate_limits import RateLimitStatus
 from tools.engine.registry import CATALOGUE, Operation
@@ -58,11 +57,6 @@ def headers_named(*names: str) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", *names)}
 
 
-def etag(body: bytes) -> bytes:
-    """Return a strong ETag: 96 bits of the body's SHA-256, which processors compute fast."""
-    return b'"' + sha256(body, usedforsecurity=False).hexdigest()[:24].encode() + b'"'
-
-
 def version_tag(body: bytes) -> bytes:
     """Return the ETag of a versioned record, as If-Match accepts it."""
     return b'"%d"' % orjson.loads(body)["version"]
@@ -77,7 +71,7 @@ def matches(given: bytes, tag: bytes) -> bool:
 async def send_tagged(scope: Scope, send: Send, body: bytes, tag: bytes, headers: Headers, kind: bytes = JSON) -> None:
     """Send a read with its ETag, or 304 without a body if the client has it (RFC 9110, 13.1.2)."""
     headers = [*headers, (b"etag", tag)]
-    known = dict(scope["headers"]).get(b"if-none-match")
+    known = header_values(scope).get(b"if-none-match")
     if known is not None and matches(known, tag):
         await send_response(send, 304, b"", *headers, kind=None)
     else:

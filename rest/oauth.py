@@ -71,7 +71,7 @@ class OAuth:
     async def _token(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = self.request_of(scope, Surface.REST)
         try:
-            body = await read_body(receive)
+            body = await read_body(scope, receive)
             given, quota = await grant(self.market, login_of(scope["headers"], body), request)
         except ClientDisconnect:
             return

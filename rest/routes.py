@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from urllib.parse import unquote_to_bytes
 
@@ -10,9 +9,17 @@ import orjson
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from protocol.http import RequestReader, challenged, header, read_body, send_response, watch_disconnect
+from protocol.http import (
+    RequestReader,
+    challenged,
+    header,
+    header_values,
+    read_body,
+    send_response,
+    watch_disconnect,
+)
 from rest.arguments import arguments_of, is_dry_run
-from rest.headers import Headers, as_x402, etag, of_answer, send_tagged, version_tag, with_deprecation_headers
+from rest.headers import Headers, as_x402, of_answer, send_tagged, version_tag, with_deprecation_headers
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
@@ -21,10 +28,11 @@ from tools.engine.idempotency import Response
 from tools.engine.json_schemas import input_schema
 from tools.engine.registry import CATALOGUE, Operation
 from tools.kernel.errors import Json, MarketError
+from tools.kernel.records import etag
 
 Given = Callable[[], dict[str, Json]]
 
-CREDENTIALS = (b"authorization", b"x-api-key", b"signature")
+CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"signature"})
 ALIASES = {b".well-known/x402": b"v1/x402"}  # paths that x402 clients look for, and ours
 VERSION = re.compile(r'"?(\d{1,16})"?')
 Parts = tuple[str, ...]
@@ -44,9 +52,11 @@ class Router:
         self.literal: dict[Parts, Methods] = {}
         self.named: dict[int, dict[tuple[int, ...], dict[Parts, tuple[Methods, Parts]]]] = {}  # length, places, words
         self.open: dict[Parts, tuple[Methods, Parts]] = {}  # by the parts before the rest
+        self.names: dict[Parts, tuple[tuple[int, str], ...]] = {}  # the parameters of a shape, with their places
         for op in operations:
             parts = tuple(op.path.strip("/").split("/"))
             self._place(parts)[op.method] = op
+            self.names[parts] = tuple((at, part[1:-1]) for at, part in enumerate(parts) if part.startswith("{"))
             if takes_slashes(op):
                 self.open.setdefault(parts[:-1], ({}, parts))[0][op.method] = op
 
@@ -73,8 +83,8 @@ class Router:
 
         Raises RouteNotFound and MethodNotAllowed.
         """
-        raw = scope.get("raw_path") or scope["path"].encode()
-        path = raw.split(b"?")[0].lstrip(b"/")
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        path = raw.partition(b"?")[0].lstrip(b"/")
         path = ALIASES.get(path, path)
         parts = _parts(path.rstrip(b"/"))
         found = self.find(parts)
@@ -85,11 +95,10 @@ class Router:
         op = methods.get(method)
         if op is None:
             raise MethodNotAllowed(f"{scope['method'][:20]} is not served here", allowed=sorted(methods))
-        last = len(shape) - 1
-        takes_all = shape[:-1] in self.open  # then a slash at the end belongs to the value
-        rest = _parts(path)[last:] if takes_all else parts[last:]
-        values = (*parts[:last], "/".join(rest))
-        return op, {name[1:-1]: value for name, value in zip(shape, values, strict=True) if name.startswith("{")}
+        if shape[:-1] in self.open:  # then a slash at the end belongs to the value
+            last = len(shape) - 1
+            parts = (*parts[:last], "/".join(_parts(path)[last:]))
+        return op, {name: parts[place] for place, name in self.names[shape]}
 
 
 class Rest:
@@ -109,10 +118,11 @@ class Rest:
             op, path = self.table.route(scope)
             if op.deprecated is not None:
                 send = with_deprecation_headers(send, op)
-            body = await read_body(receive)
-            request, given = request.with_body(body), partial(given_in, op, path, scope, body)
+            body = await read_body(scope, receive)
+            request.set_body(body)
+            given = partial(given_in, op, path, scope, body)
             if scope["query_string"] and is_dry_run(op, scope["query_string"]):
-                request = replace(request, dry_run=True)
+                request.dry_run = True
         except ClientDisconnect:
             return
         except MarketError as error:
@@ -126,7 +136,8 @@ class Rest:
         key = None if op.safe else header(scope, b"idempotency-key")
         if op.paid_rate is not None:
             async with watch_disconnect(receive) as gone:
-                answer = await self.market.call(op, given, replace(request, client_disconnected=gone), key)
+                request.client_disconnected = gone
+                answer = await self.market.call(op, given, request, key)
             await self._send(scope, send, *as_x402(answer))
             return
         answer = await self.market.call(op, given, request, key)
@@ -149,14 +160,15 @@ class Rest:
         self, scope: Scope, send: Send, answer: Response, more: Headers, op: Operation | None = None
     ) -> None:
         """Send an answer; that of `op` may be cached, and has the tag of its version."""
-        headers = [*of_answer(answer, 0 if op is None else op.cache_seconds), *more]
-        tried = any(name in CREDENTIALS for name, _ in scope["headers"])
-        headers += challenged(answer, self.market.config, scope["headers"], "", tried=tried)
-        body = answer.body
+        headers, body = [*of_answer(answer, 0 if op is None else op.cache_seconds), *more], answer.body
+        if answer.status == 401:
+            tried = not CREDENTIALS.isdisjoint(header_values(scope))
+            headers += challenged(answer, self.market.config, scope["headers"], "", tried=tried)
         if answer.error is not None and not answer.refused:  # terms of payment: sent beside the error
             body = b'{"error":' + orjson.dumps(answer.error) + b"," + body[1:]
         if scope["method"] in ("GET", "HEAD") and answer.status == 200:
-            tag = version_tag(body) if op is not None and op.path in self.versioned else etag(body)
+            is_versioned = op is not None and op.path in self.versioned
+            tag = answer.tag or (version_tag(body) if is_versioned else etag(body))
             await send_tagged(scope, send, body, tag, headers)
             return
         await send_response(send, answer.status, body, *headers, head_only=scope["method"] == "HEAD")

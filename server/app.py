@@ -81,6 +81,13 @@ class Served:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
+        if path.startswith("/v1/") and path not in self.oauth:
+            await self.rest(scope, receive, send)
+        else:
+            await self._serve_other(path, scope, receive, send)
+
+    async def _serve_other(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a path outside the REST API; a path that is unknown here too is left to its router."""
         if path in SURFACES and is_visit(scope):
             await self._documented(scope, send, partial(send_to, f"{self.market.config.base_url}/docs/quickstart"))
         elif path in self.pages and not (path == "/" and is_visit(scope)):

@@ -1,12 +1,11 @@
 """Read a request's headers: the client's address, its credential, its request id and its payment."""
 
 import re
-from collections.abc import Collection
 from urllib.parse import parse_qs
 
 from starlette.types import Scope
 
-from protocol.http import RequestReader
+from protocol.http import RequestReader, header_values
 from tools.engine.access_tokens import is_token
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.ports import RandomSource
@@ -21,16 +20,15 @@ def request_reader(trusted_proxies: frozenset[str]) -> RequestReader:
     """Return a reader of requests; it believes forwarded addresses only from `trusted_proxies`."""
 
     def read(scope: Scope, surface: Surface, body: bytes = b"") -> CallRequest:
-        headers = dict(scope["headers"])
-        names = headers.keys()
+        values = header_values(scope)
         return CallRequest(
-            surface=surface,
-            ip=client_ip(scope, trusted_proxies),
-            request_id=scope["state"]["request_id"],
-            credential=_credential(scope, surface, names),
-            admin_token=_admin_token(scope) if surface is Surface.REST and b"x-admin-token" in names else None,
-            payment=_payment(headers),
-            http=None if READ.isdisjoint(names) else _request(scope, body),
+            surface,
+            client_ip(scope, trusted_proxies),
+            scope["state"]["request_id"],
+            _credential(scope, surface),
+            admin_token=_admin_token(scope) if surface is Surface.REST else None,
+            payment=_payment(values),
+            http=None if READ.isdisjoint(values) else _request(scope, body),
             body_bytes=len(body),
         )
 
@@ -62,12 +60,8 @@ def client_ip(scope: Scope, trusted_proxies: frozenset[str]) -> str:
     return peer
 
 
-def _credential(scope: Scope, surface: Surface, names: Collection[bytes]) -> str | None:
-    found = set[str]()
-    if b"authorization" in names:
-        found |= {_bearer(value) for value in _values(scope, b"authorization")}
-    if b"x-api-key" in names:
-        found |= set(_values(scope, b"x-api-key"))
+def _credential(scope: Scope, surface: Surface) -> str | None:
+    found = {*map(_bearer, _values(scope, b"authorization")), *_values(scope, b"x-api-key")}
     if surface is Surface.MCP and scope["query_string"]:
         keys = parse_qs(scope["query_string"].decode("latin-1")).get("api_key", ())
         found |= {CONTRADICTION if is_token(key) else key for key in keys}  # tokens belong in headers (RFC 6750, 2.3)
@@ -83,7 +77,16 @@ def _admin_token(scope: Scope) -> str | None:
 
 
 def _values(scope: Scope, header: bytes) -> list[str]:
-    return [value.decode("latin-1").strip() for name, value in scope["headers"] if name == header]
+    """Return all values of a header.
+
+    Most requests repeat no header, so the whole list is read only if one does.
+    """
+    values, headers = header_values(scope), scope["headers"]
+    if header not in values:
+        return []
+    if len(values) == len(headers):
+        return [values[header].decode("latin-1")]
+    return [value.decode("latin-1") for name, value in headers if name == header]
 
 
 def _payment(headers: dict[bytes, bytes]) -> str | None:

@@ -25,8 +25,8 @@ class HttpLimits(HttpToolsProtocol):
         super().connection_made(transport)
         self.unread = 0
         self.deadline: TimerHandle | None = self.loop.call_later(HEAD_SECONDS, transport.close)
-        self.body_began, self.body_bytes = 0.0, 0
-        self.body_deadline: TimerHandle | None = None
+        self.reads_body, self.body_began, self.body_bytes = False, 0.0, 0
+        self.body_deadline: TimerHandle | None = None  # only of a body that did not come with its head
 
     def connection_lost(self, exc: Exception | None) -> None:
         _cancel(self.deadline)
@@ -43,14 +43,15 @@ class HttpLimits(HttpToolsProtocol):
             self._refuse()
         elif self.deadline is None:
             self.deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+        if self.reads_body and self.body_deadline is None:
+            self.body_deadline = self.loop.call_later(BODY_SECONDS, self._look_at_body)
 
     def on_headers_complete(self) -> None:
         self.unread = 0
         super().on_headers_complete()
         self.headers = []  # a trailer is not a header (RFC 9110, 6.5.1): the request keeps the list it has
-        _cancel(self.body_deadline)
-        self.body_began, self.body_bytes = self.loop.time(), 0
-        self.body_deadline = self.loop.call_later(BODY_SECONDS, self._look_at_body)
+        self._end_body()
+        self.reads_body, self.body_began, self.body_bytes = True, self.loop.time(), 0
 
     def on_body(self, body: bytes) -> None:
         self.unread = 0
@@ -59,8 +60,12 @@ class HttpLimits(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self.unread = 0
-        _cancel(self.body_deadline)
+        self._end_body()
         super().on_message_complete()
+
+    def _end_body(self) -> None:
+        _cancel(self.body_deadline)
+        self.reads_body, self.body_deadline = False, None
 
     def _look_at_body(self) -> None:
         """Close the connection if the body is late; bytes that came since extend the deadline."""

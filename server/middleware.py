@@ -9,7 +9,7 @@ import orjson
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from protocol.http import send_response
+from protocol.http import header_values, send_response
 from server.http_identity import request_id
 from server.http_limits import MAX_HEAD, TOO_LARGE
 from tools.engine.errors import (
@@ -60,17 +60,18 @@ class Edge:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = [(name.lower(), value.strip()) for name, value in scope["headers"]]  # httptools keeps blanks
-        told = dict(headers)
-        rid = request_id(told.get(b"x-request-id"), self.dice)
-        scope = {**scope, "headers": headers, "state": {**scope.get("state", {}), "request_id": rid}}
+        # httptools keeps blanks
+        scope["headers"] = headers = [(name.lower(), value.strip()) for name, value in scope["headers"]]
+        values = header_values(scope)
+        rid = request_id(values.get(b"x-request-id"), self.dice)
+        scope["state"]["request_id"] = rid
         reply = _Reply(send, rid)
         try:
-            self._check(headers, told)
+            self._check(headers, values)
             if scope["method"] == "OPTIONS":
-                await reply.preflight(told.get(b"access-control-request-headers", b"*, Authorization"))
+                await reply.preflight(values.get(b"access-control-request-headers", b"*, Authorization"))
                 return
-            await self.app(scope, bounded(receive, told.get(b"content-length", b"0")), reply)
+            await self.app(scope, bounded(receive, values.get(b"content-length", b"0")), reply)
         except Refused as refused:
             await reply.error(refused.error, self.docs_url)
         except MarketError as error:
@@ -79,16 +80,16 @@ class Edge:
             log.exception("fault", path=scope["path"], request_id=rid)
             await reply.error(InternalError("something went wrong on our side"), self.docs_url)
 
-    def _check(self, headers: Headers, told: dict[bytes, bytes]) -> None:
-        names = [name for name, _ in headers]
-        host = told.get(b"host", b"").decode("latin-1").lower()
-        if names.count(b"host") != 1 or host not in self.hosts:
+    def _check(self, headers: Headers, values: dict[bytes, bytes]) -> None:
+        host = values.get(b"host", b"").decode("latin-1").lower()
+        repeated = len(values) < len(headers) and sum(name == b"host" for name, _ in headers) > 1
+        if repeated or host not in self.hosts:
             raise HostNotAllowed("this service is not published under that host")
-        if b"origin" in told and LOOPBACK.fullmatch(host) and not _all_origins_loopback(headers):
+        if b"origin" in values and LOOPBACK.fullmatch(host) and not _all_origins_loopback(headers):
             raise OriginNotAllowed("a page of another site may not reach a service on this machine")
         if sum(map(len, chain.from_iterable(headers))) > MAX_HEAD:
             raise HeadersTooLarge(TOO_LARGE)
-        if told.get(b"content-encoding", b"identity").lower() != b"identity":
+        if values.get(b"content-encoding", b"identity").lower() != b"identity":
             raise UnsupportedMediaType("compressed bodies are not read", param="Content-Encoding")
 
 
@@ -149,7 +150,7 @@ class _Reply:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started = True
-            message = {**message, "headers": [*message.get("headers", []), (b"x-request-id", self.rid), *ALWAYS]}
+            message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.rid), *ALWAYS]
         await self.send(message)
 
     async def preflight(self, allowed: bytes) -> None:

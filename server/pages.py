@@ -12,6 +12,7 @@ from hashlib import blake2b
 from starlette.types import Scope, Send
 
 from protocol.accept import all_of, prefers_html, takes_gzip
+from protocol.http import header_values
 from rest.headers import matches
 from tools.engine.errors import MethodNotAllowed
 
@@ -71,7 +72,7 @@ class Pages:
             page = (
                 page.compressed if "compressed" in page.__dict__ else await asyncio.to_thread(lambda: page.compressed)
             )
-        known = dict(scope["headers"]).get(b"if-none-match")
+        known = header_values(scope).get(b"if-none-match")
         if known is not None and matches(known, dict(page.headers)[b"etag"]):
             kept = [(name, value) for name, value in page.headers if name not in (b"content-length", b"content-type")]
             await _send(scope, send, 304, kept, b"")

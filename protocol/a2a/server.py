@@ -110,12 +110,12 @@ class A2aSurface:
         call.over_rpc, call.old = path in ENDPOINTS, path.startswith(OLD_HTTP)
         try:
             route, scope = self._routed(wire.for_sdk(scope, call))
-            raw = await read_body(receive)
+            raw = await read_body(scope, receive)
         except MarketError as error:
             raise Refused(self.market.refuse(error, call.request)) from None
         except ClientDisconnect:
             return
-        call.request = call.request.with_body(raw)
+        call.request.set_body(raw)
         if is_token(call.request.credential):
             await check_credential(self.market, call.request, sent, PREFIX)
         check(await refuse_unread_body(self.market, call.request, len(raw)))

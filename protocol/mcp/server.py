@@ -105,7 +105,7 @@ class McpSurface:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            body = await read_body(receive)
+            body = await read_body(scope, receive)
         except ClientDisconnect:
             return
         try:

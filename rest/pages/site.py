@@ -15,7 +15,7 @@ from protocol.discovery.documents import links
 from protocol.html.frame import POLICY, Frame
 from protocol.http import RequestReader, header, read_body, send_response
 from rest.arguments import arguments_of
-from rest.headers import Headers, etag, of_limits, of_quota, send_tagged
+from rest.headers import Headers, of_limits, of_quota, send_tagged
 from rest.pages.plots import bars, newest
 from rest.pages.table import PAGES, PageSpec, Record
 from rest.routes import Rest
@@ -26,6 +26,7 @@ from tools.engine.errors import InvalidRequest, MalformedJson, MethodNotAllowed,
 from tools.engine.idempotency import Response
 from tools.engine.registry import CATALOGUE, Operation
 from tools.kernel.errors import Json, MarketError
+from tools.kernel.records import etag
 from tools.kernel.strict_json import BadJson, parse
 
 VERIFY = "/verify"
@@ -221,7 +222,7 @@ async def _document_in_form(scope: Scope, receive: Receive) -> str:
     kind = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
     if kind != FORM:
         raise UnsupportedMediaType(f"send a form as {FORM}", param="Content-Type")
-    body = await read_body(receive)
+    body = await read_body(scope, receive)
     if len(body) > MAX_FORM:
         raise PayloadTooLarge(f"the form is larger than {MAX_FORM} bytes")
     try:

@@ -107,7 +107,7 @@ async def _is_valid(token: Token, services: Services) -> bool:
 def facts_of(key: KeyRow, agent: AgentRow) -> KeyFacts:
     """Return what an API key grants according to its rows."""
     active = key.status is KeyStatus.ACTIVE and agent.status is AgentStatus.ACTIVE
-    return KeyFacts(key.id, agent.id, Env(key.env), tuple(key.scopes), active, key.expires_at)
+    return KeyFacts(key.hash, key.id, agent.id, Env(key.env), tuple(key.scopes), active, key.expires_at)
 
 
 def _read(tx: Tx, agent_id: str, key_id: str | None) -> TokenSubject | None:

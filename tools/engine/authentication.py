@@ -38,6 +38,9 @@ async def identify(request: CallRequest, services: Services) -> Caller:
             param="api_key",
             hint="Leave the api_key argument out, or connect without a key.",
         )
+    known = None if request.credential is None else services.caches.keys.get(request.credential)
+    if known is not None and request.http is None and known.is_usable(services.world.clock.now()):
+        return Caller(known.agent_id, known.key_id, known.env, known.scopes, request)
     caller = await holder_of_credential(request, services)
     fault = None if caller.proof is not None or request.http is None else digest_fault(request.http)
     if fault is not None:  # a body must match its Content-Digest, whatever the caller (RFC 9530)
@@ -115,8 +118,7 @@ async def key_facts(secret: str, services: Services) -> KeyFacts | None:
     if not API_KEY.fullmatch(secret):
         return None
     hashed = key_hash(services.config.pepper, secret)
-    name, keys = f"key:{hashed}", services.caches.keys
-    return keys.get(name) or await keys.fetch(name, lambda: services.store.read(lambda tx: _read(tx, hashed)))
+    return await services.caches.keys.fetch(secret, lambda: services.store.read(lambda tx: _read(tx, hashed)))
 
 
 def _read(tx: Tx, hashed: str) -> KeyFacts | None:

@@ -20,8 +20,12 @@ BLOCK_SECONDS, MAX_BLOCK_BYTES = 30.0, 32 * 1024 * 1024  # for blocks; a busy on
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """The facts about an API key, cached by the hash of the key."""
+    """The facts about an API key.
 
+    They are cached by the key itself, because its hash costs more than the lookup.
+    """
+
+    hash: str
     key_id: str
     agent_id: str
     env: Env
@@ -53,6 +57,7 @@ class CachedListing:
     archived: bool
     body: bytes
     brief: bytes
+    tag: bytes  # the ETag of `body`
 
     @property
     def size(self) -> int:
@@ -68,7 +73,7 @@ class Caches:
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        self.keys = Cache[KeyFacts](store, clock.monotonic)
+        self.keys = Cache[KeyFacts](store, clock.monotonic, owners="key", owner_of=attrgetter("hash"))
         self.holders = Cache[TokenSubject](store, clock.monotonic, owners="holder", owner_of=attrgetter("agent_id"))
         self.listings = Cache[CachedListing](
             store, clock.monotonic, MAX_BYTES, attrgetter("size"), owners="seller", owner_of=attrgetter("seller_id")

@@ -15,11 +15,11 @@ from tools.engine.services import HasServices, Services
 from tools.kernel.ids import new_id
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TxContext:
     """One unit of work with everything an operation needs to read, decide and write.
 
-    It cannot await.
+    It cannot await. Nothing changes it; like a CallRequest it is not frozen, because every call makes one.
     """
 
     tx: Tx
@@ -56,9 +56,9 @@ class TxContext:
             self.emit(to, env, kind, data)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReadContext(HasServices):
-    """The services and the caller of a call, while no unit of work is open."""
+    """The services and the caller of a call, while no unit of work is open. Nothing changes it."""
 
     services: Services
     caller: Caller

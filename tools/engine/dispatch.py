@@ -39,7 +39,7 @@ from tools.engine.request_signatures import consume, consume_alone, record_use, 
 from tools.engine.services import HasServices, Services
 from tools.engine.storage_quotas import refuse_on_low_disk, refuse_overfull
 from tools.kernel.errors import Json, MarketError
-from tools.kernel.records import Existing, encode
+from tools.kernel.records import Existing, Ready, encode
 from tools.kernel.strict_json import BadJson, is_trivially_valid, validate_tree
 
 GATHERINGS = 3  # attempts, if gathered data changes before the unit of work uses it
@@ -49,9 +49,9 @@ RawArguments: TypeAlias = "dict[str, Json] | Callable[[], dict[str, Json]]"
 log = structlog.get_logger("emporion.door")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
-    """A call that was admitted, with valid arguments."""
+    """A call that was admitted, with valid arguments. Nothing changes it."""
 
     op: Operation
     arguments: Arguments
@@ -124,15 +124,19 @@ class Market(HasServices):
             log.exception("fault", operation=op.name, request_id=request.request_id)
             response = self.refuse(InternalError("something went wrong on our side"), request)
         self.call_log.write(op, request, caller, response, began, self.world.clock)
-        return response.for_caller(caller.agent_id if caller else None, quota)
+        response.caller_id = caller.agent_id if caller else None
+        response.quota = quota or response.quota
+        return response
 
     async def _admit(self, op: Operation, request: CallRequest) -> tuple[Caller, RateLimitStatus | None]:
         """Authenticate and authorise the caller, and count the call."""
-        request = replace(request, credential=None, argument_key=None) if op.auth == "signed" else request
+        if op.auth == "signed":
+            request = replace(request, credential=None, argument_key=None)
         caller = await identify(request, self.services)
         authorise(op, caller, self.config)
         refuse_on_low_disk(op, request, self.services.health)
-        await reject_replayed(caller, self.services)
+        if caller.proof is not None:
+            await reject_replayed(caller, self.services)
         await self.services.last_seen.note_call(self.store, caller, self.world.clock.now())
         return caller, await self._count(op, caller)
 
@@ -160,7 +164,7 @@ class Market(HasServices):
 
     async def _perform(self, call: Call, key: str | None) -> Response:
         op = call.op
-        if op.safe:
+        if op.safe and call.caller.proof is not None:
             await consume_alone(call.caller, self.services)
         if op.outside_transaction:
             return self._respond(call, await op.run(call.read_ctx, call.arguments))
@@ -227,6 +231,8 @@ class Market(HasServices):
         """Return the response with a record; if it is an error, what was written is still committed."""
         if isinstance(record, MarketError):
             return self.refuse(record, call.caller.request)
+        if isinstance(record, Ready):
+            return Response(call.op.status, record.body, tag=record.tag)
         record, status = (record.record, 200) if isinstance(record, Existing) else (record, call.op.status)
         record = without_secrets(record) if call.dry_run else record
         if not isinstance(record, AsksPayment):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
 from itertools import islice
 from math import ceil
 
@@ -25,6 +26,8 @@ KEYS_OF_AN_AGENT = 3  # all keys of an agent together may call this many times a
 
 class Rate(StrEnum):
     """The rate limit a call counts against."""
+
+    __hash__ = str.__hash__  # that of enumerations is a function in Python, which each lookup would call
 
     READS = "reads"
     WRITES = "writes"
@@ -48,7 +51,7 @@ class Rate(StrEnum):
     PROTOCOL_REQUESTS = "protocol_requests"  # those that call no operation: handshakes, lists, cards
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RateLimit:
     calls: int
     seconds: int
@@ -57,7 +60,7 @@ class RateLimit:
     agents_shared: bool = False  # the joint window of all keys of an agent is counted in the database
     per_address: bool = False  # counted against the address, even if the call has a key
 
-    @property
+    @cached_property
     def of_agent(self) -> "RateLimit":
         """The joint allowance of an agent's keys in one environment, beside that of each key."""
         return replace(self, calls=self.calls * KEYS_OF_AN_AGENT, shared=self.agents_shared)
@@ -86,7 +89,7 @@ ALLOWANCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RateLimitStatus:
     """The state of a window, for the RateLimit headers."""
 
@@ -149,7 +152,7 @@ class RateLimitCounter:
         if quota.remaining < 0:
             return quota
         together = await self._take(rate, allowance.of_agent, f"{caller.agent_id} {caller.env}")
-        return min(quota, together, key=lambda one: one.remaining)
+        return quota if quota.remaining <= together.remaining else together
 
     def of_address(self, rate: Rate, ip: str) -> RateLimitStatus:
         """Count a call of this address, in this process only."""
@@ -162,6 +165,7 @@ class RateLimitCounter:
         return next(spent, None)
 
     async def _take(self, rate: Rate, allowance: RateLimit, bucket: str) -> RateLimitStatus:
+        """Count a call in this process, or in the database if the window is shared."""
         if not allowance.shared:
             return self.windows.count(rate, allowance, bucket, self.clock.monotonic())
         now = self.clock.now()

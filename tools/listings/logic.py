@@ -19,7 +19,7 @@ from tools.engine.context import ReadContext
 from tools.engine.documents import text_of
 from tools.engine.errors import NotFound
 from tools.kernel.money import price_display
-from tools.kernel.records import Json, encode, record_from, shortened, spliced, stamp_or_none
+from tools.kernel.records import Json, encode, etag, record_from, shortened, spliced, stamp_or_none
 from tools.kernel.search_terms import index_terms
 from tools.listings.records import HowToOrder, Listing, ListingStats, Pricing, SellerCard
 from tools.reputation.views import SellerRecord, records_of
@@ -48,7 +48,8 @@ def show_listing(tx: Tx, listing_id: str) -> CachedListing | None:
     record = listing_record(tx, row, seller, work)
     brief = replace(record, description=shortened(record.description, BRIEF_CHARACTERS))
     archived = row.status is ListingStatus.ARCHIVED
-    return CachedListing(row.id, Env(row.env), row.seller_id, archived, encode(record), encode(brief))
+    body = encode(record)
+    return CachedListing(row.id, Env(row.env), row.seller_id, archived, body, encode(brief), etag(body))
 
 
 async def shown_listing(read_ctx: ReadContext, listing_id: str) -> CachedListing | None:

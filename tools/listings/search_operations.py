@@ -52,7 +52,7 @@ async def get_listing(read_ctx: ReadContext, ref: ListingRef) -> Listing | Ready
             param="listing_id",
             hint="search_listings finds what is on offer; pass env to look in the other environment.",
         )
-    return Ready(shown.body)
+    return Ready(shown.body, shown.tag)
 
 
 class SearchListings(Listed):
