@@ -51,6 +51,14 @@ async def test_a_tool_is_found_by_what_it_is_for(market: TestMarket, asked: str,
     assert first in [one["name"] for one in found["data"]][:3]
 
 
+@pytest.mark.parametrize("verb", ["buy", "purchase", "order", "pay", "hire"])
+async def test_a_purchase_without_an_account_comes_before_the_claim_of_one(market: TestMarket, verb: str) -> None:
+    first, *_ = (await market.call("find_tools", query=f"{verb} without an account"))["data"]
+    assert first["name"] == "buy_with_x402"
+    first, *_ = (await market.call("find_tools", query="I bought without an account, give me the keys"))["data"]
+    assert first["name"] == "claim_x402_account"
+
+
 async def test_a_found_tool_says_all_that_a_call_needs(market: TestMarket) -> None:
     (found,) = (await market.call("find_tools", query="put_memory", limit=1))["data"]
     op = CATALOGUE["put_memory"]
