@@ -2,6 +2,7 @@
 
 import difflib
 import unicodedata
+from collections.abc import Mapping
 from itertools import islice
 from typing import Annotated, Any, ClassVar, get_args
 
@@ -43,11 +44,13 @@ GIVEN = {
 class Arguments(BaseModel):
     """Arguments of one operation.
 
-    `nulls` names the fields where JSON null is a value; elsewhere null means absent.
+    `nulls` names the fields where JSON null is a value; elsewhere null means absent. `hints` explains by name why a
+    field that callers may expect is refused.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
     nulls: ClassVar[frozenset[str]] = frozenset()
+    hints: ClassVar[Mapping[str, str]] = {}
     unstored: ClassVar[frozenset[str]] = frozenset({"wait_seconds", "detail"})  # not part of a call's identity
 
     @model_validator(mode="before")
@@ -174,16 +177,38 @@ def _of_another_kind(fault: Any) -> str:
     return f"must be {WANTED[fault['type']]}, not {GIVEN.get(type(fault['input']), 'null')}"
 
 
-def _hint_for_unknown(model: type[Arguments], place: tuple[object, ...]) -> str:
+def _hint_for_unknown(model: type[BaseModel], place: tuple[object, ...]) -> str:
     """Return the likely spelling of an unknown field, or its place, such as "input: input.x"."""
-    near = difflib.get_close_matches(str(place[-1])[:MAX_NAME], list(model.model_fields), n=1, cutoff=0.7)
+    name, inner = str(place[-1]), _model_at(model, place[:-1])
+    if issubclass(inner, Arguments) and name in inner.hints:
+        return inner.hints[name]
+    known = _fields(inner)
+    near = difflib.get_close_matches(name[:MAX_NAME], known, n=1, cutoff=0.7)
     if near:
         return f"Did you mean {near[0]}?"
-    for name, field in model.model_fields.items() if len(place) == 1 else ():
-        for held in (field.annotation, *get_args(field.annotation)):
-            if isinstance(held, type) and issubclass(held, BaseModel) and place[0] in held.model_fields:
-                return f"It belongs into {name}: {name}.{place[0]}."
-    return f"Known fields: {', '.join(model.model_fields) or 'none'}."
+    for above, annotation in known.items() if inner is model else ():
+        below = _model_in(annotation)
+        if below is not None and name in _fields(below):
+            return f"It belongs into {above}: {above}.{name}."
+    return f"Known fields: {', '.join(known) or 'none'}."
+
+
+def _model_at(model: type[BaseModel], place: tuple[object, ...]) -> type[BaseModel]:
+    """Return the model of the object at a place, or the nearest one above it."""
+    for part in place:
+        model = _model_in(_fields(model).get(str(part))) or model
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+
+
+def _fields(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the annotations of a model's fields by the names that callers use."""
+    return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
 
 
 def _is_branch(part: object) -> bool:

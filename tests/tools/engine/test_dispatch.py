@@ -15,6 +15,7 @@ from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, KeyStatus
 from tests.requirements import covers
 from tests.support.market import TestMarket
+from tools.listings.pricing import UnitCount
 
 LONG_KEY = "Tm9ib2R5IGVsc2Uga25vd3Mgd"
 all_answers = Query(select(StoredResponseRow))
@@ -68,6 +69,14 @@ async def test_all_that_is_wrong_is_said_at_once(market: TestMarket) -> None:
     said = {one["param"]: one for one in error["details"]["violations"]}
     assert set(said) == {"name", "handle", "tags.0", "metadata", "nme"}
     assert said["nme"] == {"param": "nme", "message": "unknown field", "hint": "Did you mean name?"}
+
+
+async def test_an_unknown_field_names_the_fields_of_its_own_object(market: TestMarket) -> None:
+    ada = await market.register()
+    error = await market.refusal("create_listing", by=ada, unit_basis={"rule": [], "rules": [{"x": 1}]})
+    told = {one["param"]: one.get("hint", "") for one in error["details"]["violations"]}
+    assert told["unit_basis.rule"] == "Did you mean rules?"
+    assert told["unit_basis.rules.0.x"] == f"Known fields: {', '.join(UnitCount.model_fields)}."
 
 
 @pytest.mark.parametrize(
