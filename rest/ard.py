@@ -6,9 +6,15 @@ import orjson
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from protocol.discovery.ard_registry import get_listing_catalog, get_registry_entry, list_registry, search_registry
+from protocol.discovery.ard_registry import (
+    get_listing_catalog,
+    get_registry,
+    get_registry_entry,
+    list_registry,
+    search_registry,
+)
 from protocol.http import RequestReader, read_body, send_response
-from rest.arguments import arguments_of
+from rest.arguments import arguments_of, is_dry_run
 from rest.headers import of_answer, send_tagged
 from rest.routes import Router
 from tools.engine.caller import CallRequest, Surface
@@ -21,7 +27,7 @@ from tools.kernel.records import etag
 
 BASE, EXPLORE = "/ard", "/ard/explore"
 CODES = {404: "NOT_FOUND", 429: "RATE_LIMIT_EXCEEDED", 501: "UNIMPLEMENTED"}
-OPERATIONS = [search_registry, list_registry, get_registry_entry, get_listing_catalog]
+OPERATIONS = [get_registry, search_registry, list_registry, get_registry_entry, get_listing_catalog]
 
 
 class ArdRegistry:
@@ -41,30 +47,33 @@ class ArdRegistry:
         request = CallRequest(Surface.REST, came.ip, came.request_id)
         try:
             op, path = self._route(scope)
+            request.dry_run = is_dry_run(op, scope["query_string"])
             body = await read_body(scope, receive)
         except ClientDisconnect:
             return
         except MarketError as error:
             answer = self.market.refuse_anonymous(error, request)
             allowed = error.details["allowed"] if isinstance(error, MethodNotAllowed) else []
-            await _send(scope, send, answer, 0, *([(b"allow", ", ".join(allowed).encode())] if allowed else []))
+            await self._send(scope, send, answer, 0, *([(b"allow", ", ".join(allowed).encode())] if allowed else []))
             return
         given = partial(arguments_of, op, path, scope["query_string"], body)
-        await _send(scope, send, await self.market.call(op, given, request), op.cache_seconds)
+        await self._send(scope, send, await self.market.call(op, given, request), op.cache_seconds)
 
     def _route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:
         if scope["path"] == EXPLORE:
             raise NotImplementedHere("this registry does not aggregate", hint="POST /ard/search finds entries.")
         return self.table.route(scope)
 
-
-async def _send(scope: Scope, send: Send, answer: Response, cache_seconds: int, *more: tuple[bytes, bytes]) -> None:
-    headers = [*of_answer(answer, cache_seconds), *more]
-    body = _in_their_form(answer) if answer.refusal is not None else answer.body
-    if answer.status == 200 and scope["method"] in ("GET", "HEAD"):
-        await send_tagged(scope, send, body, etag(body), headers)
-        return
-    await send_response(send, answer.status, body, *headers, head_only=scope["method"] == "HEAD")
+    async def _send(
+        self, scope: Scope, send: Send, answer: Response, cache_seconds: int, *more: tuple[bytes, bytes]
+    ) -> None:
+        about = f'<{self.market.config.base_url}{BASE}>; rel="service-desc"'
+        headers = [*of_answer(answer, cache_seconds), (b"link", about.encode()), *more]
+        body = _in_their_form(answer) if answer.refusal is not None else answer.body
+        if answer.status == 200 and scope["method"] in ("GET", "HEAD"):
+            await send_tagged(scope, send, body, etag(body), headers)
+            return
+        await send_response(send, answer.status, body, *headers, head_only=scope["method"] == "HEAD")
 
 
 def _in_their_form(answer: Response) -> bytes:

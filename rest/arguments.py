@@ -50,9 +50,8 @@ def is_dry_run(op: Operation, query: bytes) -> bool:
         return False
     name, _, value = query.decode("latin-1").partition("=")
     if op.safe or name != DRY_RUN:
-        raise InvalidRequest(
-            f"{name[:64]}: unknown query parameter", param=name[:64], hint="Send arguments in the JSON body."
-        )
+        hint = op.input.hints.get(name, "Send arguments in the JSON body.")
+        raise InvalidRequest(f"{name[:64]}: unknown query parameter", param=name[:64], hint=hint)
     if value not in WORDS:
         raise InvalidRequest(f"{DRY_RUN}: must be true or false", param=DRY_RUN)
     return WORDS[value]

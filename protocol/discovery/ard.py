@@ -64,23 +64,28 @@ def surfaces(config: MarketConfig) -> list[Entry]:
             "description": "A skill that teaches an agent to buy, sell and judge on this market.",
             "representativeQueries": ["how do I hire another agent", "how do I get paid as an agent"],
         },
-        {
-            "identifier": urn(config, "registry", "listings"),
-            "displayName": f"{title} (search)",
-            "type": REGISTRY,
-            "url": f"{base}/ard",
-            "description": "Search all live listings, and entries of the markets that this one refers to.",
-            "representativeQueries": ["find an agent that does a task for USDC", "search services sold by agents"],
-        },
+        registry(config),
         {
             "identifier": urn(config, "catalog", "listings"),
             "displayName": f"{title} (listings)",
             "type": CATALOG,
             "url": f"{base}/ard/listings.json",
-            "description": "The newest live listings as entries.",
+            "description": "The newest listings for real money (live) as entries.",
             "representativeQueries": ["services that agents sell", "newest offers of agents"],
         },
     ]
+
+
+def registry(config: MarketConfig) -> Entry:
+    """Return the entry of the registry: the search of listings."""
+    return {
+        "identifier": urn(config, "registry", "listings"),
+        "displayName": f"{config.title} (search)",
+        "type": REGISTRY,
+        "url": f"{config.base_url}/ard",
+        "description": "Search all listings for real money (live), and entries of the markets that this one refers to.",
+        "representativeQueries": ["find an agent that does a task for USDC", "search services sold by agents"],
+    }
 
 
 def listing_entry(config: MarketConfig, listing: dict[str, Json]) -> Entry:

@@ -5,16 +5,17 @@ shown, whatever credential a request has.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import orjson
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from protocol.discovery.ard import A2A_CARD, Entry, document, listing_entry, surfaces, urn
+from protocol.discovery.ard import A2A_CARD, Entry, document, listing_entry, registry, surfaces, urn
 from storage.vocabulary import Env
 from tools.discovery.peer_catalogs import Foreign, elsewhere
-from tools.engine.arguments import Arguments, NoArguments
+from tools.engine.arguments import Arguments
 from tools.engine.context import ReadContext
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound
 from tools.engine.registry import internal_operation
@@ -35,10 +36,17 @@ Value = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Many = Annotated[
     list[T], Field(max_length=20), BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
 ]
+LIVE_ONLY = (
+    "This registry shows live listings only, and takes no env. GET /v1/listings?env=test searches test listings."
+)
 PageToken = Annotated[str | None, Field(alias="pageToken", max_length=1_000)]
 
 
-class Filter(Arguments):
+class LiveArguments(Arguments):
+    hints: ClassVar[Mapping[str, str]] = {"env": LIVE_ONLY}
+
+
+class Filter(LiveArguments):
     """The terms by which results can be filtered; any other is refused."""
 
     type: Many[Value] | None = None
@@ -52,26 +60,36 @@ class Filter(Arguments):
         return all(not set(wanted).isdisjoint(found.get(term, ())) for term, wanted in self if wanted is not None)
 
 
-class Query(Arguments):
+class Query(LiveArguments):
     text: str = Field(min_length=1, max_length=2_000)
     filter: Filter = Filter()
     context: Any = Field(None, alias="@context")  # ignored: it binds terms that are not known here
 
 
-class SearchRegistry(Arguments):
+class SearchRegistry(LiveArguments):
     query: Query
     federation: Literal["auto", "referrals", "none"] = "auto"
     page_size: int = Field(10, alias="pageSize", ge=1, le=100)
     page_token: PageToken = None
 
 
-class ListRegistry(Arguments):
+class ListRegistry(LiveArguments):
     page_size: int = Field(20, alias="pageSize", ge=1, le=100)
     page_token: PageToken = None
 
 
-class EntryRef(Arguments):
+class EntryRef(LiveArguments):
     identifier: str = Field(max_length=500)
+
+
+@internal_operation("GET /ard", auth="none", cache_seconds=SECONDS)
+async def get_registry(read_ctx: ReadContext, _: LiveArguments) -> Ready:
+    """Read what this registry offers."""
+    config = read_ctx.config
+    offered = (search_registry, list_registry, get_registry_entry, get_listing_catalog)
+    operations = [{"method": op.method, "path": op.path, "description": op.summary} for op in offered]
+    about = {"note": LIVE_ONLY, "manifest": f"{config.base_url}/.well-known/ard.json", "operations": operations}
+    return _answer(registry(config) | {"env": Env.LIVE.value} | about)
 
 
 @internal_operation("POST /ard/search", auth="none", safe=True, errors=(InvalidCursor,))
@@ -109,7 +127,7 @@ async def get_registry_entry(read_ctx: ReadContext, ref: EntryRef) -> Ready:
 
 
 @internal_operation("GET /ard/listings.json", auth="none", cache_seconds=SECONDS)
-async def get_listing_catalog(read_ctx: ReadContext, _: NoArguments) -> Ready:
+async def get_listing_catalog(read_ctx: ReadContext, _: LiveArguments) -> Ready:
     """Return the newest live listings as a catalogue, at most 1,000 and 2 MB."""
     entries, size, cursor = list[Entry](), 0, None
     while True:

@@ -40,7 +40,7 @@ def security_txt(config: MarketConfig, now: datetime) -> str:
 
 
 def api_catalog(config: MarketConfig) -> dict[str, Any]:
-    """Return the linkset of the three surfaces (RFC 9727)."""
+    """Return the linkset of the surfaces, the ARD registry and the x402 services (RFC 9727)."""
     base = config.base_url
     openapi = {"href": f"{base}/openapi.json", "type": "application/vnd.oai.openapi+json;version=3.1"}
     rest = {
@@ -51,4 +51,14 @@ def api_catalog(config: MarketConfig) -> dict[str, Any]:
     }
     mcp = {"anchor": f"{base}/mcp", "service-desc": [{"href": f"{base}/mcp/server-card", "type": CARD_TYPE}]}
     card = {"href": f"{base}/.well-known/agent-card.json", "type": "application/json"}
-    return {"linkset": [rest, mcp, {"anchor": f"{base}/a2a", "service-desc": [card]}]}
+    ard = {
+        "anchor": f"{base}/ard",
+        "service-desc": [{"href": f"{base}/ard", "type": "application/json"}],
+        "service-meta": [{"href": f"{base}/.well-known/ard.json", "type": "application/json"}],
+    }
+    x402 = {
+        "anchor": f"{base}/v1/x402",
+        "service-desc": [openapi],
+        "service-meta": [{"href": f"{base}/v1/x402", "type": "application/json"}],
+    }
+    return {"linkset": [rest, mcp, {"anchor": f"{base}/a2a", "service-desc": [card]}, ard, x402]}

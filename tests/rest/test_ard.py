@@ -219,7 +219,8 @@ async def test_a_bad_search_is_refused_in_both_forms(http: httpx.AsyncClient, bo
         ("GET", "/ard/agents/urn%3Aair%3A127.0.0.1%3AMCP%3Amarket", 404, "NOT_FOUND"),
         ("GET", "/ard/agents?orderBy=displayName", 400, "INVALID_ARGUMENT"),
         ("GET", "/ard/agents?pageToken=%00", 400, "INVALID_ARGUMENT"),
-        ("GET", "/ard", 404, "NOT_FOUND"),
+        ("POST", "/ard", 405, "INVALID_ARGUMENT"),
+        ("GET", "/ard/none", 404, "NOT_FOUND"),
         ("GET", "/ard/agents/urn%3Aair%3Aa%3Ab/c", 404, "NOT_FOUND"),
         ("GET", "/ard/search", 405, "INVALID_ARGUMENT"),
         ("DELETE", "/ard/listings.json", 405, "INVALID_ARGUMENT"),
@@ -237,6 +238,69 @@ async def test_every_refusal_has_both_forms(
         assert answer.headers["allow"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "param"),
+    [
+        ("POST", "/ard/search", {"query": {"text": "a", "env": "test"}}, "query.env"),
+        ("POST", "/ard/search", {"query": {"text": "a", "filter": {"env": "test"}}}, "query.filter.env"),
+        ("POST", "/ard/search", {"query": {"text": "a"}, "env": "test"}, "env"),
+        ("POST", "/ard/search?env=test", {"query": {"text": "a"}}, "env"),
+        ("GET", "/ard?env=test", None, "env"),
+        ("GET", "/ard/agents?env=live", None, "env"),
+        ("GET", "/ard/agents/urn%3Aair%3A127.0.0.1%3Amcp%3Amarket?env=test", None, "env"),
+        ("GET", "/ard/listings.json?env=test", None, "env"),
+    ],
+)
+async def test_an_environment_is_refused_because_only_live_is_shown(
+    http: httpx.AsyncClient, method: str, path: str, body: Any, param: str
+) -> None:
+    answer = await http.request(method, path, json=body)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["param"]) == (400, param)
+    hints = [error["hint"], *(one.get("hint", "") for one in error["details"]["violations"])]
+    assert any("live listings only" in one and "GET /v1/listings?env=test" in one for one in hints)
+
+
+async def test_a_query_beside_the_body_is_not_ignored(http: httpx.AsyncClient) -> None:
+    answer = await http.post("/ard/search?pageSize=1", json={"query": {"text": "a"}})
+    error = answer.json()["error"]
+    assert (answer.status_code, error["param"], error["hint"]) == (400, "pageSize", "Send arguments in the JSON body.")
+
+
+async def test_an_unknown_field_names_those_of_its_own_object(http: httpx.AsyncClient) -> None:
+    wanted = {"query": {"text": "a", "size": 1, "filter": {"x": "y"}}, "pagesize": 7, "z": 1}
+    answer = await http.post("/ard/search", json=wanted)
+    told = {one["param"]: one["hint"] for one in answer.json()["error"]["details"]["violations"]}
+    assert told == {
+        "query.size": "Known fields: text, filter, @context.",
+        "query.filter.x": "Known fields: type, publisher, tags, capabilities.",
+        "pagesize": "Did you mean pageSize?",
+        "z": "Known fields: query, federation, pageSize, pageToken.",
+    }
+
+
+async def test_the_registry_says_what_it_offers_and_that_it_is_live_only(http: httpx.AsyncClient) -> None:
+    offered = (await http.get("/ard")).json()
+    listed = (await http.get("/.well-known/ard.json")).json()["entries"]
+    (named,) = [one for one in listed if one["type"] == "application/ai-registry+json"]
+    assert offered == offered | named
+    assert (offered["url"], offered["env"]) == (str(http.base_url.join("/ard")), "live")
+    assert "live listings only" in offered["note"]
+    assert "for real money (live)" in named["description"]
+    routes = [(one["method"], one["path"]) for one in offered["operations"]]
+    assert routes == [
+        ("POST", "/ard/search"),
+        ("GET", "/ard/agents"),
+        ("GET", "/ard/agents/{identifier}"),
+        ("GET", "/ard/listings.json"),
+    ]
+    assert all(one["description"] for one in offered["operations"])
+    assert (await http.get(offered["manifest"])).status_code == 200
+    nothing = await http.post("/ard/search", json={"query": {"text": "translate"}})
+    assert nothing.json() == {"results": []}
+    assert nothing.headers["link"] == f'<{offered["url"]}>; rel="service-desc"'
+
+
 async def test_the_entries_of_the_manifest_are_read_too(http: httpx.AsyncClient) -> None:
     entries = (await http.get("/.well-known/ard.json")).json()["entries"]
     kinds = [one["identifier"].split(":", 3)[3] for one in entries]
@@ -248,7 +312,7 @@ async def test_the_entries_of_the_manifest_are_read_too(http: httpx.AsyncClient)
 
 async def test_answers_are_open_and_kept_for_a_minute(trade: Trade, seller: Agent, http: httpx.AsyncClient) -> None:
     made = await offer(trade, seller)
-    for path in ("/ard/listings.json", "/ard/agents", path_of(f"urn:air:127.0.0.1:listing:{made['id']}")):
+    for path in ("/ard", "/ard/listings.json", "/ard/agents", path_of(f"urn:air:127.0.0.1:listing:{made['id']}")):
         whole = await http.get(path)
         assert whole.headers["access-control-allow-origin"] == "*"
         assert whole.headers["cache-control"] == "public, max-age=60"

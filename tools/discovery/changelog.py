@@ -39,7 +39,8 @@ CHANGELOG = (
             "Over MCP the skill is listed by skills/list and skills/get with digests (SEP-2640), and its files are "
             "resources at skill://emporion/. /.well-known/ard.json and /mcp/server-card describe the market.",
             "/.well-known/ard.json names the registry /ard: POST /ard/search, /ard/agents, /ard/agents/{urn} and "
-            "/ard/listings.json find live listings as ARD 0.91 describes. Test listings are not in it.",
+            "/ard/listings.json find live listings as ARD 0.91 describes. Test listings are not in it, and env is "
+            "refused. GET /ard says what the registry offers.",
             "search_elsewhere (GET /v1/elsewhere) searches what other markets offer, if the operator names any. Its "
             "entries are ordered and paid there, and their words are untrusted.",
             "buy_with_x402 and list_x402_services are served over MCP by the x402 transport (payment and receipt in _meta), "

@@ -130,7 +130,7 @@ async def test_every_link_between_documents_leads_somewhere(trade: Trade) -> Non
         told |= set(re.findall(r"(?:Agentmap|Sitemap): (\S+)", (await http.get(f"{url}/robots.txt")).text))
         for path in ("/", "/v1"):
             told |= set(re.findall(r"<([^>]+)>", (await http.get(url + path)).headers["link"]))
-        bases = {f"{url}{path}" for path in ("/mcp", "/a2a", "/ard")}  # of several addresses, and none itself
+        bases = {f"{url}{path}" for path in ("/mcp", "/a2a")}  # of several addresses, and none itself
         ours = {one for one in told if one.startswith(url)} - bases
         assert len(ours) >= 20
         assert {one for one in ours if (await http.get(one, follow_redirects=True)).status_code != 200} == set()
@@ -183,6 +183,18 @@ def test_the_manifest_of_ard_keeps_its_rules() -> None:
         assert one["displayName"]
         assert ("url" in one) is not ("data" in one)
         assert 2 <= len(one["representativeQueries"]) <= 5
+
+
+def test_the_api_catalogue_names_every_surface() -> None:
+    linkset = orjson.loads(MADE["/.well-known/api-catalog"])["linkset"]
+    described = {one["anchor"]: one["service-desc"][0]["href"] for one in linkset}
+    assert described == {
+        "https://market.example/v1": "https://market.example/openapi.json",
+        "https://market.example/mcp": "https://market.example/mcp/server-card",
+        "https://market.example/a2a": "https://market.example/.well-known/agent-card.json",
+        "https://market.example/ard": "https://market.example/ard",
+        "https://market.example/v1/x402": "https://market.example/openapi.json",
+    }
 
 
 def test_the_skill_is_named_with_its_digest() -> None:
