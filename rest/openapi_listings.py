@@ -11,11 +11,12 @@ from typing import Any
 import orjson
 
 from rest.openapi_responses import JSON, SCHEMAS
+from storage.vocabulary import Env
 from tools.engine.config import MarketConfig
 from tools.engine.json_schemas import Schema
 from tools.kernel.money import MINOR_PER_USDC
 from tools.kernel.schema_cost import escape_step, referenced_name, subschemas
-from tools.purchases.catalogue_entries import Entry
+from tools.purchases.catalogue_entries import MONEY, Entry
 
 BUY = "/v1/x402/{listing_id}"
 MAX_BYTES = 1_000_000  # of the schemas of all listings; those beyond it are any object
@@ -41,18 +42,19 @@ def guidance(config: MarketConfig) -> tuple[Schema, Schema]:
     return {"contact": where, "x-guidance": GUIDANCE[:MAX_GUIDANCE]}, told
 
 
-def with_listings(document: Schema, sold: Sequence[Entry]) -> Schema:
-    """Return openapi.json with a path for each of these listings; the rest is not copied."""
+def with_listings(document: Schema, sold: Sequence[Entry], env: Env) -> Schema:
+    """Return openapi.json with a path for each listing, all of `env`; the rest is not copied."""
     left, paths = MAX_BYTES, dict(document["paths"])
     unpaid = paths[BUY]["post"]["responses"]["402"]
     for one in sold:
         left -= len(orjson.dumps([one.input_schema, one.output_schema]))
-        paths[BUY.format(listing_id=one.listing_id)] = {"post": _purchase(one, unpaid, shown=left >= 0)}
-    tag = {"name": "x402", "description": "Services of the operator, each bought with one x402 payment."}
+        paths[BUY.format(listing_id=one.listing_id)] = {"post": _purchase(one, env, unpaid, shown=left >= 0)}
+    about = f"Services of the operator, each bought with one x402 payment of {MONEY[env]}: GET /v1/x402?env={env}."
+    tag = {"name": "x402", "description": about}
     return document | {"paths": paths, "tags": [*document["tags"], tag] if sold else document["tags"]}
 
 
-def _purchase(one: Entry, unpaid: Schema, *, shown: bool) -> Schema:
+def _purchase(one: Entry, env: Env, unpaid: Schema, *, shown: bool) -> Schema:
     at = partial(_relinked, f"#/paths/{escape_step(BUY.format(listing_id=one.listing_id))}/post/")
     given = at("requestBody/content/application~1json/schema", one.input_schema) if shown else ANY
     place = "responses/200/content/application~1json/schema/allOf/1/properties/output"
@@ -61,8 +63,8 @@ def _purchase(one: Entry, unpaid: Schema, *, shown: bool) -> Schema:
     title = one.title[:MAX_TITLE]
     return {
         "operationId": f"buy_{one.listing_id}",
-        "summary": title,
-        "description": f"Buy this service of the operator with one x402 payment: {title}",
+        "summary": title if env is Env.LIVE else f"{title} ({MONEY[env]})",
+        "description": f"Buy this service of the operator with one x402 payment of {MONEY[env]}: {title}",
         "tags": ["x402"],
         "security": [],
         "x-payment-info": {"price": _price(one), "protocols": [{"x402": {}}]},

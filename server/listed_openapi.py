@@ -37,12 +37,12 @@ class ListedOpenapi:
         version = await self.market.store.read(lambda tx: version_of(sold_now(tx, env)))
         if self.listed is None or version != self.version:
             version, sold = await self.market.store.read(lambda tx: _sold(tx, env))
-            self.listed = await asyncio.to_thread(partial(self._made, sold))
+            self.listed = await asyncio.to_thread(partial(self._made, sold, env))
             self.version = version
         return self.listed
 
-    def _made(self, sold: Sequence[Entry]) -> Page:
-        body = orjson.dumps(with_listings(orjson.loads(self.plain.body), sold))
+    def _made(self, sold: Sequence[Entry], env: Env) -> Page:
+        body = orjson.dumps(with_listings(orjson.loads(self.plain.body), sold, env))
         return Page(body, self.plain.kind, self.market.world.clock.now(), max_age=MAX_AGE)
 
 

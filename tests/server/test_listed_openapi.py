@@ -10,10 +10,12 @@ import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from rest import openapi_listings
-from rest.openapi_listings import MAX_GUIDANCE
+from rest.openapi_listings import BUY, MAX_GUIDANCE, with_listings
+from storage.vocabulary import Env
 from tests.support.protocols import served
 from tests.support.trade import Trade
 from tests.support.x402_client import Shop, opened_shop
+from tools.purchases.catalogue_entries import Entry
 
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -67,7 +69,7 @@ async def test_each_listing_has_a_paid_path_and_the_document_stays_valid(shop: S
     assert document["info"]["contact"]["url"].endswith("/docs")
     assert document["x-agentcash-guidance"]["llmsTxtUrl"].endswith("/llms.txt")
     ((method, sold),) = document["paths"][path].items()
-    assert (method, sold["security"], sold["summary"]) == ("post", [], shop.listing["title"])
+    assert (method, sold["security"]) == ("post", [])
     assert sold["x-payment-info"] == {
         "price": {"mode": "fixed", "currency": "USD", "amount": "0.250000"},
         "protocols": [{"x402": {}}],
@@ -85,6 +87,31 @@ async def test_each_listing_has_a_paid_path_and_the_document_stays_valid(shop: S
     assert at(document, sold["responses"]["402"].get("$ref", "#/paths"))
 
 
+async def test_what_is_sold_for_test_money_is_marked_and_the_index_says_how_to_see_it(shop: Shop) -> None:
+    path = f"/v1/x402/{shop.listing['id']}"
+    async with reader(shop) as http:
+        document = (await http.get("/openapi.json")).json()
+        shown, hidden = [(await http.get(f"/v1/x402{query}")).json() for query in ("?env=test", "")]
+        assert (await http.get("/.well-known/x402")).json()["env"] == "live"
+    sold = document["paths"][path]["post"]
+    assert sold["summary"] == f"{shop.listing['title']} (test money)"
+    assert "one x402 payment of test money" in sold["description"]
+    (tag,) = [one for one in document["tags"] if one["name"] == "x402"]
+    assert tag["description"].endswith("one x402 payment of test money: GET /v1/x402?env=test.")
+    assert shown["resources"] == [f"{document['servers'][0]['url']}{path}"]
+    assert shown["what_this_is"].endswith("These are sold for test money (test).")
+    assert (hidden["env"], hidden["resources"]) == ("live", [])
+    assert hidden["what_this_is"].endswith("With env=test you see what is sold for test money.")
+
+
+def test_what_is_sold_for_real_money_is_not_marked() -> None:
+    document = {"paths": {BUY: {"post": {"responses": {"402": {}}}}}, "tags": []}
+    sold = with_listings(document, [Entry("lst_1", "Translate", 1, 1, {}, {})], Env.LIVE)
+    post = sold["paths"]["/v1/x402/lst_1"]["post"]
+    assert (post["summary"], "of real money" in post["description"]) == ("Translate", True)
+    assert sold["tags"][0]["description"].endswith("one x402 payment of real money: GET /v1/x402?env=live.")
+
+
 async def test_a_listing_leaves_and_returns_at_once_and_the_tag_follows(shop: Shop) -> None:
     path, agent = f"/v1/x402/{shop.listing['id']}", shop.trade.market
     async with reader(shop) as http:
@@ -98,7 +125,7 @@ async def test_a_listing_leaves_and_returns_at_once_and_the_tag_follows(shop: Sh
             "update_listing", by=shop.seller, listing_id=shop.listing["id"], status="active", title="Anew, and better"
         )
         again = (await http.get("/openapi.json", headers=tag)).json()["paths"][path]["post"]
-        assert again["summary"] == "Anew, and better"
+        assert again["summary"] == "Anew, and better (test money)"
         await agent.as_operator("set_first_party", agent_id=shop.seller.id, first_party=False)
         assert path not in (await http.get("/openapi.json")).json()["paths"]
 

@@ -17,6 +17,7 @@ from tools.listings.validation import UnitBasis
 
 MAX_SERVICES = 100  # that catalogues and GET /v1/x402 show
 MAX_UNITS = 1_000_000
+MONEY = {Env.LIVE: "real money", Env.TEST: "test money"}
 
 Version = tuple[tuple[str, int], ...]
 

@@ -30,7 +30,7 @@ from tools.kernel.errors import MarketError
 from tools.kernel.money import display
 from tools.kernel.records import spliced, stamp
 from tools.purchases.accounts import account_of
-from tools.purchases.catalogue_entries import MAX_SERVICES
+from tools.purchases.catalogue_entries import MAX_SERVICES, MONEY
 from tools.purchases.errors import (
     BuyerNotActive,
     X402AuthorizationInUse,
@@ -86,16 +86,18 @@ def list_x402_services(ctx: TxContext, _: PublicRead) -> X402Index:
             "network_caip2": ctx.network.id,
             "asset_name": ctx.network.asset_name,
         },
-        what_this_is=WHAT if services else f"{WHAT} {_nothing_on(ctx.env)}",
+        what_this_is=f"{WHAT} {_sold_for(ctx.env, some=bool(services))}",
         limit=LIMIT,
         services=services,
         generated_at=stamp(ctx.now),
     )
 
 
-def _nothing_on(env: Env) -> str:
+def _sold_for(env: Env, *, some: bool) -> str:
+    if some:
+        return f"These are sold for {MONEY[env]} ({env})."
     other = Env.LIVE if env is Env.TEST else Env.TEST
-    return f"Nothing is for sale this way on {env} now. Use ?env={other} to see {other}."
+    return f"Nothing is sold this way for {MONEY[env]} ({env}) now. With env={other} you see what is sold for {MONEY[other]}."
 
 
 class BuyWithX402(Arguments):
