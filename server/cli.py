@@ -28,7 +28,12 @@ Host = Annotated[str | None, typer.Option(help="address to listen on [EMPORION_H
 Port = Annotated[int | None, typer.Option(help="port to listen on [EMPORION_PORT]")]
 SandboxPort = Annotated[int | None, typer.Option(help="port of the embedded chain [EMPORION_SANDBOX_PORT]")]
 MarketUrl = Annotated[
-    str | None, typer.Option("--url", help="where the market is served; default: where these settings serve it")
+    str | None,
+    typer.Option(
+        "--url",
+        help="where the market is served; default: where these settings serve it. Set EMPORION_OPERATOR_SECRET (a variable or a "
+        "line of .env) to the secret that it is served with",
+    ),
 ]
 DataDir = Annotated[Path | None, typer.Option(help="where the database and secrets are kept [EMPORION_DATA_DIR]")]
 
@@ -331,7 +336,7 @@ def watch_overview(url: str | None, every_seconds: float, dispute_id: str | None
 
     console, found = Console(), settings()
     if not console.is_terminal:
-        fail("--watch needs a terminal; without it the overview is printed once")
+        fail("--watch: the output is not a terminal. Leave --watch out to print the overview once")
     if dispute_id is not None:
         fail("--watch shows no case: leave --dispute out, or --watch")
     with refusals():

@@ -11,6 +11,7 @@ from server.settings import LOOPBACK, BadSettings, Settings
 from tools.catalogue import CATALOGUE
 
 PATIENCE_SECONDS = 60.0
+SECRET = "EMPORION_OPERATOR_SECRET"  # noqa: S105 - the name of the setting
 
 
 class Refused(Exception):
@@ -30,12 +31,13 @@ def read_operation(settings: Settings, url: str | None, name: str, **given: Any)
 
     Raises BadSettings if the secret is missing or would be sent unencrypted, and Refused with the market's message.
     """
+    base = _safe(url or settings.url)
     secret = settings.operator_secret or known_operator_secret(settings.data_dir)
     if secret is None:
         raise BadSettings(
-            "EMPORION_OPERATOR_SECRET: unset, so this market has no operator; serve it with the same secret"
+            f"{SECRET}: unset. Set it as a variable or in .env: {SECRET}=<the secret that {base} is served with>. A sandbox keeps its "
+            f"secret in its data folder; EMPORION_DATA_DIR names that folder (it is {settings.data_dir} now)"
         )
-    base = _safe(url or settings.url)
     op, said = CATALOGUE[name], {key: value for key, value in given.items() if value is not None}
     path = op.path.format(**{part: quote(str(said.pop(part)), safe="") for part in op.path_names})
     query, body = (said, None) if op.safe else (None, said)
@@ -49,7 +51,8 @@ def read_operation(settings: Settings, url: str | None, name: str, **given: Any)
             f"{base} does not answer as a market does ({type(error).__name__}). Is it served there?"
         ) from None
     if not answer.is_success:
-        raise Refused(_sentence(record, answer.status_code))
+        advice = f" {SECRET} must be the secret that {base} is served with." if answer.status_code == 401 else ""
+        raise Refused(_sentence(record, answer.status_code) + advice)
     if not isinstance(record, dict):
         raise Refused(f"{base} does not answer as a market does. Is it served there?")
     return record

@@ -14,8 +14,10 @@ from typing import Any
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 from server.app import Service
+from server.cli import app
 from server.operator_client import Refused, call_operation
 from server.settings import BadSettings, read_settings
 from tests.end_to_end.processes.test_demo import environment
@@ -68,8 +70,19 @@ async def test_what_the_market_refuses_is_said_in_a_sentence(service: Service) -
     assert (code, why.startswith("invalid_request: ")) == (1, True)
     code, _, why = await command(service, "overview", secret="somebody else's guess")
     assert (code, why.startswith("unauthenticated: ")) == (1, True)
-    code, _, why = await command(service, "overview", secret=None)
-    assert (code, why.startswith("EMPORION_OPERATOR_SECRET: unset")) == (2, True)
+    served = f"the secret that {service.settings.url} is served with"
+    assert f"EMPORION_OPERATOR_SECRET must be {served}." in why
+    code, _, why = await command(service, "overview", "--url", service.settings.url, secret=None)
+    assert (code, why.startswith("EMPORION_OPERATOR_SECRET: unset. Set it as a variable or in .env")) == (2, True)
+    assert f"EMPORION_OPERATOR_SECRET=<{served}>" in why
+    assert f"EMPORION_DATA_DIR names that folder (it is {service.settings.data_dir} now)" in why
+
+
+@pytest.mark.parametrize("name", ["overview", "resolve", "set-status", "first-party"])
+def test_the_help_of_an_operators_command_names_its_secret(name: str) -> None:
+    shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    assert shown.exit_code == 0
+    assert "EMPORION_OPERATOR_SECRET" in shown.output
 
 
 async def test_the_overview_is_watched_in_a_terminal_until_ctrl_c(service: Service) -> None:
@@ -80,7 +93,7 @@ async def test_the_overview_is_watched_in_a_terminal_until_ctrl_c(service: Servi
     code, shown = await asyncio.to_thread(watched, service, "somebody else's guess")
     assert (code, "unauthenticated: " in shown) == (1, True)
     code, _, why = await command(service, "overview", "--watch")
-    assert (code, why) == (2, "--watch needs a terminal; without it the overview is printed once\n")
+    assert (code, why) == (2, "--watch: the output is not a terminal. Leave --watch out to print the overview once\n")
 
 
 def watched(service: Service, secret: str, *, interrupted: bool = False) -> tuple[int, str]:
