@@ -46,6 +46,19 @@ def test_every_setting_that_is_named_exists() -> None:
     assert named - KNOWN == set()
 
 
+def test_every_setting_is_explained_by_the_name_that_an_operator_types() -> None:
+    named = set(re.findall(r"^\|([^|]+)\|", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))
+    explained = set(re.findall(r"EMPORION_[A-Z_]+", "".join(named)))
+    beside = {"EMPORION_EXTRA_BASE_URLS", "EMPORION_NEXT_SIGNING_SEED"}  # explained with the setting they belong to
+    assert explained | beside == KNOWN
+
+
+def test_no_document_names_a_setting_without_its_prefix() -> None:
+    bare = re.compile(rf"`({'|'.join(name.upper() for name in Settings.model_fields)})[`=]")
+    texts = [*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]
+    assert {path.name: found for path in texts if (found := bare.findall(path.read_text()))} == {}
+
+
 def test_every_command_and_option_that_is_named_exists() -> None:
     commands: Any = get_command(app)
     named = COMMAND.findall(NAMED)
@@ -58,7 +71,7 @@ def test_every_command_and_option_that_is_named_exists() -> None:
 
 def test_every_file_that_is_named_is_there_and_every_one_that_is_there_is_named() -> None:
     linked = set(re.findall(r"\]\(([^)]+)\)", PAGE.read_text()))
-    assert linked == {"deprecation.md", *(f"hosting/{name}" for name in FILES)}
+    assert linked == {"deprecation.md", "settings.md", *(f"hosting/{name}" for name in FILES)}
     assert all((PAGE.parent / link).is_file() for link in linked)
 
 
@@ -89,7 +102,8 @@ def test_the_environment_file_is_one_that_starts(monkeypatch: pytest.MonkeyPatch
     assert "p" * 20 not in settings.database_shown
     assert settings.trusted_proxies == ["127.0.0.1", "::1"]
     assert settings.is_loopback, "a proxy on the same machine reaches it, and nobody else does"
-    assert settings.model_fields_set >= {"signing_seed", "key_pepper", "operator_secret", "live_rpc_url", "metrics"}
+    shown = {"signing_seed", "key_pepper", "operator_secret", "live_rpc_url", "metrics"}
+    assert settings.model_fields_set >= shown | {"operator_webhook", "contact", "referrals", "ai_train"}
 
 
 def test_the_proxies_let_through_what_the_market_takes() -> None:
