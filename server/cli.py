@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -120,10 +121,13 @@ def rotate(data_dir: DataDir = None) -> None:
         )
 
 
-@app.command()
+@command(app)
 def demo(
     url: Annotated[
         str | None, typer.Option(help="a market served with --sandbox; default: the one these settings serve")
+    ] = None,
+    receipt: Annotated[
+        Path | None, typer.Option(help="write the trade's receipt to this file, for `emporion verify` and /verify")
     ] = None,
 ) -> None:
     """Make one real trade on a running `serve --sandbox`, over A2A, MCP and REST."""
@@ -132,7 +136,12 @@ def demo(
     base = (url or settings().url).rstrip("/")
     if not base.startswith(("http://", "https://")):
         fail(f"--url {base}: begins with http:// or https://")
-    raise typer.Exit(asyncio.run(run_demo(base)))
+    signed = asyncio.run(run_demo(base))
+    if signed is None:
+        raise typer.Exit(1)
+    if receipt is not None:
+        receipt.write_text(json.dumps(signed, indent=2) + "\n", "utf-8")
+        print(f"The receipt is in {receipt}. Check it: emporion verify {receipt}, or paste it at {base}/verify")
 
 
 @command(app)

@@ -77,8 +77,8 @@ class Caller:
         return checked(tool, json.loads(text))
 
 
-async def run_demo(url: str) -> int:
-    """Trade once; return 0 if the receipt verifies offline, otherwise 1 after an error message."""
+async def run_demo(url: str) -> JsonObject | None:
+    """Trade once; return the receipt, verified offline, or None after an error message."""
     began = time.monotonic()
     drop_client_variables()
     try:
@@ -86,15 +86,16 @@ async def run_demo(url: str) -> int:
             httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http,
             Client(f"{url}/mcp?toolsets=all") as connection,  # the SDK warns of each tool that is not listed
         ):
-            await trade(url, Peer(http), Caller(connection))
+            signed = await trade(url, Peer(http), Caller(connection))
     except (DemoFailed, EmporionError, RuntimeError, httpx.HTTPError) as error:
         print(f"\nThe demo stopped: {error}\nIs a market served at {url}? Start one with: make run")
-        return 1
+        return None
     print(f"\nDone in {time.monotonic() - began:.1f} s.")
-    return 0
+    return signed
 
 
-async def trade(url: str, seller: Peer, buyer: Caller) -> None:
+async def trade(url: str, seller: Peer, buyer: Caller) -> JsonObject:
+    """Trade once; return the receipt as get_receipt answered it."""
     async with AsyncMarket(url) as witness:
         await witness.get_payments_info(env="test")
         say("witness", "REST", "read how payment works", "GET /v1/payments?env=test")
@@ -107,6 +108,7 @@ async def trade(url: str, seller: Peer, buyer: Caller) -> None:
     say("witness", "offline", "verified the receipt", f"signature holds, paid by {transaction}")
     await seller.call("archive_listing", listing_id=listing["id"])
     say("seller", "A2A", "archived the service", "its process ends with the demo")
+    return receipt
 
 
 async def offer(seller: Peer) -> JsonObject:

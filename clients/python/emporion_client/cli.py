@@ -1,4 +1,4 @@
-"""The command emporion-client: buy; pay; sell a command, an HTTP API or MCP tools; finish interrupted payments."""
+"""The command emporion-client: buy; pay; sell a command, an HTTP API or MCP tools; print receipts; finish payments."""
 
 import argparse
 import json
@@ -10,6 +10,7 @@ from typing import Any
 
 from emporion_client import __version__
 from emporion_client.answers import text
+from emporion_client.buying import Bought
 from emporion_client.errors import EmporionError, printable
 from emporion_client.market import Market
 from emporion_client.mcp_command import ENVIRONMENT, McpCommand
@@ -43,11 +44,20 @@ def main(argv: list[str] | None = None) -> None:
 
 def _buy(market: Market, options: argparse.Namespace) -> None:
     bought = market.buy(options.listing, json.loads(options.input), options.max_price, key=options.key)
-    print(json.dumps(bought.output))
+    _print_output(bought)
 
 
 def _pay(market: Market, options: argparse.Namespace) -> None:
-    print(json.dumps(market.pay(options.job, options.max_price).output))
+    _print_output(market.pay(options.job, options.max_price))
+
+
+def _print_output(bought: Bought) -> None:
+    print(json.dumps(bought.output), flush=True)
+    print(f"Its receipt: emporion-client receipt {printable(bought.id)}", file=sys.stderr)
+
+
+def _receipt(market: Market, options: argparse.Namespace) -> None:
+    print(json.dumps(market.get_receipt(job_id=options.job)))
 
 
 def _find(market: Market, options: argparse.Namespace) -> None:
@@ -159,6 +169,8 @@ def _buyer_options(verbs: Any) -> None:
     paying = _verb(verbs, "pay", _pay, "pay for a job that was ordered in another way, and print the output")
     paying.add_argument("job", help="its id")
     paying.add_argument("--max-price", required=True, help="the most that is paid, in USDC")
+    proving = _verb(verbs, "receipt", _receipt, "print the signed receipt of a job, which anybody can verify offline")
+    proving.add_argument("job", help="its id")
     finding = _verb(verbs, "find", _find, "print the id of the best listing for some words")
     finding.add_argument("words")
     finding.add_argument("--max-price")

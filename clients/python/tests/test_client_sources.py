@@ -20,6 +20,7 @@ from client_market import eventually, serving
 from emporion_client import EmporionError, Market, NotDelivered, mcp_tools
 from emporion_client.cli import main
 from emporion_client.mcp_tools import McpServer
+from emporion_client.receipts import verified_receipt
 
 HANDLER = """
 import json, os, sys
@@ -267,7 +268,17 @@ def test_the_command_line_finds_buys_and_finishes(
     listing = said.out.strip()
     assert (listing, said.err) == (clerk.listing("count"), "Count the words of a text\n")
     main([*own, "buy", listing, '{"text": "one two"}', "--max-price", "0.01"])
-    assert json.loads(capsys.readouterr().out) == {"words": 2}
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {"words": 2}
+    (shown,) = said.err.splitlines()
+    assert shown.startswith("Its receipt: emporion-client receipt job_")
+    job = shown.split()[-1]
+    main([*own, "receipt", job])
+    signed = json.loads(capsys.readouterr().out)
+    with Market(market_url, home=tmp_path) as market:
+        assert verified_receipt(signed, market.get_platform_keys())["job"]["id"] == job
+    with pytest.raises(SystemExit, match="no such job"):
+        main([*own, "receipt", "job_0"])
     main([*own, "finish-payments"])
     assert "Nothing is open" in capsys.readouterr().out
     for words in (["buy", listing, "{}", "--max-price", "0.001"], ["--live", "buy", listing, "{}", "--max-price", "1"]):

@@ -81,7 +81,11 @@ def test_a_paid_trade_over_all_three_protocols_ends_with_a_receipt_that_verifies
     with served(own) as greeting:
         base = f"http://127.0.0.1:{ports[0]}"
         assert all(f"{base}/{path}" in greeting for path in ("mcp", "a2a", "v1"))
-        code, said = demo(own)
+        kept = tmp_path / "receipt.json"
+        code, said = demo(own, "--receipt", str(kept))
+        checked = run(["verify", str(kept)], own)
+        pasted = httpx.post(f"{base}/verify", data={"document": kept.read_text()}, trust_env=False)
+        unwritable = run(["demo", "--receipt", str(tmp_path / "none" / "receipt.json")], own, timeout=SECONDS)
         found = [match.groups() for line in said.splitlines() if (match := STEP.fullmatch(line.rstrip()))]
         told = {(over, what): detail for _, over, what, detail in found}
         listing = told["A2A", "offers a service"].split()[0]
@@ -99,6 +103,11 @@ def test_a_paid_trade_over_all_three_protocols_ends_with_a_receipt_that_verifies
     assert told["REST", "reads the listing"] == "1 job done, rating 5.0"
     assert told["MCP", "read the terms"].startswith(f"{display(PRICE_MINOR)} to 0x")
     assert again == 0, "the same market can be shown again"
+    assert f"The receipt is in {kept}. Check it: emporion verify {kept}, or paste it at {base}/verify" in said
+    assert json.loads(kept.read_text())["receipt"]["settlements"][0]["transaction"] == sent
+    assert (checked.returncode, checked.stdout.startswith("VALID ")) == (0, True), checked.stderr
+    assert pasted.json()["valid"] is True
+    assert (unwritable.returncode, "receipt.json" in unwritable.stderr) == (2, True), unwritable.stderr
 
 
 def test_where_no_market_is_served_the_demo_says_so_and_fails(tmp_path: Path) -> None:
