@@ -149,7 +149,7 @@ def _payment(number: int, trader: Trader, payee: str, address: str) -> Settlemen
     return SettlementRow(
         id=new_id("stl_", BORN, number.to_bytes(10)),
         env=ENV,
-        job_id="job_of_long_ago",
+        job_id=f"job_of_long_ago_{number}",
         kind=SettlementKind.PAYMENT,
         status=SettlementStatus.SETTLED,
         payer_agent_id=trader.id,

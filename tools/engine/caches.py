@@ -57,7 +57,7 @@ class CachedListing:
     archived: bool
     body: bytes
     brief: bytes
-    tag: bytes  # the ETag of `body`
+    tag: bytes  # an ETag for both texts
 
     @property
     def size(self) -> int:

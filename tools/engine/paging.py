@@ -6,6 +6,7 @@ A cursor is valid only for the operation, environment, filters and owner it was 
 import hmac
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -94,8 +95,12 @@ def _signed(ctx: TxContext | ReadContext, asked: Listed, owner: str | None, body
     """Write a cursor of this list, whose body is the place as JSON."""
     filters = asked.model_dump(mode="json", exclude={"cursor", "limit", "wait_seconds", "detail"})
     scope = orjson.dumps([ctx.operation, ctx.env.value, owner, filters], option=orjson.OPT_SORT_KEYS)
-    key = hmac.digest(ctx.config.pepper, b"emporion:cursor", "sha256")
-    return base64url(hmac.digest(key, scope + b"\n" + body, "sha256")[:TAG_BYTES] + body)
+    return base64url(hmac.digest(_key(ctx.config.pepper), scope + b"\n" + body, "sha256")[:TAG_BYTES] + body)
+
+
+@lru_cache(1)
+def _key(pepper: bytes) -> bytes:
+    return hmac.digest(pepper, b"emporion:cursor", "sha256")
 
 
 def seen_since(now: datetime, seconds: int | None) -> datetime | None:

@@ -48,8 +48,8 @@ def show_listing(tx: Tx, listing_id: str) -> CachedListing | None:
     record = listing_record(tx, row, seller, work)
     brief = replace(record, description=shortened(record.description, BRIEF_CHARACTERS))
     archived = row.status is ListingStatus.ARCHIVED
-    body = encode(record)
-    return CachedListing(row.id, Env(row.env), row.seller_id, archived, body, encode(brief), etag(body))
+    body, short = encode(record), encode(brief)
+    return CachedListing(row.id, Env(row.env), row.seller_id, archived, body, short, etag(body + short))
 
 
 async def shown_listing(read_ctx: ReadContext, listing_id: str) -> CachedListing | None:

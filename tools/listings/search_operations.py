@@ -21,7 +21,7 @@ from tools.engine.registry import operation
 from tools.engine.search_log import Search
 from tools.kernel.money import MAX_PRICE
 from tools.kernel.plain_text import one_line
-from tools.kernel.records import Json, Ready, Step, record_from, spliced
+from tools.kernel.records import Json, Ready, Step, encode, etag, record_from, spliced
 from tools.listings.logic import Category, PricingModelWord, Tag, cache_name, shown_listing
 from tools.listings.records import Listing, ListingPage, PaymentTiming, ReadyBounty
 from tools.listings.search_rules import client_of, interleave, term_of
@@ -79,7 +79,7 @@ class SearchListings(Listed):
 @operation(
     "GET /v1/listings", auth="optional", errors=(InvalidCursor,), toolset="buying", examples=({"q": "translate"},)
 )
-async def search_listings(read_ctx: ReadContext, asked: SearchListings) -> ListingPage:
+async def search_listings(read_ctx: ReadContext, asked: SearchListings) -> ListingPage | Ready:
     """Find services for sale by words, category, price and proof of earlier work. Needs no key.
 
     Next: get_listing for schemas and examples, then hire. If nothing is found, post_a_bounty.body is ready for
@@ -98,7 +98,9 @@ async def search_listings(read_ctx: ReadContext, asked: SearchListings) -> Listi
     data: list[Any] = [spliced(shown.brief) for shown in fair]
     if not data and cursor is None:
         return _nothing(read_ctx, asked)
-    return ListingPage(data=data, has_more=cursor is not None, next_cursor=cursor)
+    page_record = ListingPage(data=data, has_more=cursor is not None, next_cursor=cursor)
+    # The tags of the listings are short, and the page is not.
+    return Ready(encode(page_record), etag(b"".join([*(shown.tag for shown in fair), (cursor or "").encode()])))
 
 
 def _search(tx: Tx, read_ctx: ReadContext, asked: SearchListings, place: Json) -> Found | None:

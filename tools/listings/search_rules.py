@@ -75,6 +75,7 @@ def term_of(q: str) -> str | None:
     return kept
 
 
+@lru_cache(10_000)
 def client_of(pepper: bytes, agent_id: str, day: str) -> str:
     """Return a pseudonym of a client for one day, which cannot be linked to its other days."""
     return digest(digest(pepper, b"emporion:demand", "sha256"), f"{day}:{agent_id}".encode(), "sha256").hex()[:32]
