@@ -15,13 +15,21 @@ from storage.vocabulary import Env
 from tools.engine.config import MarketConfig
 from tools.engine.json_schemas import Schema
 from tools.kernel.money import MINOR_PER_USDC
-from tools.kernel.schema_cost import escape_step, referenced_name, subschemas
+from tools.kernel.records import Json
+from tools.kernel.schema_cost import APPLICATORS, escape_step, referenced_name, subschemas
 from tools.purchases.catalogue_entries import MONEY, Entry
 
 BUY = "/v1/x402/{listing_id}"
 MAX_BYTES = 1_000_000  # of the schemas of all listings; those beyond it are any object
 MAX_TITLE, MAX_GUIDANCE = 120, 4_000
 ANY: Schema = {"type": "object"}
+VALUES = ("const", "enum")
+ASSERTIONS = (
+    "$ref type title description deprecated readOnly writeOnly format pattern minLength maxLength contentEncoding contentMediaType "
+    "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf required dependentRequired minProperties maxProperties "
+    "minItems maxItems uniqueItems minContains maxContains"
+)
+KEPT = APPLICATORS.union(VALUES, ASSERTIONS.split())  # the keywords of a seller's schema that are shown
 GUIDANCE = """\
 Each path below /v1/x402/ is one service of the market's operator. POST its input as the whole JSON body without a
 payment: the answer is a 402 whose header PAYMENT-REQUIRED has the terms (x402 version 2, scheme exact, USDC; the body
@@ -87,13 +95,24 @@ def _price(one: Entry) -> Schema:
 def _relinked(above: str, place: str, schema: Any) -> Any:
     """Return a copy of a seller's schema whose references work inside this document.
 
-    Listings take only references to `#/$defs/<name>`, which would mean the whole document here. Its `$schema` and
-    `$id` are left out, because they would change how the document around it is read.
+    Listings take only references to `#/$defs/<name>`, which would mean the whole document here. Other keywords than KEPT
+    are left out: `$schema` and `$id` would change how the document around it is read, and in a value such as `default`
+    or `discriminator` readers may follow what looks like a reference. So may they in VALUES.
     """
     copied = orjson.loads(orjson.dumps(schema))
     for _, node in subschemas(copied):
-        for name in ("$schema", "$id"):
-            node.pop(name, None)
+        for name in node.keys() - KEPT:
+            del node[name]
+        for name in VALUES:
+            if _may_refer(node.get(name)):
+                del node[name]
         if "$ref" in node:
             node["$ref"] = f"{above}{place}/$defs/{referenced_name(node)}"
     return copied
+
+
+def _may_refer(value: Json) -> bool:
+    """Check whether a value has a member with the name of a keyword such as `$ref` or `$id`."""
+    if isinstance(value, dict):
+        return any(name.startswith("$") or _may_refer(one) for name, one in value.items())
+    return isinstance(value, list) and any(_may_refer(one) for one in value)

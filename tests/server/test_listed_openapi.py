@@ -1,11 +1,12 @@
 """openapi.json lists what one x402 payment buys, and changes at once when a listing does."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import jsonschema
+import orjson
 import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
@@ -21,7 +22,24 @@ SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
     "properties": {"text": {"$ref": "#/$defs/Text"}, "$ref": {"$ref": "#/$defs/Text"}, "$id": {"type": "string"}},
-    "$defs": {"Text": {"type": "string", "maxLength": 900, "examples": [{"$ref": "#/nowhere", "$id": "x"}]}},
+    "$defs": {"Text": {"type": "string", "maxLength": 900}},
+}
+OUTSIDE: Any = {
+    "$ref": "https://evil.example/schema",
+    "$id": "https://evil.example/",
+    "$schema": "https://evil.example/meta",
+}
+HOSTILE = {  # what readers may follow in a value or in a keyword that JSON Schema does not have
+    "default": OUTSIDE,
+    "examples": [OUTSIDE],
+    "example": OUTSIDE,
+    "const": {"deep": [OUTSIDE]},
+    "enum": [1, [OUTSIDE]],
+    "discriminator": {"propertyName": "kind", "mapping": {"a": "https://evil.example/schema"}},
+    "externalDocs": {"url": "https://evil.example/docs"},
+    "x-schema": OUTSIDE,
+    "$comment": "#/nowhere",
+    "additionalItems": OUTSIDE,
 }
 
 
@@ -36,6 +54,14 @@ async def shop(trade: Trade) -> Shop:
             "properties": {"english": {"$ref": "#/$defs/A"}},
         },
     )
+
+
+def members(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield every member of every object in a JSON value, with its name."""
+    if isinstance(value, dict):
+        yield from value.items()
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from members(one)
 
 
 @asynccontextmanager
@@ -110,6 +136,33 @@ def test_what_is_sold_for_real_money_is_not_marked() -> None:
     post = sold["paths"]["/v1/x402/lst_1"]["post"]
     assert (post["summary"], "of real money" in post["description"]) == ("Translate", True)
     assert sold["tags"][0]["description"].endswith("one x402 payment of real money: GET /v1/x402?env=live.")
+
+
+async def test_no_reference_in_a_seller_s_schema_leads_out_of_the_document(shop: Shop) -> None:
+    parts = {"type": "string", "enum": ["a", "b"], "default": "a"}, {"const": {"plain": 1}}
+    schema = {
+        **{name: value for name, value in HOSTILE.items() if name not in ("const", "enum")},
+        "type": "object",
+        "properties": {"first": parts[0], "second": parts[1], **{name: {name: HOSTILE[name]} for name in HOSTILE}},
+        "patternProperties": {"^x": {"allOf": [HOSTILE]}},
+        "$defs": {"Part": HOSTILE, "$ref": {"type": "object"}},
+        "dependentRequired": {"$ref": ["first"]},
+    }
+    listing = await shop.trade.listing(shop.seller, input_schema=schema, output_schema=schema)
+    async with reader(shop) as http:
+        document = (await http.get("/openapi.json")).json()
+    OPENAPI_31_VALIDATOR.validate(document)
+    sold = document["paths"][f"/v1/x402/{listing['id']}"]["post"]
+    given = sold["requestBody"]["content"]["application/json"]["schema"]
+    assert given["properties"]["first"] == {"type": "string", "enum": ["a", "b"]}
+    assert given["properties"]["second"] == parts[1]
+    assert given["properties"]["const"] == given["properties"]["enum"] == given["$defs"]["Part"] == {}
+    assert given["dependentRequired"] == {"$ref": ["first"]}
+    for name, value in members(document):
+        if name == "$ref" and isinstance(value, str):
+            assert value.startswith("#/")
+            assert at(document, value) is not None
+    assert "evil.example" not in orjson.dumps(document).decode()
 
 
 async def test_a_listing_leaves_and_returns_at_once_and_the_tag_follows(shop: Shop) -> None:

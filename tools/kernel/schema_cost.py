@@ -29,6 +29,7 @@ _BELOW = {
 _LISTS = {"allOf", "anyOf", "oneOf", "prefixItems"}
 _MAPS = {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
 _SINGLE = (_IN_PLACE | _BELOW | {"contentSchema"}) - _LISTS - _MAPS
+APPLICATORS = frozenset(_SINGLE | _LISTS | _MAPS)  # the keywords whose values are schemas
 BOUNDS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 _REF = re.compile(r"#/\$defs/([A-Za-z0-9._-]{1,128})")
 _COUNTED = re.compile(r"\{(\d{1,9})(?:,(\d{0,9}))?\}")
