@@ -89,7 +89,8 @@ async def offered(
             raise
     surface = read_ctx.caller.request.surface
     asked_for = f"?units={units}" if said else ""
-    url = MCP_RESOURCE if surface is Surface.MCP else url_of(read_ctx.config.base_url, listing_id) + asked_for
+    over_mcp, over_http = f"{MCP_RESOURCE}?listing_id={listing_id}", url_of(read_ctx.config.base_url, listing_id)
+    url = over_mcp if surface is Surface.MCP else over_http + asked_for
     terms = quote(
         token_of(read_ctx.network),
         url=url,

@@ -139,8 +139,8 @@ async def purchase(read_ctx: ReadContext, wanted: BuyWithX402) -> X402Quote | Pu
 
 async def _fault(read_ctx: ReadContext, payment: Payment) -> Fault | None:
     """Find out why a payment is not one that its payer signed for this market."""
-    over_mcp = read_ctx.caller.request.surface is Surface.MCP
-    if not (is_for(payment.resource, read_ctx.config.urls) or (over_mcp and payment.resource == MCP_RESOURCE)):
+    tool = [MCP_RESOURCE] if read_ctx.caller.request.surface is Surface.MCP else []
+    if not is_for(payment.resource, [*read_ctx.config.urls, *tool]):
         return Fault.RESOURCE
     return None if await signed_by_payer(read_ctx, payment) else Fault.SIGNATURE
 

@@ -64,7 +64,8 @@ def terms_in(result: Any) -> Any:
     terms = result["structuredContent"]
     assert [one["type"] for one in result["content"]] == ["text"]
     assert orjson.loads(result["content"][0]["text"]) == terms, "bare JSON, without marks"
-    assert (terms["x402Version"], terms["resource"]["url"]) == (2, URL)
+    assert terms["x402Version"] == 2
+    assert terms["resource"]["url"].startswith(f"{URL}?listing_id=lst_")
     assert RECEIPT not in result.get("_meta", {})
     return terms
 
@@ -109,6 +110,7 @@ async def test_a_tool_call_is_bought_with_one_payment_in_its_meta(
         "amount": str(PRICE),
     }
     assert again["structuredContent"] == record
+    assert terms["resource"]["url"] == f"{URL}?listing_id={shop.listing['id']}"
     assert over_http.status_code == 402, "a payment signed for the tool is not one for the url"
     assert (shop.income, len(shop.relay.sent), len(await shop.orders())) == (PRICE, 1, 1)
 

@@ -321,7 +321,9 @@ async def test_a_payment_made_for_another_site_is_refused(shop: Shop, url: str |
 @covers("second.account.resource")
 async def test_the_name_of_the_tool_is_a_resource_over_mcp_alone(shop: Shop) -> None:
     given = {"listing_id": shop.listing["id"], "input": {"text": "guten Tag"}}
-    for url, status in (("mcp://tool/buy_with_x402", 200), ("mcp://tool/hire", 402)):
+    tool = "mcp://tool/buy_with_x402"
+    named = f"{tool}?listing_id={shop.listing['id']}"
+    for url, status in ((tool, 200), (named, 200), ("mcp://tool/hire", 402), (f"{tool}_too?{named}", 402)):
         payload = shop.payload(await shop.terms())
         payload["resource"] = {"url": url}
         async with shop.open():
