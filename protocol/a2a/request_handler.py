@@ -89,7 +89,7 @@ class MarketRequestHandler(RequestHandler):
             async for event in self.streams.after(call, on=False):
                 yield event
 
-    on_get_task = answering(lambda desk: desk.tasks.get, REQUIRED, validate_history_length)
+    on_get_task = answering(lambda desk: desk.sending.purchases.get, REQUIRED, validate_history_length)
     on_list_tasks = answering(lambda desk: desk.tasks.page, validate_history_length, _check_page_size)
     on_cancel_task = answering(lambda desk: desk.sending.cancel, REQUIRED)
     on_create_task_push_notification_config = answering(lambda desk: desk.pushes.set, REQUIRED)

@@ -17,7 +17,8 @@ from protocol.a2a import payment as x402
 from protocol.a2a.agent_endpoint import AgentEndpoints
 from protocol.a2a.errors import invalid, not_shown
 from protocol.a2a.message_replies import MessageReplies, said_of
-from protocol.a2a.purchases import WAIT, Order, Purchases
+from protocol.a2a.pending_orders import Order
+from protocol.a2a.purchases import WAIT, Purchases
 from protocol.a2a.push_notifications import Pushes
 from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.task_view import FINAL, STATES
@@ -25,7 +26,7 @@ from protocol.a2a.tasks import Tasks, history_limit
 from storage.vocabulary import Env
 from tools.engine.arguments import MAX_WAITED
 from tools.engine.caller import A2aMessageRef
-from tools.engine.errors import InputSchemaMismatch, InvalidRequest, RateLimited
+from tools.engine.errors import InputSchemaMismatch, InvalidRequest, RateLimited, Unauthenticated
 from tools.engine.idempotency import Response
 from tools.engine.registry import CATALOGUE, Operation
 from tools.jobs.errors import InvalidTransition
@@ -124,7 +125,13 @@ class MessageSender:
         return self.replies.message(asked.message, call, offered.body, HIRING.format(listing="lst_…") + SOLD)
 
     async def cancel(self, params: pb.CancelTaskRequest, call: CallState) -> pb.Task:
-        """Cancel a job. Raises TaskNotCancelableError if its caller can no longer cancel it."""
+        """Cancel a job or an order that waits for its payment.
+
+        Raises TaskNotCancelableError if its caller can no longer cancel it.
+        """
+        rejected = self.purchases.cancel(params.id, call)
+        if rejected is not None:
+            return rejected
         await self.tasks.read(params.id, call, 0)
         answer = await call.ask(self.market, CATALOGUE["cancel_job"], {"job_id": params.id})
         if isinstance(answer.refusal, InvalidTransition):
@@ -140,6 +147,8 @@ class MessageSender:
         message, (order, seconds) = asked.message, _waited(order)
         letter = A2aMessageRef(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
         answer = await call.ask(self.market, CATALOGUE["create_job"], order, _key(message, call), letter=letter)
+        if isinstance(answer.refusal, Unauthenticated):
+            return self._unhired(answer, order, asked, call, await self.purchases.advice(order, call))
         if answer.refusal is not None:
             return self._unhired(answer, order, asked, call)
         if answer.dry_run:
@@ -153,9 +162,11 @@ class MessageSender:
             told = f"The job was ordered, and this is it. {unseen.message}. {hint}".strip()
             return self.replies.record(message, call, CATALOGUE["create_job"], answer, told)
 
-    def _unhired(self, answer: Response, order: Order, asked: pb.SendMessageRequest, call: CallState) -> pb.Message:
+    def _unhired(
+        self, answer: Response, order: Order, asked: pb.SendMessageRequest, call: CallState, advice: str = ""
+    ) -> pb.Message:
         assert answer.refusal is not None
-        told = _why_unhired(answer.refusal, order, stranger=call.is_nobody)
+        told = f"{_why_unhired(answer.refusal, order, stranger=call.is_nobody)} {advice}".strip()
         return self.replies.record(asked.message, call, CATALOGUE["create_job"], answer, told)
 
     async def _to_task(self, asked: pb.SendMessageRequest, call: CallState, wait: bool) -> Answer:

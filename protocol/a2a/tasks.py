@@ -9,6 +9,7 @@ from a2a.utils.errors import TaskNotFoundError
 from a2a.utils.proto_utils import parse_lenient
 
 from protocol.a2a.errors import NEEDS_KEY, invalid, market_error, not_shown
+from protocol.a2a.pending_orders import PREFIX
 from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.task_view import STATES, Record, View, forms_of
 from tools.engine.dispatch import Market
@@ -18,6 +19,10 @@ from tools.jobs.task_operations import MAX_MESSAGES, read_task, read_tasks
 from tools.kernel.errors import Json
 
 DEFAULT_PAGE_SIZE = 50
+FORGOTTEN = (
+    "Tasks that ask for one x402 payment are kept for a while, by one process. Activate the extension for x402 and send the "
+    "order again without a taskId; if you have signed a payment for it, with that payment, never with a new one."
+)
 Told = tuple[Record | None, list[Json]]  # the metadata of a refused payment or None, and the parts said first
 NUMBERS = dict(pb.TaskState.items())
 
@@ -53,10 +58,12 @@ class Tasks:
         )
 
     async def read(self, task_id: str, call: CallState, most: int | None = None, wait_seconds: int = 0) -> Record:
-        """Return a task's record with at most `most` messages, the newest.
+        """Return the record of a job's task with at most `most` messages, the newest.
 
         Raises RateLimited if too many calls wait already.
         """
+        if task_id.startswith(PREFIX):
+            raise TaskNotFoundError(data={"hint": FORGOTTEN})
         if call.is_nobody:
             raise TaskNotFoundError(data={"hint": NEEDS_KEY})
         messages = MAX_MESSAGES if most is None else min(most, MAX_MESSAGES)
