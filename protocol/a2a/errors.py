@@ -13,6 +13,7 @@ from tools.kernel.errors import MarketError
 
 log = structlog.get_logger("emporion.a2a")
 T = TypeVar("T")
+MAX_ID_LENGTH = 256
 NEEDS_KEY = "Tasks are jobs, shown to their parties: send your key as X-API-Key, or as api_key in a message's metadata."
 
 
@@ -24,6 +25,13 @@ def reached(context: ServerCallContext) -> CallState:
 
 def invalid(message: str, param: str, hint: str = "") -> A2AError:
     return InvalidParamsError(message=message, data={"param": param, **({"hint": hint} if hint else {})})
+
+
+def short_id(text: str, param: str) -> str:
+    """Return an id that the client chose; raises InvalidParamsError above MAX_ID_LENGTH."""
+    if len(text) > MAX_ID_LENGTH:
+        raise invalid(f"{param} is longer than {MAX_ID_LENGTH} characters", param)
+    return text
 
 
 async def guarded(call: CallState, work: Awaitable[T]) -> T:

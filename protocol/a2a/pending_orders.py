@@ -78,18 +78,6 @@ class PendingOrder:
     def shown(self) -> Progress:
         return SUBMITTED if self.calls and not self.last.is_final else self.last
 
-    @contextmanager
-    def paying(self, payment: str) -> Iterator[None]:
-        """Count a call that brings a payment; if the call breaks off, its payment counts as taken."""
-        self.payment, self.calls = payment, self.calls + 1
-        try:
-            yield
-        except BaseException:
-            self.note(SUBMITTED, taken=True)
-            raise
-        finally:
-            self.calls -= 1
-
     def note(self, progress: Progress, *, taken: bool) -> Progress:
         """Keep an answer without its result; return it, or the end that came before."""
         if self.last.is_final and not progress.is_final:
@@ -143,6 +131,24 @@ class PendingOrders:
         paid = [one for one in self.kept.values() if one.is_paid and one.payment == payment]
         body = _written(order)
         return next((one for one in paid if one.body == body and one.ends_at > self._now()), None)
+
+    @contextmanager
+    def paying(self, one: PendingOrder | None, payment: str) -> Iterator[None]:
+        """Count a call that brings a payment of an order, if any.
+
+        If the call breaks off, its payment counts as taken.
+        """
+        if one is None or not payment:
+            yield
+            return
+        one.payment, one.calls = payment, one.calls + 1
+        try:
+            yield
+        except BaseException:
+            self.note(one, SUBMITTED, taken=True)
+            raise
+        finally:
+            one.calls -= 1
 
     def note(self, one: PendingOrder, progress: Progress, *, taken: bool) -> Progress:
         """Keep an answer to an order, and the order for longer."""

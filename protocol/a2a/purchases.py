@@ -7,7 +7,6 @@ any caller that knows its id. The output is answered only to a message that brin
 """
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +16,7 @@ from a2a.utils.errors import TaskNotCancelableError
 from a2a.utils.proto_utils import parse_lenient
 
 from protocol.a2a import payment as x402
-from protocol.a2a.errors import invalid
+from protocol.a2a.errors import invalid, short_id
 from protocol.a2a.message_replies import MessageReplies, said_of
 from protocol.a2a.pending_orders import CANCELED, SUBMITTED, Order, PendingOrder, PendingOrders, Progress, mark_of
 from protocol.a2a.sdk_bodies import CallState
@@ -124,6 +123,7 @@ class Purchases:
         meant = meant or payload is not None
         if not call.pays or not (meant or call.is_nobody):
             return None
+        short_id(asked.message.context_id, "contextId")  # because it is kept
         payment = None if payload is None else header(payload)
         mark = "" if payment is None else mark_of(payment)
         given = {name: value for name, value in order.items() if name != WAIT}
@@ -131,7 +131,7 @@ class Purchases:
         closed = self._closed(kept, mark, payment, call)
         if closed is not None:
             return closed
-        with kept.paying(mark) if kept is not None and mark else nullcontext():
+        with self.orders.paying(kept, mark):
             answer = await call.ask(self.market, CATALOGUE[BUY], given, payment=payment)
         closed = self._closed(kept, mark, payment, call)  # another message may have paid or rejected it meanwhile
         if closed is not None:

@@ -15,7 +15,7 @@ from a2a.utils.errors import A2AError, TaskNotCancelableError, UnsupportedOperat
 
 from protocol.a2a import payment as x402
 from protocol.a2a.agent_endpoint import AgentEndpoints
-from protocol.a2a.errors import invalid, not_shown
+from protocol.a2a.errors import invalid, not_shown, short_id
 from protocol.a2a.message_replies import MessageReplies, said_of
 from protocol.a2a.pending_orders import Order
 from protocol.a2a.purchases import WAIT, Purchases
@@ -35,7 +35,6 @@ from tools.kernel.ids import Prefix
 from tools.kernel.search_terms import MAX_QUERY_CHARACTERS
 
 WAITED_SECONDS = 20
-MAX_ID_LENGTH = 256
 LISTING_ID = re.compile(rf"{Prefix.LISTING}[0-9A-HJKMNP-TV-Z]{{26}}")
 ALIASES = {"revise": "request_revision"}
 WORDS = ("message", "reason", "comment", "body")  # the arguments that take the message's text
@@ -145,7 +144,9 @@ class MessageSender:
         if bought is not None:
             return bought
         message, (order, seconds) = asked.message, _waited(order)
-        letter = A2aMessageRef(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
+        letter = A2aMessageRef(
+            short_id(message.message_id, "messageId"), short_id(message.context_id, "contextId") or None
+        )
         answer = await call.ask(self.market, CATALOGUE["create_job"], order, _key(message, call), letter=letter)
         if isinstance(answer.refusal, Unauthenticated):
             return self._unhired(answer, order, asked, call, await self.purchases.advice(order, call))
@@ -312,9 +313,3 @@ def _why_unhired(error: MarketError, order: Order, *, stranger: bool) -> str:
 def _key(message: pb.Message, call: CallState) -> str:
     """Return the idempotency key; a message that is sent twice counts once."""
     return call.idempotency_key or "a2a:" + sha256(message.message_id.encode()).hexdigest()
-
-
-def _short(text: str, param: str) -> str:
-    if len(text) > MAX_ID_LENGTH:
-        raise invalid(f"{param} is longer than {MAX_ID_LENGTH} characters", param)
-    return text

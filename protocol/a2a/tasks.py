@@ -20,8 +20,9 @@ from tools.kernel.errors import Json
 
 DEFAULT_PAGE_SIZE = 50
 FORGOTTEN = (
-    "Tasks that ask for one x402 payment are kept for a while, by one process. Activate the extension for x402 and send the "
-    "order again without a taskId; if you have signed a payment for it, with that payment, never with a new one."
+    "A task that asks for one x402 payment is known to GetTask, to CancelTask and to messages that activate the extension, "
+    "for a while and in one process. If GetTask does not find it, send the order again without a taskId; if you have signed a "
+    "payment for it, with that payment, never with a new one."
 )
 Told = tuple[Record | None, list[Json]]  # the metadata of a refused payment or None, and the parts said first
 NUMBERS = dict(pb.TaskState.items())

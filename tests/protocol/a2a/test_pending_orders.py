@@ -174,6 +174,8 @@ async def test_the_context_of_an_order_stays_and_another_is_refused(shop: Shop, 
     assert (await say(a2a, task["id"]))["contextId"] == task["contextId"] == "mine"
     heard = await a2a.say(RPC_1, ["And now?"], headers=ACTIVE, taskId=task["id"], contextId="other")
     assert heard.error[0] == -32602
+    heard = await a2a.say(RPC_1, [order(shop)], headers=ACTIVE, contextId="x" * 257)
+    assert heard.error == (-32602, "contextId is longer than 256 characters")
 
 
 async def test_a_message_that_does_not_activate_the_extension_is_told_to(shop: Shop, a2a: A2a) -> None:
@@ -257,11 +259,11 @@ async def test_no_output_is_kept_and_an_ended_order_does_not_go_back(orders: Pen
     assert (vain.reject(), vain.shown) == (False, FAILED)
 
 
-async def test_a_payment_whose_call_broke_off_counts_as_taken(orders: PendingOrders) -> None:
+async def test_a_payment_whose_call_broke_off_counts_as_taken(shop: Shop, orders: PendingOrders) -> None:
     one, begun = put(orders), asyncio.Event()
 
     async def brings() -> None:
-        with one.paying("first"):
+        with orders.paying(one, "first"):
             begun.set()
             await asyncio.Event().wait()
 
@@ -271,6 +273,8 @@ async def test_a_payment_whose_call_broke_off_counts_as_taken(orders: PendingOrd
     call.cancel()
     await asyncio.wait([call])
     assert (one.is_paid, one.calls, one.shown, one.reject()) == (True, 0, SUBMITTED, False)
+    shop.trade.market.clock.pass_seconds(3_599)
+    assert orders.get(one.task_id) is one
 
 
 async def test_an_order_is_found_by_its_payment_only_with_all_of_it(shop: Shop, orders: PendingOrders) -> None:
