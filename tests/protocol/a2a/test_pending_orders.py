@@ -9,6 +9,7 @@ import pytest
 from protocol.a2a import payment as x402
 from protocol.a2a.pending_orders import PREFIX, SUBMITTED, PendingOrder, PendingOrders, Progress, mark_of
 from protocol.a2a.purchases import ANOTHER, NOT_REJECTED
+from protocol.a2a.sdk_bodies import CallState
 from protocol.a2a.tasks import FORGOTTEN
 from tests.protocol.a2a.test_purchases import ACTIVE, asked, buyer, order, pay, task_of
 from tests.support.a2a_requests import RPC_1, A2a, Heard
@@ -110,6 +111,30 @@ async def test_two_payments_at_once_for_one_task_buy_once(shop: Shop, a2a: A2a) 
     assert {one["id"] for one in tasks} == {task["id"]}
     assert sorted(one["outputs"] for one in tasks) == [[], [], [], [WORK]]
     assert (shop.income, len(await shop.orders())) == (PRICE, 1)
+
+
+@pytest.mark.parametrize("word", ["reject", "pay"])
+async def test_terms_that_another_message_overtook_are_not_shown(
+    shop: Shop, a2a: A2a, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = await asked(a2a, shop)
+    overtaking, plain = [word], CallState.ask
+    shop.relay.told += ["refuses"]
+
+    async def ask(call: CallState, *given: Any, **changes: Any) -> Any:
+        answer = await plain(call, *given, **changes)
+        match overtaking and overtaking.pop():
+            case "reject":
+                await say(a2a, task["id"], "payment-rejected")
+            case "pay":
+                await pay(a2a, paid_for(shop, task), task["id"])
+        return answer
+
+    monkeypatch.setattr(CallState, "ask", ask)
+    async with shop.open():
+        late = await say(a2a, task["id"])
+    assert x402.REQUIRED not in late["payment"]
+    assert late["payment"][x402.STATUS] == {"reject": "payment-rejected", "pay": "payment-failed"}[word]
 
 
 async def test_a_payment_whose_outcome_is_unknown_keeps_its_task_and_gets_no_new_terms(shop: Shop, a2a: A2a) -> None:
