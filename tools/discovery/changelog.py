@@ -45,13 +45,9 @@ CHANGELOG = (
             "entries are ordered and paid there, and their words are untrusted.",
             "buy_with_x402 and list_x402_services are served over MCP by the x402 transport (payment and receipt in _meta), "
             "and over A2A by a2a-x402 v0.2 for clients that activate it. openapi.json has a path with x-payment-info for "
-<<<<<<< HEAD
             "each listing sold so; ?listings=false leaves them out. Listings for test money are marked there.",
-=======
-            "each listing sold so; ?listings=false leaves them out.",
             "Over A2A a task of such a purchase keeps its id. Once a payment came it is neither rejected nor offered again: "
             "send the same payment. GetTask shows its state and receipts, and the payment its output.",
->>>>>>> 42ca4306 (Keep the task of a purchase over A2A after its payment came)
             "The event job.expired has unpaid, job.cancelled has walk_away; entries of the leaderboard and of other "
             "public lists have object; a receipt also shows its price as text.",
             "refund_job records a voluntary refund (settlement.voluntary) if nothing is owed, up to the amount paid; "
