@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, exists, func, literal, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, case, exists, func, literal, or_, select
 
 from storage.query import Query
 from storage.statements import (
@@ -100,8 +100,11 @@ is_known: Query[str] = Query(
         AgentRow.id == bindparam("buyer_id"), _is_known(AgentRow.id, bindparam("seller_id"), bindparam("env"))
     )
 )
-places_taken = count(JobRow, *_OCCUPYING)
-places_taken_by = count(JobRow, *_OCCUPYING, *matching(JobRow.buyer_id))
+_own_place = case((JobRow.buyer_id == bindparam("buyer_id"), literal(1)))
+# How many places of a listing are taken, and how many of them by this buyer.
+places_taken: Query[tuple[int, int]] = Query(
+    select(func.count(), func.count(_own_place)).select_from(JobRow.__table__).where(*_OCCUPYING)
+)
 places_taken_by_newcomers = count(JobRow, *_OCCUPYING, ~_is_known(JobRow.buyer_id, JobRow.seller_id, JobRow.env))
 unfinished_of = count(JobRow, *matching(JobRow.buyer_id, JobRow.env), is_one_of(JobRow.status, UNFINISHED))
 _LAPSED = (JobRow.accept_by, JobRow.pay_by, JobRow.deliver_by, JobRow.review_by)

@@ -5,7 +5,7 @@ import types
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import date, timedelta
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tools.engine.arguments import Arguments
@@ -136,7 +136,7 @@ class Operation(Options):
     def title(self) -> str:
         return self.name.replace("_", " ").capitalize()
 
-    @property
+    @cached_property
     def path_names(self) -> tuple[str, ...]:
         return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
 

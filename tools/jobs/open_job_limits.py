@@ -7,7 +7,6 @@ from storage.jobs import (
     is_known,
     lapsed_places,
     places_taken,
-    places_taken_by,
     places_taken_by_newcomers,
     seen_lapsed,
     unfinished_of,
@@ -59,10 +58,9 @@ def _take(ctx: TxContext, listing_id: str, judge: Callable[[], None]) -> None:
 
 
 def _judge(ctx: TxContext, listing: ListingRow) -> None:
-    taken = ctx.tx.one(places_taken, listing_id=listing.id) or 0
+    taken, held = ctx.tx.one(places_taken, listing_id=listing.id, buyer_id=ctx.agent) or (0, 0)
     if taken >= listing.max_open_jobs:
         raise _busy(f"of this listing's {counted(listing.max_open_jobs, 'place')} none is free")
-    held = ctx.tx.one(places_taken_by, listing_id=listing.id, buyer_id=ctx.agent) or 0
     share = (listing.max_open_jobs + 1) // 2
     if held >= share:
         raise _busy(f"you hold {counted(held, 'place')} of this listing; one buyer holds at most {share}")

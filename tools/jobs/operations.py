@@ -135,7 +135,7 @@ def create_job(ctx: TxContext, order: Order, judged: JudgedOrder | Document) -> 
     If it does not answer in time, the job expires and nothing is owed. Then wait with get_job and wait_seconds.
     """
     seen, warned, new = order_once(ctx, order, judged)
-    job = created_record(ctx, seen, warned)
+    job = created_record(ctx, seen, warned, judged.input if new and isinstance(judged, JudgedOrder) else None)
     return job if new else Existing(job)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
 from storage.disputes import disputes_of_jobs, seats_of_dispute, seats_of_disputes
 from storage.jobs import deliveries_of_jobs, reviews_of_jobs, settlements_of_jobs
@@ -75,7 +76,7 @@ class Panel:
 _SAME_IN_FACTS = ("accept_by", "accepted_at", "pay_by", "deliver_by", "review_by", "revision_count", "max_revisions")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JobSnapshot:
     """A job with the rows its facts are derived from."""
 
@@ -85,7 +86,7 @@ class JobSnapshot:
     deliveries: tuple[JobDeliveryRow, ...] = ()  # empty if there was only one, which is in the row
     panel: Panel | None = None  # only of a disputed job
 
-    @property
+    @cached_property
     def facts(self) -> JobFacts:
         """The facts that the rules need, from the job's row, settlements and panel."""
         row = self.row

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any, TypedDict, TypeVar
 
 from storage.events import newest_event
@@ -12,7 +13,7 @@ from storage.vocabulary import FINAL, Actor, Env, JobStatus, SettlementKind, Set
 from tools.agents.logic import handles
 from tools.agents.records import Party
 from tools.engine.context import TxContext
-from tools.engine.documents import text_of
+from tools.engine.documents import Document, text_of
 from tools.engine.next_steps import step, steps, wait_step
 from tools.engine.registry import CATALOGUE
 from tools.events.webhooks.deliveries import NO_OUTPUT
@@ -44,9 +45,14 @@ def job_record(ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str] | Non
     return _record(Job, ctx, seen, named or handles_in(ctx.tx, [seen.row]))
 
 
-def created_record(ctx: TxContext, seen: JobSnapshot, warned: list[dict[str, str]]) -> JobCreated:
-    """Return the record of a new job for its buyer, with warnings."""
-    return _record(JobCreated, ctx, seen, handles_in(ctx.tx, [seen.row]), warnings=warned)
+def created_record(
+    ctx: TxContext, seen: JobSnapshot, warned: list[dict[str, str]], given: Document | None = None
+) -> JobCreated:
+    """Return the record of a new job for its buyer, with warnings.
+
+    `given` is its input, if it was stored just now.
+    """
+    return _record(JobCreated, ctx, seen, handles_in(ctx.tx, [seen.row]), given, warnings=warned)
 
 
 def handles_in(tx: Tx, rows: Iterable[JobRow]) -> dict[str, str]:
@@ -54,7 +60,14 @@ def handles_in(tx: Tx, rows: Iterable[JobRow]) -> dict[str, str]:
     return handles(tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
 
 
-def _record(kind: type[J], ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str], **others: Any) -> J:
+def _record(
+    kind: type[J],
+    ctx: TxContext,
+    seen: JobSnapshot,
+    named: Mapping[str, str],
+    given: Document | None = None,
+    **others: Any,
+) -> J:
     """Return a record of a job; the clock's due moves are shown as if they were written."""
     seen = projected(seen, ctx.now)
     facts, move = after_due_move(seen.facts, ctx.now), due(seen.facts, ctx.now)
@@ -71,7 +84,7 @@ def _record(kind: type[J], ctx: TxContext, seen: JobSnapshot, named: Mapping[str
         waiting_on=waiting and record_from(WaitingOn, waiting),
         buyer=Party(id=row.buyer_id, handle=named[row.buyer_id]),
         seller=Party(id=row.seller_id, handle=named[row.seller_id]),
-        input=spliced(input_of(ctx.tx, row)),
+        input=spliced(input_of(ctx.tx, row) if given is None else given.text),
         **dict.fromkeys(_BUYERS_OWN) if role is Actor.SELLER else shown_columns(row, *_BUYERS_OWN),
         **dict.fromkeys(_SELLERS_OWN) if role is Actor.BUYER else shown_columns(row, *_SELLERS_OWN),
         output=None if facts.is_sealed else spliced(output_of(ctx.tx, row)),
@@ -157,13 +170,12 @@ _WHY = {
 
 def _next_steps(ctx: TxContext, seen: JobSnapshot, facts: JobFacts, role: Actor, actions: list[str]) -> list[Step]:
     waiting = waiting_on(facts, ctx.now)
-    by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
     until = stamp_or_none(waiting.until) if waiting and waiting.who == Waiter(role.value) else None
     found = [
         refund_step(ctx, seen, facts)
         if action == "refund"
         else step(
-            by_action[action],
+            _by_action()[action],
             _why(facts, action),
             deadline=None if action == "message" else until,  # the thread stays open
             **_asked(action, seen.row),
@@ -178,6 +190,12 @@ def _next_steps(ctx: TxContext, seen: JobSnapshot, facts: JobFacts, role: Actor,
     if facts.is_paid:
         found.append(step("get_receipt", "Fetch the signed receipt.", job_id=seen.row.id))
     return steps(*found)
+
+
+@cache
+def _by_action() -> dict[str, str]:
+    """Return the operation of each action; the catalogue is complete once a job is shown."""
+    return {op.action: name for name, op in CATALOGUE.items() if op.action}
 
 
 def _left_out(seen: JobSnapshot, facts: JobFacts) -> tuple[str, ...]:
