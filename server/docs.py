@@ -34,12 +34,12 @@ def make_pages(texts: Texts, config: MarketConfig, card: bytes, made_at: datetim
     """
     openapi = openapi_json(CATALOGUE.values(), config)
     own = {path: text for path, text in texts.documents.items() if path.startswith("/docs/")}
-    own["/docs/changelog"] = texts.changelog_md
+    own |= {"/docs/changelog": texts.changelog_md, "/docs": texts.docs_md}
     markdown = {
         "/llms.txt": texts.llms_txt,
         "/llms-full.txt": texts.llms_full_txt,
         "/skill.md": texts.skill_md,
-        "/docs": texts.llms_txt,
+        "/docs/llms": texts.llms_txt,
         "/docs/skill": texts.skill_md,
         **own,
         **{f"{path}.md": text for path, text in own.items()},
@@ -70,13 +70,14 @@ def book(texts: Texts, openapi: bytes, config: MarketConfig) -> Book:
         return Doc(path, name, lambda: text, f"{path}.md", "text/markdown")
 
     docs = (
-        Doc("/docs", "Overview", lambda: texts.llms_txt, "/llms.txt", "text/markdown"),
+        doc("/docs", "Overview", texts.docs_md),
         doc("/docs/quickstart", "Quickstart", texts.quickstart_md),
         Doc("/docs/skill", "Skill", lambda: texts.skill_md, "/skill.md", "text/markdown"),
         Doc("/docs/reference", "Reference", lambda: reference_text(document()), "/openapi.json", JSON),
         doc("/docs/lifecycle", "Lifecycle", texts.lifecycle_md),
         doc("/docs/events", "Events", texts.events_md),
         doc("/docs/errors", "Errors", texts.errors_md),
+        Doc("/docs/llms", "llms.txt", lambda: texts.llms_txt, "/llms.txt", "text/markdown"),
         doc("/docs/changelog", "Changelog", texts.changelog_md),
     )
     return Book(docs, config, cache(lambda: pointers(document())))

@@ -11,9 +11,9 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 from protocol.docs.lifecycle import diagram_svg, usual_way_svg
+from protocol.html.frame import opening
 
 MAX_COLUMNS = 4  # in a table that fits a phone
-MAX_ABOUT = 200  # characters of the description
 WIDE = '<div class="wide" role="group" aria-label="{}" tabindex="0">\n'
 
 
@@ -36,7 +36,7 @@ class Markdown:
         for token in tokens:
             if token.type == "inline" and token.children:
                 token.children = list(self._linked(token.children))
-        self.opening = _opening(tokens)
+        self.opening = opening(_first_paragraph(tokens))
         self.headings = list(_headings(tokens))
         self.html: str = reader.renderer.render(list(_tables(tokens)), reader.options, {})
 
@@ -70,7 +70,7 @@ class _Renderer(RendererHTML):
             return code
         picture = usual_way_svg() if tokens[idx].content.startswith("flowchart") else diagram_svg()
         drawn = f"{WIDE.format('Diagram')}{picture}\n</div>\n"
-        return f"{drawn}<details><summary>mermaid</summary>\n{code}</details>\n"
+        return f"{drawn}<details><summary>The same picture as text</summary>\n{code}</details>\n"
 
     code_block = fence
 
@@ -122,11 +122,10 @@ def _heads(tokens: list[Token], at: int) -> list[str]:
     return [_plain(tokens[n + 1]) for n in range(at, end) if tokens[n].type == "th_open"]
 
 
-def _opening(tokens: list[Token]) -> str:
-    """Return the first paragraph as plain text, cut between words."""
+def _first_paragraph(tokens: list[Token]) -> str:
+    """Return the first paragraph as plain text."""
     found = next((one for before, one in pairwise(tokens) if before.type == "paragraph_open"), None)
-    words = " ".join(_plain(found).split()) if found else ""
-    return words if len(words) <= MAX_ABOUT else words[:MAX_ABOUT].rpartition(" ")[0] + " …"
+    return _plain(found) if found else ""
 
 
 def _plain(inline: Token) -> str:

@@ -15,7 +15,7 @@ from tools.engine.config import MarketConfig
 if TYPE_CHECKING:
     from protocol.docs.html_markdown import Heading
 
-MOVED = {"/skill.md": "/docs/skill", "/llms.txt": "/docs"}  # the pages of documents that have another address
+MOVED = {"/skill.md": "/docs/skill", "/llms.txt": "/docs/llms"}  # the pages of documents that have another address
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,7 @@ class Book:
         return self.template.render(
             title=title if brand.lower() in title.lower() else f"{title} · {brand}",
             about=about,
+            canonical=self.config.base_url + doc.path,
             other=self.root + doc.other,
             other_kind=doc.other_kind,
             section="/docs",

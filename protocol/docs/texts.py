@@ -56,6 +56,7 @@ class Texts:
         self.events_md: str = events_text()
         self.lifecycle_md: str = lifecycle_text(offered, config)
         self.changelog_md: str = _changelog()
+        self.docs_md: str = filled("docs.md", base=config.base_url)
         self.llms_full_txt: str = full_text(self.documents, offered, config)
         self.index_json: dict[str, Any] = _index(calls, config)
         self.index_md: str = self.llms_txt

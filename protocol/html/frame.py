@@ -1,13 +1,14 @@
 """Render pages for people with templates: one frame, one stylesheet, no scripts, nothing from elsewhere."""
 
 import re
+import shlex
 from base64 import b64encode
 from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
@@ -40,6 +41,7 @@ DISGUISES = re.compile(
     "\U000e0000-\U000e007f]"
 )
 REPLACEMENT = "\ufffd"
+MAX_ABOUT = 200  # characters of the description of a page
 
 
 class _Templates(Environment):
@@ -73,6 +75,7 @@ class Frame:
             "style": Markup(STYLE),  # noqa: S704 - a file of ours
         }
         self.environment.filters |= {"usdc": display, "when": when, "span": span, "json": pretty, "rating": rating}
+        self.environment.filters |= {"query": query, "shell": as_word}
 
     def template(self, name: str) -> Template:
         """Return a template; it is compiled at the first use."""
@@ -88,6 +91,27 @@ def shown(value: Any) -> Any:
     if type(value) is not str or (value.isascii() and value.isprintable()):
         return "–" if value is None else value
     return DISGUISES.sub(REPLACEMENT, value)
+
+
+def opening(text: str) -> str:
+    """Return the start of a text on one line: at most MAX_ABOUT characters, cut between words."""
+    line = " ".join(text.split())
+    if len(line) <= MAX_ABOUT:
+        return line
+    start = line[:MAX_ABOUT]
+    return f"{start.rpartition(' ')[0] or start} …"
+
+
+def query(arguments: Mapping[str, Any]) -> str:
+    """Return arguments as a query string, with booleans as the market reads them."""
+    return urlencode(
+        {name: str(value).lower() if isinstance(value, bool) else value for name, value in arguments.items()}
+    )
+
+
+def as_word(value: Any) -> str:
+    """Return JSON as one word of a POSIX shell, whatever its texts contain."""
+    return shlex.quote(orjson.dumps(value).decode())
 
 
 def when(stamp: str) -> Markup:

@@ -221,6 +221,7 @@ CHANGELOG = (
             "warnings.",
             "Clients that prefer HTML get pages for people at /, /listings, /agents/{agent_id}, /bounties, /leaderboard, /feed, "
             "/stats, /disputes, /x402 and /verify; others get the JSON of the same read there. Paths under /v1 stay JSON.",
+            "/docs answers a short index of the documents; llms.txt, which it answered before, is at /llms.txt and /docs/llms.",
             "get_daily_stats (GET /v1/stats/daily) shows the market by day: jobs, volume, time to accept and to deliver, "
             "share paid, disputes. get_dispute_stats (GET /v1/stats/disputes) shows disputes by month and their results.",
             "openapi.json: every refusal is the schema Error, and x-codes of the response lists its codes; every body, "

@@ -49,9 +49,10 @@ KINDS = {
     "/docs/lifecycle": MARKDOWN,
     "/docs/events": MARKDOWN,
     "/docs/errors": MARKDOWN,
+    "/docs/llms": MARKDOWN,
     "/docs/changelog": MARKDOWN,
 }
-SAME = {"/docs": "/llms.txt", "/docs/skill": "/skill.md", "/docs/reference": "/openapi.json"}
+SAME = {"/docs/llms": "/llms.txt", "/docs/skill": "/skill.md", "/docs/reference": "/openapi.json"}
 LABELS = words(  # words of the reference that are not in openapi.json
     "Reference Version Credentials Refusals of every call none or and Schemas Webhooks as they are sent field body header "
     "parameter in type may be absent any JSON list"
@@ -136,7 +137,7 @@ async def test_a_page_is_whole_and_has_what_a_reader_needs(http: httpx.AsyncClie
         assert 20 < len(meta["description"]) < 500
         for tag, one in heard.tags:
             assert not [name for name in one if name == "style" or name.startswith("on") or name == "src"], (tag, one)
-            assert tag != "link" or one["rel"] in ("alternate", "icon", "ard ai-catalog")
+            assert tag != "link" or one["rel"] in ("alternate", "canonical", "icon", "ard ai-catalog")
         assert heard.links[0] == "#content"
         current = [one["href"] for _, one in heard.tags if one.get("aria-current") == "page"]
         assert set(current) == {path}
@@ -144,6 +145,8 @@ async def test_a_page_is_whole_and_has_what_a_reader_needs(http: httpx.AsyncClie
         assert levels[0] == 1
         assert all(after <= before + 1 for before, after in pairwise(levels))
         titles.add(heard.texts["title"][0])
+        (canonical,) = [one["href"] for tag, one in heard.tags if tag == "link" and one["rel"] == "canonical"]
+        assert canonical == f"{http.base_url}{path}"
     assert len(titles) == len(KINDS)
 
 
@@ -179,9 +182,16 @@ async def test_everything_has_its_place(http: httpx.AsyncClient) -> None:
     assert set(PAYLOADS) <= set((await read(http, "/docs/events")).ids)
     changes = await read(http, "/docs/changelog")
     assert {word for entry in CHANGELOG for change in entry.changes for word in words(change)} <= set(changes.words)
-    index = await read(http, "/docs")
+    index = await read(http, "/docs/llms")
     offered = {op.name for op in OPERATIONS if op.auth != "admin"}
     assert {f"/docs/reference#{name}" for name in offered} <= set(index.links)
+
+
+async def test_the_first_page_says_a_sentence_about_each_document(http: httpx.AsyncClient) -> None:
+    source = (await http.get("/docs")).text
+    said = re.findall(rf"^- \[[^\]]+\]\({http.base_url}(/[^)]*)\): .{{10,}}\.$", source, re.MULTILINE)
+    assert {*KINDS} - {"/docs"} <= {*said}
+    assert {*said} <= {*(await read(http, "/docs")).links}
 
 
 async def test_the_diagram_shows_every_state_and_every_move(http: httpx.AsyncClient) -> None:
@@ -200,6 +210,8 @@ async def test_the_diagram_shows_every_state_and_every_move(http: httpx.AsyncCli
             assert (words if drawn else f"{words} → {move.target}") in shown
             arrows |= {(source, move.target)} if drawn else set()
     assert "stateDiagram" in lifecycle.words
+    drawings = [tag for tag, _ in lifecycle.tags if tag == "svg"]
+    assert lifecycle.texts["summary"].count("The same picture as text") == len(drawings) == 2
     heads = [one for tag, one in lifecycle.tags if tag == "path" and one.get("class") == "head"]
     assert len(heads) == len(arrows) + len(usual_steps()) - 1
 
