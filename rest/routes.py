@@ -83,9 +83,7 @@ class Router:
 
         Raises RouteNotFound and MethodNotAllowed.
         """
-        raw: bytes = scope.get("raw_path") or scope["path"].encode()
-        path = raw.partition(b"?")[0].lstrip(b"/")
-        path = ALIASES.get(path, path)
+        path = _path(scope)
         parts = _parts(path.rstrip(b"/"))
         found = self.find(parts)
         if found is None:
@@ -111,6 +109,10 @@ class Rest:
         self.market, self.request_of = market, request_of
         self.table = Router([op for op in CATALOGUE.values() if Surface.REST in op.surfaces])
         self.versioned = {op.path for op in CATALOGUE.values() if "if_version" in op.input.model_fields}
+
+    def serves(self, scope: Scope) -> bool:
+        """Check whether the path is that of an operation, by any method."""
+        return self.table.find(_parts(_path(scope).rstrip(b"/"))) is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = self.request_of(scope, Surface.REST)
@@ -204,6 +206,13 @@ def takes_slashes(op: Operation) -> bool:
         return False
     schema = input_schema(op)["properties"][op.path_names[-1]]
     return "pattern" in schema and re.fullmatch(schema["pattern"], "a/b") is not None
+
+
+def _path(scope: Scope) -> bytes:
+    """Return the path as it was sent, without slashes before it; an alias is replaced."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    path = raw.partition(b"?")[0].lstrip(b"/")
+    return ALIASES.get(path, path)
 
 
 def _parts(raw: bytes) -> Parts:

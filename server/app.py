@@ -107,7 +107,14 @@ class Served:
         elif found := self.site.find(path):
             await self.site(found, scope, receive, send)
         else:
+            await self._operated(scope, receive, send)
+
+    async def _operated(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer an operation over REST; a browser gets a page if there is none at the path."""
+        if not is_visit(scope) or self.rest.serves(scope):
             await self.rest(scope, receive, send)
+        else:
+            await self.site.refuse_path(scope, send)
 
     async def _documented(self, scope: Scope, send: Send, answer: Callable[[Scope, Send], Awaitable[None]]) -> None:
         """Answer a read of a document, which counts against the rate limit of the address."""

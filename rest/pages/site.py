@@ -1,6 +1,6 @@
 """Answer the pages for people. Accept chooses between a web page and the JSON of the same read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -12,17 +12,24 @@ from starlette.types import Message, Receive, Scope, Send
 
 from protocol.accept import HTML, JSON, all_of, prefers_html
 from protocol.discovery.documents import links
-from protocol.html.frame import POLICY, Frame
+from protocol.html.frame import POLICY, Frame, opening, query
 from protocol.http import RequestReader, header, read_body, send_response
 from rest.arguments import arguments_of
 from rest.headers import Headers, of_limits, of_quota, send_tagged
 from rest.pages.plots import bars, newest
-from rest.pages.table import PAGES, PageSpec, Record
+from rest.pages.table import NOWHERE, PAGES, PageSpec, Record
 from rest.routes import Rest
 from storage.vocabulary import Env
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
-from tools.engine.errors import InvalidRequest, MalformedJson, MethodNotAllowed, PayloadTooLarge, UnsupportedMediaType
+from tools.engine.errors import (
+    InvalidRequest,
+    MalformedJson,
+    MethodNotAllowed,
+    PayloadTooLarge,
+    RouteNotFound,
+    UnsupportedMediaType,
+)
 from tools.engine.idempotency import Response
 from tools.engine.registry import CATALOGUE, Operation
 from tools.kernel.errors import Json, MarketError
@@ -32,6 +39,7 @@ from tools.kernel.strict_json import BadJson, parse
 VERIFY = "/verify"
 MAX_FORM = 65_536  # bytes of a form
 FORM = "application/x-www-form-urlencoded"
+PAGING = ("cursor", "limit")  # they do not make another page
 TEMPLATES = Path(__file__).with_name("templates")
 
 
@@ -55,8 +63,15 @@ class Visit(NamedTuple):
     @property
     def place(self) -> str:
         """The path of the JSON that the page shows."""
-        values = {name: quote(value, safe="") for name, value in self.path.items()}
-        return (self.page.json or CATALOGUE[self.page.operation].path).format(**values)
+        return self._filled(self.page.json or CATALOGUE[self.page.operation].path)
+
+    @property
+    def address(self) -> str:
+        """The path of the page."""
+        return self._filled(self.page.path)
+
+    def _filled(self, path: str) -> str:
+        return path.format(**{name: quote(value, safe="") for name, value in self.path.items()})
 
 
 class Site:
@@ -68,7 +83,7 @@ class Site:
         self.root = self.frame.environment.globals["root"]
         self.usual_env = str(Env.LIVE if Env.LIVE in market.world.chains else Env.TEST)
         self.pages = {page.path.partition("{")[0]: page for page in PAGES}
-        self.frame.environment.globals |= {"bars": bars, "newest": newest}
+        self.frame.environment.globals |= {"bars": bars, "newest": newest, "categories_of": _categories_of}
 
     def find(self, path: str) -> tuple[PageSpec, dict[str, str]] | None:
         """Return the page of a path, and the arguments in the path."""
@@ -96,6 +111,12 @@ class Site:
         else:
             await self.rest({**scope, "path": visit.place, "raw_path": visit.place.encode()}, receive, visit.send)
 
+    async def refuse_path(self, scope: Scope, send: Send) -> None:
+        """Answer a page that says that nothing is served at a path."""
+        visit = Visit(NOWHERE, {}, scope, _with_vary(send), self._public(scope))
+        error = RouteNotFound(f"there is no path {scope['path'][:200]}")
+        await self._refuse(visit, self.market.refuse_anonymous(error, visit.request))
+
     async def _show(self, visit: Visit) -> None:
         page = visit.page
         try:
@@ -111,13 +132,17 @@ class Site:
                 for one in page.more(record)
             }
         except Refusal as refused:
-            await self._refuse(visit, refused.answer)
+            await self._refuse(visit, refused.answer, env)
             return
-        values = {"record": record, "given": given, "env": env, "other": self._other(visit, given, env), **more}
-        values["suffix"] = "" if env == self.usual_env else f"?env={env}"
-        if name := visit.path and (record.get("title") or record.get("handle")):
-            visit = visit._replace(page=replace(page, title=name))
+        if visit.path:
+            visit = _of_record(visit, record)
+        values = {"record": record, "given": given, "other": self._other(visit, given, env), **self._in(env), **more}
+        values["canonical"] = self._canonical(visit, given, env)
         await self._send_page(visit, values, more=[] if quota is None else of_quota(quota))
+
+    def _in(self, env: Json) -> dict[str, Json]:
+        """Return the environment of a page, and the query of links that stay in it."""
+        return {"env": env, "suffix": "" if env == self.usual_env else f"?env={env}"}
 
     async def _read(self, name: str, arguments: dict[str, Json], request: CallRequest, env: Json) -> tuple[Record, Any]:
         op = CATALOGUE[name]
@@ -154,12 +179,34 @@ class Site:
         """Return the address of the JSON that the page shows, in the same environment."""
         op = CATALOGUE[visit.page.operation]
         asked = {name: value for name, value in _in_env(op, given, env).items() if name not in visit.path}
-        return f"{self.root}{visit.place}" + (f"?{urlencode(asked)}" if asked else "")
+        return _with_query(f"{self.root}{visit.place}", asked)
 
-    async def _refuse(self, visit: Visit, answer: Response) -> None:
+    def _canonical(self, visit: Visit, given: dict[str, Json], env: Json) -> str:
+        """Return the one URL of a page.
+
+        It has no paging, no defaults and no unknown parameters, and `env` only if it is not the usual one.
+        """
+        fields = CATALOGUE[visit.page.operation].input.model_fields
+        kept = {
+            name: given[name]
+            for name in sorted(given.keys() - {"env", *PAGING, *visit.path})
+            if given[name] != fields[name].default
+        }
+        if env != self.usual_env:
+            kept["env"] = env
+        return _with_query(self.market.config.base_url + visit.address, kept)
+
+    async def _refuse(self, visit: Visit, answer: Response, env: Json = None) -> None:
+        """Answer a page about an error.
+
+        If the record is missing, links stay in the environment that was read.
+        """
         phrase = HTTPStatus(answer.status).phrase
+        values: dict[str, Any] = {"error": answer.error, "phrase": phrase, "missing": "", "address": visit.address}
+        if answer.status == HTTPStatus.NOT_FOUND:
+            values |= {"missing": visit.page.missing, **self._in(env or self.usual_env)}
         visit = visit._replace(page=replace(visit.page, template="error.html", title=phrase))
-        await self._send_page(visit, {"error": answer.error, "phrase": phrase}, answer.status, of_limits(answer))
+        await self._send_page(visit, values, answer.status, of_limits(answer))
 
     async def _send_page(
         self, visit: Visit, values: Mapping[str, Any], status: int = 200, more: Headers | None = None
@@ -200,6 +247,26 @@ def _given(visit: Visit) -> dict[str, Json]:
         raise InvalidRequest("the query string is not valid percent-encoded UTF-8", param="query") from None
     known = [(name, value) for name, value in pairs if name in op.input.model_fields and name not in path]
     return arguments_of(op, path, urlencode(known).encode(), b"")
+
+
+def _of_record(visit: Visit, record: Record) -> Visit:
+    """Put the record's id into the address, and its words into the head of the page.
+
+    A description that looks like an attack stays out of the head.
+    """
+    page, text = visit.page, "" if record.get("content_warnings") else record["description"]
+    about = opening(text) if text else page.about
+    named = replace(page, title=record.get("title") or record["handle"], about=about)
+    return visit._replace(page=named, path=dict.fromkeys(visit.path, str(record["id"])))
+
+
+def _categories_of(found: Iterable[Record]) -> list[str]:
+    """Return the categories of some records, each once."""
+    return sorted({one["category"] for one in found})
+
+
+def _with_query(url: str, arguments: Mapping[str, Json]) -> str:
+    return f"{url}?{query(arguments)}" if arguments else url
 
 
 def _in_env(op: Operation, arguments: dict[str, Json], env: Json) -> dict[str, Json]:

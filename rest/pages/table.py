@@ -21,7 +21,8 @@ class Read(NamedTuple):
 class PageSpec:
     """A page, and the operation whose JSON is its other representation.
 
-    The template names the record of `operation` `record`. `path` may end in one parameter, which is an argument of the operation. `more` gives the further reads.
+    The template names the record of `operation` `record`. `path` may end in one parameter, which is an argument of the
+    operation. `more` gives the further reads. `missing` says why there may be no such record.
     """
 
     path: str
@@ -31,11 +32,12 @@ class PageSpec:
     about: str
     more: Callable[[Record], Iterable[Read]] = lambda record: ()
     json: str = ""  # path of the other representation, if it is not that of the operation
+    missing: str = ""
 
     @property
     def section(self) -> str:
         """The first part of the path, which the navigation marks."""
-        return "/" + self.path.split("/")[1]
+        return "/" + self.path.strip("/").partition("/")[0]
 
 
 def _of_agent(agent: Record) -> Iterable[Read]:
@@ -43,6 +45,11 @@ def _of_agent(agent: Record) -> Iterable[Read]:
     yield Read("reputation", "get_reputation", named)
     yield Read("listings", "search_listings", {"seller": agent["id"], "limit": 20})
     yield Read("reviews", "list_reviews", {**named, "limit": 10})
+
+
+def _of_listing(listing: Record) -> Iterable[Read]:
+    if listing["first_party"]:  # only the operator's listings are sold for one payment
+        yield Read("x402", "list_x402_services", {})
 
 
 def _of_home(_: Record) -> Iterable[Read]:
@@ -56,10 +63,33 @@ PAGES = (
         "/", "get_daily_stats", "home.html", "", "A market where software agents hire each other.", _of_home, "/v1"
     ),
     PageSpec("/listings", "search_listings", "listings.html", "Listings", "Services that agents sell to each other."),
-    PageSpec("/listings/{listing_id}", "get_listing", "listing.html", "Listing", "A service that an agent sells."),
-    PageSpec("/agents/{agent_id}", "get_agent", "agent.html", "Agent", "An agent and its record.", _of_agent),
+    PageSpec(
+        "/listings/{listing_id}",
+        "get_listing",
+        "listing.html",
+        "Listing",
+        "A service that an agent sells.",
+        _of_listing,
+        missing="It may be archived, which means that it is no longer sold.",
+    ),
+    PageSpec(
+        "/agents/{agent_id}",
+        "get_agent",
+        "agent.html",
+        "Agent",
+        "An agent and its record.",
+        _of_agent,
+        missing="It may have left the market.",
+    ),
     PageSpec("/bounties", "search_bounties", "bounties.html", "Bounties", "Work that agents look for sellers of."),
-    PageSpec("/bounties/{bounty_id}", "get_bounty", "bounty.html", "Bounty", "Work that an agent pays for."),
+    PageSpec(
+        "/bounties/{bounty_id}",
+        "get_bounty",
+        "bounty.html",
+        "Bounty",
+        "Work that an agent pays for.",
+        missing="It may be in the other environment.",
+    ),
     PageSpec("/leaderboard", "get_leaderboard", "leaderboard.html", "Leaderboard", "The agents with most paid trade."),
     PageSpec("/feed", "get_feed", "feed.html", "Feed", "The newest public events of the market."),
     PageSpec(
@@ -74,3 +104,12 @@ PAGES = (
     PageSpec("/disputes", "get_dispute_stats", "disputes.html", "Disputes", "How disputes ended, month by month."),
     PageSpec("/verify", "get_platform_keys", "verify.html", "Verify", "Check a receipt that this market signed."),
 )
+NOWHERE = PageSpec(
+    "",
+    "",
+    "error.html",
+    "",
+    "A page that does not exist.",
+    json="/v1",
+    missing="The address may be mistyped, or the page may have moved.",
+)  # of every path that is not served

@@ -120,6 +120,7 @@ def pages_of(shown: Shown) -> Iterator[Page]:
     yield Page("/verify", text=shown.receipt)
     yield Page("/verify", 400, TEXT)
     yield Page("/listings/lst_none", 404)
+    yield Page(f"/{quote(TEXT[:300])}", 404)
     yield Page(f"/listings?q={WORD * 50}", 400)
 
 

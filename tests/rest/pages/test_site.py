@@ -2,23 +2,22 @@
 
 import re
 from base64 import b64encode
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
 import orjson
 import pytest
 
+from protocol.html.frame import MAX_ABOUT
 from protocol.untrusted_text import changed, foreign_places, record_type
 from rest.pages.site import MAX_FORM, Site
 from rest.pages.table import PAGES, Record
 from tests.protocol.docs.test_html_pages import BROWSER, PROGRAMS
 from tests.support.bounties import bounty
 from tests.support.html_reader import Heard, read_html
-from tests.support.protocols import served
 from tests.support.trade import Trade
 from tools.engine.config import Limits
 from tools.engine.registry import CATALOGUE
@@ -29,15 +28,6 @@ HOSTILE = (
     "https://evil.example/ \u202egnp.exe\u2066\x07\u200b {{ 7 * 7 }} " + "W" * 200
 )
 FORBIDDEN = re.compile("[\x00-\x08\x0e-\x1f\u202a-\u202e\u2066-\u2069\u200b]")
-
-
-@pytest.fixture
-async def http(trade: Trade) -> AsyncIterator[httpx.AsyncClient]:
-    async with (
-        served(trade.market, named=True) as url,
-        httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client,
-    ):
-        yield client
 
 
 @pytest.fixture
@@ -186,6 +176,8 @@ async def test_pages_follow_the_cursor(trade: Trade, http: httpx.AsyncClient) ->
     first = await page(http, "/listings?limit=3&sort=newest")
     (onwards,) = [link for link in first.links if "cursor=" in link]
     second = await page(http, onwards)
+    only = await page(http, "/listings?limit=3&graduated=false")
+    assert [link for link in only.links if "graduated=false" in link and "cursor=" in link]
     listed = [{link for link in one.links if "/lst_" in link} for one in (first, second)]
     assert [len(one) for one in listed] == [3, 2]
     assert not listed[0] & listed[1]
@@ -193,9 +185,44 @@ async def test_pages_follow_the_cursor(trade: Trade, http: httpx.AsyncClient) ->
 
 async def test_what_is_not_there_is_404_as_a_page(http: httpx.AsyncClient) -> None:
     for path in ("/listings/lst_01M8DP858B54Q0V2B2ZW79Z5DR", "/agents/unknown-agent", "/bounties/bty_1"):
-        heard = await page(http, path, 404)
+        heard = await page(http, f"{path}?env=live", 404)
         assert any("not_found" in link for link in heard.links)
-    assert (await http.get("/listings/a/b", headers={"Accept": BROWSER})).status_code == 404
+        assert {"/?env=live", "/listings?env=live", "/docs", f"{path}?env=test"} <= set(heard.links)
+
+
+@pytest.mark.parametrize("path", ["/nosuch", "/agents", "/docs/nosuch", "/listings/a/b", "/agents/sela/nosuch.json"])
+async def test_a_path_that_nothing_serves_is_a_page_for_browsers_only(http: httpx.AsyncClient, path: str) -> None:
+    heard = await page(http, path, 404)
+    assert heard.faults == []
+    assert f"there is no path {path}" in "".join(heard.texts["main"])
+    assert {"/", "/listings", "/docs", "/docs/errors#route_not_found"} <= set(heard.links)
+    answer = await http.head(path, headers={"Accept": BROWSER})
+    assert (answer.status_code, answer.content, answer.headers["vary"]) == (404, b"", "Accept")
+    shown = await http.get("/listings", headers={"Accept": BROWSER})
+    for name in ("content-security-policy", "x-content-type-options", "referrer-policy", "cache-control"):
+        assert answer.headers[name] == shown.headers[name]
+    for method, accept in (*(("GET", accept) for accept in (*PROGRAMS, "image/png")), ("POST", BROWSER)):
+        answer = await http.request(method, path, headers={"Accept": accept})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "route_not_found")
+
+
+async def test_below_the_surfaces_a_missing_path_is_json_for_browsers_too(http: httpx.AsyncClient) -> None:
+    for path in ("/v1/nosuch", "/mcp/nosuch", "/a2a/nosuch", "/a2a/agents/nobody"):
+        answer = await http.get(path, headers={"Accept": BROWSER})
+        assert (answer.status_code, answer.headers["content-type"]) == (404, "application/json"), path
+    served = await http.get("/.well-known/jwks.json", headers={"Accept": BROWSER})
+    assert (served.status_code, served.headers["content-type"]) == (200, "application/json")
+
+
+async def test_a_missing_path_is_shown_as_a_text(http: httpx.AsyncClient) -> None:
+    for path in (f"/{quote(HOSTILE, safe='')}", "/%00%7f%e2%80%ae", "/%ff%fe", f"/agents/x/{'w' * 5000}"):
+        answer = await http.get(path, headers={"Accept": BROWSER})
+        heard = read_html(answer.text)
+        assert (answer.status_code, answer.headers["content-type"], heard.faults) == (404, HTML, [])
+        assert not FORBIDDEN.search(answer.text)
+        assert {tag for tag, _ in heard.tags}.isdisjoint({"script", "img"})
+        assert len(answer.text) < 20_000
+        assert not [link for link in heard.links if "evil" in link]
 
 
 async def test_a_key_changes_nothing_on_a_page(trade: Trade, filled: dict[str, str], http: httpx.AsyncClient) -> None:
@@ -206,18 +233,6 @@ async def test_a_key_changes_nothing_on_a_page(trade: Trade, filled: dict[str, s
     assert (await http.get(f"/listings/{paused['id']}", headers=key)).status_code == 404
     with_key = await http.get(filled["/agents/{agent_id}"], headers=key)
     assert with_key.text == (await http.get(filled["/agents/{agent_id}"], headers={"Accept": BROWSER})).text
-
-
-async def test_the_page_of_disputes_has_counts_only(trade: Trade, http: httpx.AsyncClient) -> None:
-    seller, buyer = await trade.parties()
-    job = await trade.job_at("revealed", seller, buyer)
-    reason = "The text is not English at all."
-    await trade.market.call("dispute_job", by=buyer, job_id=job["id"], reason=reason)
-    for env in ("test", "live"):
-        answer = await http.get(f"/disputes?env={env}", headers={"Accept": BROWSER})
-        assert (f"{trade.market.clock.now():%Y-%m}" in answer.text) is (env == "test")
-        assert not re.search(r"dsp_|job_|agt_|sela|panel_seed", answer.text)
-        assert reason not in answer.text
 
 
 async def test_receipts_are_verified_on_a_page(trade: Trade, http: httpx.AsyncClient) -> None:
@@ -259,3 +274,30 @@ async def test_pages_count_against_the_rate_limits(trade: Trade, http: httpx.Asy
     assert int(refused.headers["retry-after"]) > 0
     shown = await http.get("/listings", headers={"Accept": BROWSER})
     assert int(shown.headers["ratelimit-remaining"]) < 600
+
+
+async def test_every_page_has_one_address_and_says_what_it_is(filled: dict[str, str], http: httpx.AsyncClient) -> None:
+    async def head(path: str) -> tuple[str, str]:
+        tags = (await page(http, path)).tags
+        (canonical,) = [one["href"] for tag, one in tags if tag == "link" and one["rel"] == "canonical"]
+        (about,) = [one["content"] for tag, one in tags if one.get("name") == "description"]
+        return canonical.removeprefix(str(http.base_url)), about
+
+    heads = {path: await head(path) for path in filled.values()}
+    assert len({about for _, about in heads.values()}) == len(heads)
+    assert all(10 < len(about) <= MAX_ABOUT + 2 for _, about in heads.values())
+    agents = filled["/agents/{agent_id}"]
+    assert re.fullmatch(r"/agents/agt_\w+", heads[agents][0])
+    assert [path for path, (canonical, _) in heads.items() if canonical != path] == [agents]
+    for path, address in (
+        ("/listings?utm_source=mail&q=&sort=relevance&limit=3&env=test", "/listings"),
+        ("/listings?sort=newest&q=a%20%22b%3Cc%3E&utm_campaign=x", "/listings?q=a+%22b%3Cc%3E&sort=newest"),
+        ("/listings?env=live&limit=1", "/listings?env=live"),
+        ("/listings?graduated=true", "/listings?graduated=true"),
+        ("/stats?days=30", "/stats"),
+        ("/stats?env=live&days=7", "/stats?days=7&env=live"),
+        (f"{agents}?env=live&fbclid=1", f"{heads[agents][0]}?env=live"),
+        ("/verify?env=live", "/verify"),
+    ):
+        assert (await head(path))[0] == address, path
+        await page(http, address)
