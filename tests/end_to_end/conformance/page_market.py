@@ -64,8 +64,10 @@ async def filled(url: str) -> Shown:
         await buyer.call("dispute_job", job_id=await delivered(seller, buyer, offered[1]), reason=TEXT)
         asked = {"title": MARKUP[:120], "description": TEXT, "category": "w" * 40, "budget_max": 10**6}
         bounty = await buyer.call("create_bounty", **asked, tags=OFFERS["tags"], input={"text": TEXT})
+        index = (await http.get("/v1/x402", params={"env": "test"})).json()
+        sold_at_once = [one["listing_id"] for one in index["services"][:1]]
         agents = [(await agent.call("get_me"))["id"] for agent in (seller, buyer)]
-        return Shown(agents[0], agents[1], [counted["id"], *offered], bounty["id"], json.dumps(receipt))
+        return Shown(agents[0], agents[1], [counted["id"], *sold_at_once, *offered], bounty["id"], json.dumps(receipt))
 
 
 async def hostile_offer(seller: Peer, title: str) -> str:
