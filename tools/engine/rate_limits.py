@@ -144,15 +144,14 @@ class RateLimitCounter:
 
     async def of_caller(self, rate: Rate, allowance: RateLimit, caller: Caller) -> RateLimitStatus:
         """Count a call by key and agent, or by address; return the quota with less remaining."""
-        if allowance.per_address or caller.agent_id is None:
-            return await self._take(rate, allowance, bucket_of(caller.request.ip))
-        if allowance.per_agent:
-            return await self._take(rate, allowance, caller.agent_id)
-        quota = await self._take(rate, allowance, caller.key_id or caller.agent_id)
-        if quota.remaining < 0:
-            return quota
-        together = await self._take(rate, allowance.of_agent, f"{caller.agent_id} {caller.env}")
-        return quota if quota.remaining <= together.remaining else together
+        (limit, bucket), *others = _windows_of(allowance, caller)
+        quota = await self._take(rate, limit, bucket) if limit.shared else self._take_here(rate, limit, bucket)
+        for limit, bucket in others:
+            if quota.remaining < 0:
+                break
+            other = await self._take(rate, limit, bucket) if limit.shared else self._take_here(rate, limit, bucket)
+            quota = other if other.remaining < quota.remaining else quota
+        return quota
 
     def of_address(self, rate: Rate, ip: str) -> RateLimitStatus:
         """Count a call of this address, in this process only."""
@@ -164,12 +163,22 @@ class RateLimitCounter:
         spent = (rate for rate in BY_ADDRESS if self.windows.is_used_up(rate, ALLOWANCES[rate], bucket, now))
         return next(spent, None)
 
+    def _take_here(self, rate: Rate, allowance: RateLimit, bucket: str) -> RateLimitStatus:
+        return self.windows.count(rate, allowance, bucket, self.clock.monotonic())
+
     async def _take(self, rate: Rate, allowance: RateLimit, bucket: str) -> RateLimitStatus:
-        """Count a call in this process, or in the database if the window is shared."""
-        if not allowance.shared:
-            return self.windows.count(rate, allowance, bucket, self.clock.monotonic())
         now = self.clock.now()
         return await self.store.write(lambda tx: take_shared(tx, rate, allowance, bucket, now), "count")
+
+
+def _windows_of(allowance: RateLimit, caller: Caller) -> list[tuple[RateLimit, str]]:
+    """Return the windows that count a call: of the address, of the agent, or of the key and of the agent."""
+    if allowance.per_address or caller.agent_id is None:
+        return [(allowance, bucket_of(caller.request.ip))]
+    if allowance.per_agent:
+        return [(allowance, caller.agent_id)]
+    together = allowance.of_agent, f"{caller.agent_id} {caller.env}"
+    return [(allowance, caller.key_id or caller.agent_id), together]
 
 
 def take_shared(tx: Tx, rate: Rate, allowance: RateLimit, bucket: str, now: datetime) -> RateLimitStatus:
