@@ -1,9 +1,9 @@
 """The documents of a market: their sources, and their forms for people and for programs."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
+from typing import Any
 
 import orjson
 from starlette.types import Scope
@@ -17,7 +17,7 @@ from protocol.docs.texts import Texts
 from protocol.html.frame import POLICY
 from rest.openapi import openapi_json
 from rest.pages.table import PAGES
-from server.pages import Found, Page, Pages
+from server.pages import Found, LatePage, Page, Pages
 from tools.catalogue import CATALOGUE
 from tools.engine.config import MarketConfig
 from tools.engine.dispatch import Market
@@ -32,7 +32,7 @@ def make_pages(texts: Texts, config: MarketConfig, card: bytes, made_at: datetim
 
     Those for people also have HTML forms, which are made on demand.
     """
-    openapi = openapi_json(CATALOGUE.values(), config)
+    openapi = cache(lambda: openapi_json(CATALOGUE.values(), config))  # its schemas take half a second
     own = {path: text for path, text in texts.documents.items() if path.startswith("/docs/")}
     own |= {"/docs/changelog": texts.changelog_md, "/docs": texts.docs_md}
     markdown = {
@@ -44,27 +44,25 @@ def make_pages(texts: Texts, config: MarketConfig, card: bytes, made_at: datetim
         **own,
         **{f"{path}.md": text for path, text in own.items()},
     }
-    json = {
-        "/": orjson.dumps(texts.index_json),
-        "/openapi.json": openapi,
-        "/docs/reference": openapi,
-        "/.well-known/agent-card.json": card,
+    start = Page(orjson.dumps(texts.index_json), JSON, made_at, more=((b"link", links(config)),))
+    pages: dict[str, Page | LatePage] = {
+        path: Page(text.encode(), MARKDOWN, made_at) for path, text in markdown.items()
     }
-    pages = {path: Page(text.encode(), MARKDOWN, made_at) for path, text in markdown.items()}
-    pages |= {path: Page(body, JSON, made_at) for path, body in json.items()}
+    pages["/openapi.json"] = pages["/docs/reference"] = LatePage(JSON, lambda: Page(openapi(), JSON, made_at))
+    pages["/.well-known/agent-card.json"] = Page(card, JSON, made_at)
     written = html_pages(book(texts, openapi, config), made_at)
     found = discovery_documents(Skill(texts), CATALOGUE.values(), config, [*SITE, *written, *OTHERS], made_at)
     pages |= {path: Page(one.body, one.kind, made_at, one.headers, one.max_age) for path, one in found.items()}
-    link = ((b"link", links(config)),)
-    pages["/"] = pages["/v1"] = replace(pages["/"], more=link)
-    index = Page(texts.index_md.encode(), MARKDOWN, made_at, link)
+    pages["/"] = pages["/v1"] = start
+    index = Page(texts.index_md.encode(), MARKDOWN, made_at, start.more)
     return Pages(pages, {"/": index, "/v1": index}, written)
 
 
-def book(texts: Texts, openapi: bytes, config: MarketConfig) -> Book:
+def book(texts: Texts, openapi: Callable[[], bytes], config: MarketConfig) -> Book:
     """Return all pages in reading order; those made from openapi.json are made on demand."""
 
-    document = partial(orjson.loads, openapi)
+    def document() -> Any:
+        return orjson.loads(openapi())
 
     def doc(path: str, name: str, text: str) -> Doc:
         return Doc(path, name, lambda: text, f"{path}.md", "text/markdown")
@@ -83,9 +81,9 @@ def book(texts: Texts, openapi: bytes, config: MarketConfig) -> Book:
     return Book(docs, config, cache(lambda: pointers(document())))
 
 
-def html_pages(made_of: Book, made_at: datetime) -> dict[str, Callable[[], Page]]:
-    """Return a function for each path that renders its HTML page."""
-    return {path: partial(_html_page, made_of, path, made_at) for path in made_of.docs}
+def html_pages(made_of: Book, made_at: datetime) -> dict[str, LatePage]:
+    """Return the HTML pages by path."""
+    return {path: LatePage(HTML, partial(_html_page, made_of, path, made_at)) for path in made_of.docs}
 
 
 def _html_page(made_of: Book, path: str, made_at: datetime) -> Page:

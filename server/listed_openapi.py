@@ -10,7 +10,7 @@ import orjson
 from starlette.types import Scope
 
 from rest.openapi_listings import with_listings
-from server.pages import Page
+from server.pages import LatePage, Page
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.engine.dispatch import Market
@@ -25,7 +25,7 @@ class ListedOpenapi:
     """The document without listings, and the newest one with them."""
 
     market: Market
-    plain: Page
+    plain: Page | LatePage
     version: Version = ()
     listed: Page | None = None
 
@@ -33,17 +33,17 @@ class ListedOpenapi:
         """Return the document; `?listings=false` leaves the listings out, for generators."""
         env, asked = env_of_catalogue(self.market.world), parse_qs(scope["query_string"].decode("latin-1"))
         if env is None or asked.get(LISTINGS) == ["false"]:
-            return self.plain
+            return await self.plain.page()
         version = await self.market.store.read(lambda tx: version_of(sold_now(tx, env)))
         if self.listed is None or version != self.version:
             version, sold = await self.market.store.read(lambda tx: _sold(tx, env))
-            self.listed = await asyncio.to_thread(partial(self._made, sold, env))
+            self.listed = await asyncio.to_thread(partial(self._made, await self.plain.page(), sold, env))
             self.version = version
         return self.listed
 
-    def _made(self, sold: Sequence[Entry], env: Env) -> Page:
-        body = orjson.dumps(with_listings(orjson.loads(self.plain.body), sold, env))
-        return Page(body, self.plain.kind, self.market.world.clock.now(), max_age=MAX_AGE)
+    def _made(self, plain: Page, sold: Sequence[Entry], env: Env) -> Page:
+        body = orjson.dumps(with_listings(orjson.loads(plain.body), sold, env))
+        return Page(body, plain.kind, self.market.world.clock.now(), max_age=MAX_AGE)
 
 
 def _sold(tx: Tx, env: Env) -> tuple[Version, list[Entry]]:

@@ -41,6 +41,10 @@ class Page:
             *self.more,
         ]
 
+    async def page(self) -> "Page":
+        """Return the page itself, as a LatePage returns its page."""
+        return self
+
     @cached_property
     def compressed(self) -> "Page":
         """The document in gzip, made once; it has its own ETag, because its bytes differ."""
@@ -50,16 +54,33 @@ class Page:
         return replace(self, body=small, more=(*self.more, (b"content-encoding", b"gzip")))
 
 
+class LatePage:
+    """A page of some kind that is made in a thread at its first request, and then kept."""
+
+    def __init__(self, kind: str, make: Callable[[], Page]) -> None:
+        self.kind, self.make, self.lock = kind, make, asyncio.Lock()
+        self.made: Page | None = None
+
+    async def page(self) -> Page:
+        """Return the page; concurrent requests share one rendering."""
+        if self.made is None:
+            async with self.lock:
+                if self.made is None:
+                    self.made = await asyncio.to_thread(self.make)
+        return self.made
+
+
 class Pages:
     """Documents by path. Accept chooses between JSON, markdown and HTML forms of the same path."""
 
     def __init__(
-        self, pages: dict[str, Page], markdown: dict[str, Page], html: Mapping[str, Callable[[], Page]] | None = None
+        self,
+        pages: dict[str, Page | LatePage],
+        markdown: dict[str, Page],
+        html: Mapping[str, LatePage] | None = None,
     ) -> None:
         self.pages, self.markdown, self.html = pages, markdown, html or {}
         self.fresh: dict[str, Callable[[Scope], Awaitable[Page]]] = {}  # documents that change while it runs
-        self.made: dict[str, Page] = {}
-        self.making = asyncio.Lock()
 
     def __contains__(self, path: str) -> bool:
         return path in self.pages
@@ -82,16 +103,10 @@ class Pages:
     async def _chosen(self, path: str, accept: bytes) -> Page:
         page = self.pages[path]
         if path in self.html and prefers_html(accept, page.kind.partition(";")[0]):
-            return await self._written(path)
-        return self.markdown[path] if b"text/markdown" in accept and path in self.markdown else page
-
-    async def _written(self, path: str) -> Page:
-        """Return the HTML form; it is made in a thread at the first request and then kept."""
-        if path not in self.made:
-            async with self.making:
-                if path not in self.made:
-                    self.made[path] = await asyncio.to_thread(self.html[path])
-        return self.made[path]
+            page = self.html[path]
+        elif b"text/markdown" in accept and path in self.markdown:
+            page = self.markdown[path]
+        return await page.page()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ FAST_PATHS) the SDK answers everything with the same JSON.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -49,7 +50,7 @@ class FastPath:
     def __init__(self, tools: Tools, security: TransportSecuritySettings, identity: Mapping[str, Any]) -> None:
         self.tools, self.identity = tools, identity
         self.guard, self.passed = TransportSecurityMiddleware(security), dict[Shape, str]()
-        self.names = frozenset(name for name, schema in tools.schemas.items() if not x_mcp_header_map(schema))
+        self.is_plain = lru_cache(len(tools.names))(lambda name: not x_mcp_header_map(tools.input_schema(name)))
         self.lists: dict[ListKey, bytes] = {}
 
     async def serve(self, arrived: McpRequest, send: Send) -> Send | None:
@@ -80,7 +81,8 @@ class FastPath:
         if method == CALL:
             late = arrived.may_wait or may_be_task(arrived)
             given = isinstance(params.get("arguments"), dict | None)
-            return given and arrived.tool in self.names and arrived.bad is None and not late
+            named = arrived.tool in self.tools.names and self.is_plain(arrived.tool)
+            return given and named and arrived.bad is None and not late
         return len(arrived.view.toolsets) == 1  # this bounds the number of kept lists
 
     async def _called(self, arrived: McpRequest, params: dict[str, Any], version: str) -> bytes:

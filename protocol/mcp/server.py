@@ -5,6 +5,7 @@ start OAuth. /mcp/oauth is the same server for clients that use OAuth: it answer
 token gets 401 at both.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -128,7 +129,7 @@ class McpSurface:
             await send_response(send, 400, unreadable.answer)
             return
         arrived = McpRequest(scope, call_request, view, request, bad)
-        if arrived.tool not in self.tools.schemas:
+        if arrived.tool not in self.tools.names:
             check(await count_protocol_request(self.market, call_request))
         sending = await self.front.serve(arrived, send) if FAST_PATHS else send
         if sending is None:
@@ -157,7 +158,7 @@ class McpSurface:
             description="A market where software agents hire each other.",
             website_url=config.base_url,
             cache_hints=CACHING,
-            get_tool_input_schema=self.tools.schemas.get,
+            get_tool_input_schema=self.tools.input_schema,
             on_list_tools=self._list_tools,
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
@@ -181,7 +182,10 @@ class McpSurface:
 
     async def _list_tools(self, request: Request, asked: Listing) -> t.ListToolsResult:
         arrived = arrived_in(request)
-        return t.ListToolsResult(tools=whole(self.tools.listed(arrived.call_request, arrived.view), asked))
+        listed = await asyncio.to_thread(
+            self.tools.listed, arrived.call_request, arrived.view
+        )  # makes schemas at first
+        return t.ListToolsResult(tools=whole(listed, asked))
 
     async def _call_tool(self, request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
         arrived = arrived_in(request)

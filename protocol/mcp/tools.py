@@ -145,13 +145,9 @@ class Tools:
         self.operations = {op.name: op for op in operations if Surface.MCP in op.surfaces}
         self.elsewhere = {op.name: f"{op.method} {op.path}" for op in operations if Surface.MCP not in op.surfaces}
         self.toolsets = frozenset(op.toolset for op in self.operations.values())
-        self.keyed, self.anonymous = (
-            {CALL: call_tool(is_anonymous)}
-            | {op.name: self._tool_of(op, is_anonymous) for op in self.operations.values()}
-            for is_anonymous in (False, True)
-        )
+        self.names = frozenset({CALL, *self.operations})
         self.wording, self._shown = lru_cache(KEPT_VIEWS)(self._wording), lru_cache(KEPT_VIEWS)(self._view_of)
-        self.schemas: dict[str, Schema] = {tool.name: tool.input_schema for tool in self.keyed.values()}
+        self.input_schema = lru_cache(len(self.names))(self._input_schema)
 
     def _tool_of(self, op: Operation, is_anonymous: bool) -> t.Tool:
         tool = tool_of(op, is_anonymous)
@@ -159,15 +155,23 @@ class Tools:
             return tool
         return tool.model_copy(update={"meta": self.telling.named(deprecated=op.deprecated.record)})
 
+    def _input_schema(self, name: str) -> Schema | None:
+        """Return the input schema of a tool; None for an unknown one."""
+        if name == CALL:
+            return call_tool(is_anonymous=False).input_schema
+        return listed_schema(self.operations[name], is_anonymous=False) if name in self.operations else None
+
     def listed(self, call_request: CallRequest, view: View) -> list[t.Tool]:
         """Return the tools for this connection; without a credential, they take an `api_key`."""
         return self._shown(view, call_request.is_anonymous)
 
     def _view_of(self, view: View, is_anonymous: bool) -> list[t.Tool]:
         wording = self.wording(view)
-        tools = {**(self.anonymous if is_anonymous else self.keyed), CALL: call_tool(is_anonymous, wording.hidden)}
         return [
-            tools[name] if name == CALL else wording.tool(tools[name]) for name in shown(view, self.operations.values())
+            call_tool(is_anonymous, wording.hidden)
+            if name == CALL
+            else wording.tool(self._tool_of(self.operations[name], is_anonymous))
+            for name in shown(view, self.operations.values())
         ]
 
     def _wording(self, view: View) -> Wording:
@@ -176,7 +180,7 @@ class Tools:
     async def call(self, called: Called, call_request: CallRequest, bad: BadJson | None = None) -> ToolResult:
         """Call an operation; an unknown name raises MCPError, every other refusal is a result."""
         wording = self.wording(called.view)
-        if called.name not in self.keyed:
+        if called.name not in self.names:
             instead = wording.text(self._instead(called.name))
             raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {called.name[:64]}. {instead}")
         op = self.operations.get(called.name)

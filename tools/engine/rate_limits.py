@@ -172,7 +172,10 @@ class RateLimitCounter:
 
 
 def _windows_of(allowance: RateLimit, caller: Caller) -> list[tuple[RateLimit, str]]:
-    """Return the windows that count a call: of the address, of the agent, or of the key and of the agent."""
+    """Return the windows that count a call.
+
+    It is that of the address or of the agent, or that of the key and that of the agent.
+    """
     if allowance.per_address or caller.agent_id is None:
         return [(allowance, bucket_of(caller.request.ip))]
     if allowance.per_agent:

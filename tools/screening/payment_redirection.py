@@ -6,6 +6,7 @@ sentence or in neighbouring ones. A text without a destination demands nothing.
 
 import re
 from bisect import bisect_left, bisect_right
+from functools import cache
 
 from tools.screening.codes import Code
 from tools.screening.phrase_rules import Clauses, TextMarks, vocabulary
@@ -31,7 +32,13 @@ _BEGUN = re.compile(rf"(?<![0-9A-Za-z])0[xX]({_HEX}{{4,38}})(?![0-9A-Za-z])")
 _RUN = re.compile(rf"(?<![0-9A-Za-z]){_HEX}{{4,36}}(?![0-9A-Za-z])")
 _REACH = 160  # characters after one part of a cut address in which the next part is looked for
 REACH = 26  # words between a demand and its destination
-_CLAUSES = Clauses(({"place": {"any": [MARK]}}, vocabulary("money"), vocabulary("tools")), ())
+
+
+@cache
+def _clauses() -> Clauses:
+    return Clauses(({"place": {"any": [MARK]}}, vocabulary("money"), vocabulary("tools")), ())
+
+
 TOOL_NAMES = frozenset({
     "accept_job", "accept_quote", "pay_job", "review_job", "award_bounty", "create_job", "create_bounty", "create_api_key",
     "create_webhook", "submit_verdict", "set_wallet_address", "cancel_job", "refund_job", "dispute_job", "deliver_job", "decline_job",
@@ -57,7 +64,7 @@ def demands(seen: str) -> set[str]:
     text = _LISTING.sub(" zqlisting ", _TOOL.sub(" zqtool ", marked(seen)))
     if not any(mark in text for mark in (MARK, "zqtool", "zqlisting")):
         return set()
-    reading = _Reading(_CLAUSES.marks_of(folded(text)))
+    reading = _Reading(_clauses().marks_of(folded(text)))
     found: set[str] = set()
     ways = (reading.demands, reading.is_owed, reading.replaces, reading.names_place, reading.waits_for_money)
     if MARK in text and any(way() for way in ways):

@@ -1,6 +1,8 @@
 """The rules of screening: which words of the vocabularies, near one another, are an attack, and its code."""
 
-from tools.screening.phrase_rules import Clauses, Near, Rule, vocabulary
+from functools import cache
+
+from tools.screening.phrase_rules import Clauses, Near, Rule, Vocabulary, vocabulary
 
 _REFUSED = Near("~not", 9, 0)  # "never …"
 _REFUSED_BEHIND = Near("not_behind", 0, 5)
@@ -47,5 +49,19 @@ RULES = (
     Rule(_ALERT, "authority", (Near("notice", 4, 4), Near("demand", 8, 25), Near("urgent|threat|account", 25, 25)), (_TOLD_OF,), across=True),
     Rule(_ALERT, "authority", (Near("demand", 10, 14), Near("urgent", 20, 20), Near("threat|account", 25, 25)), (_TOLD_OF,), across=True),
 )  # fmt: skip
-VOCABULARIES = tuple(map(vocabulary, ("common", "override", "loyalty", "role", "credentials", "alerts", "market")))
-CLAUSES = Clauses(VOCABULARIES, RULES)
+NAMES = ("common", "override", "loyalty", "role", "credentials", "alerts", "market")
+
+
+@cache
+def vocabularies() -> tuple[Vocabulary, ...]:
+    """Read the vocabularies of the rules."""
+    return tuple(map(vocabulary, NAMES))
+
+
+@cache
+def clauses() -> Clauses:
+    """Return the rules with their vocabularies.
+
+    They are made at the first text, because that takes a tenth of a second.
+    """
+    return Clauses(vocabularies(), RULES)

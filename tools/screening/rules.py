@@ -13,7 +13,7 @@ from itertools import chain, repeat
 from tools.kernel.strict_json import Json
 from tools.screening.codes import REFUSED, Code
 from tools.screening.payment_redirection import demands
-from tools.screening.phrases import CLAUSES
+from tools.screening.phrases import clauses
 from tools.screening.regex_patterns import PATTERNS, beginnings
 from tools.screening.visible_text import ZERO, folded, visible
 
@@ -114,11 +114,11 @@ def _leaves_bidi_open(text: str) -> bool:
 def _judge(named: list[tuple[str, str]]) -> list[str]:
     seen = visible("\n".join(f"{name}: {text}" if name else text for name, text in named))
     small = folded(seen)
-    found: set[str] = CLAUSES.codes(small) | _known_forms(seen, small)
+    found: set[str] = clauses().codes(small) | _known_forms(seen, small)
     found |= demands(seen)
     if len(_ROTATED.findall(small)) > 1:
         plain = codecs.decode(seen, "rot13")
-        found |= CLAUSES.codes(folded(plain)) | demands(plain)
+        found |= clauses().codes(folded(plain)) | demands(plain)
     if any(hides(name) or hides(text) for name, text in named):
         found.add(Code.HIDDEN_UNICODE)
     if small.count("http://") + small.count("https://") > MAX_URLS:

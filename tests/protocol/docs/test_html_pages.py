@@ -19,7 +19,7 @@ from protocol.docs.html_markdown import Markdown
 from protocol.docs.html_pages import Book, Doc
 from protocol.docs.lifecycle import condition, usual_steps
 from protocol.html.frame import NAVIGATION
-from server.pages import Page, Pages
+from server.pages import LatePage, Page, Pages
 from storage.store import Store
 from storage.vocabulary import JobStatus
 from tests.support.documented_names import HOUSE, METHODS, OPENAPI, OPERATIONS
@@ -323,7 +323,7 @@ async def test_a_page_is_made_once_however_many_ask() -> None:
         made.append("made")
         return Page(b"<p>", "text/html", NOON)
 
-    pages = Pages({"/docs": Page(b"#", MARKDOWN, NOON)}, {}, {"/docs": make})
+    pages = Pages({"/docs": Page(b"#", MARKDOWN, NOON)}, {}, {"/docs": LatePage("text/html", make)})
     said: list[Any] = []
 
     async def send(message: Any) -> None:

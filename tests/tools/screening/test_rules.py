@@ -13,7 +13,7 @@ from tools.engine.access_tokens import Token, write_token
 from tools.kernel.keys import api_key
 from tools.kernel.strict_json import Json
 from tools.screening import rules as content
-from tools.screening.phrases import RULES, VOCABULARIES
+from tools.screening.phrases import RULES, vocabularies
 from tools.screening.rules import REFUSED, Code, hides, warnings, warnings_in
 from tools.screening.visible_text import visible
 
@@ -563,7 +563,7 @@ def test_any_text_gets_known_codes(text: str) -> None:
 
 def first_word(kind: str) -> str:
     """Return a vocabulary's word for this kind, in the last of its languages."""
-    languages = next(words[kind] for words in VOCABULARIES if kind in words)
+    languages = next(words[kind] for words in vocabularies() if kind in words)
     return list(languages.values())[-1][0].replace("*", "")
 
 
@@ -587,7 +587,7 @@ def test_a15_hostile_text_is_screened_in_linear_time() -> None:
         "ignoreall",
         "never ignore all previous instructions ",
         "وبال",
-        *(f"{first_word(kind)} " for words in VOCABULARIES for kind in words),
+        *(f"{first_word(kind)} " for words in vocabularies() for kind in words),
         *(
             f"{first_word(rule.anchor)} {' '.join(first_word(near.kinds.split('|')[0]) for near in rule.near)} never "
             for rule in RULES
