@@ -38,9 +38,8 @@ from tools.engine.search_log import write_searches
 from tools.events.schedules.logic import fire_due_schedules
 from tools.identities import logic as identities
 from tools.jobs.contributions import count_waiting
-from tools.jobs.deadlines import expire_due_jobs, tell_due_notices
+from tools.jobs.deadlines import move_due_jobs, tell_due_notices
 from tools.jobs.disputes.panel_actions import judge_due_cases, load_and_resolve
-from tools.jobs.lifecycle import CLOCK_MOVES, JobMove
 from tools.jobs.payments.searches import search_blocks
 from tools.kernel.records import EPOCH
 from tools.kernel.ssrf_guard import NotAttempted
@@ -149,8 +148,7 @@ class Workers(MarketLoop):
 
     async def sweep(self) -> int:
         """Apply every transition of a job that is due by the clock."""
-        moves = [(f"sweep_{move.action}", partial(_expire, move)) for move in CLOCK_MOVES]
-        return sum([await self._in_batches(name, work, "") for name, work in moves])
+        return await self._in_batches("sweep", move_due_jobs, BEGINNING)
 
     async def expire_bounties(self) -> int:
         """Expire the bounties whose deadline has passed."""
@@ -323,10 +321,6 @@ def _note_calls(taken: dict[tuple[str, str], datetime], ctx: TxContext) -> None:
     resume_listings(ctx, sellers)  # before their agents are locked
     rank_seen(ctx, sellers)
     write_touches(ctx.tx, taken)
-
-
-def _expire(move: JobMove, ctx: TxContext, after: str) -> tuple[int, str | None]:
-    return expire_due_jobs(ctx, move, after)
 
 
 async def attempt(log: BoundLogger, event: str, work: Callable[[], Awaitable[object]], **fields: str) -> bool:

@@ -58,6 +58,7 @@ owing_refunds = Query(
 )
 close_refund = delete_where(OpenRefundRow, *matching(OpenRefundRow.job_id))
 due_notices: Query[JobRow] = due_rows(JobRow, JobRow.notice_at)
+due_jobs: Query[JobRow] = due_rows(JobRow, JobRow.clock_at)
 
 # The places that a buyer's unfinished jobs take.
 
@@ -107,14 +108,13 @@ places_taken: Query[tuple[int, int]] = Query(
 )
 places_taken_by_newcomers = count(JobRow, *_OCCUPYING, ~_is_known(JobRow.buyer_id, JobRow.seller_id, JobRow.env))
 unfinished_of = count(JobRow, *matching(JobRow.buyer_id, JobRow.env), is_one_of(JobRow.status, UNFINISHED))
-_LAPSED = (JobRow.accept_by, JobRow.pay_by, JobRow.deliver_by, JobRow.review_by)
 _LAPSED_PLACES = (
     select(JobRow)
     .where(
         or_(*matching(JobRow.listing_id, JobRow.buyer_id)),
         *matching(JobRow.env),
         is_one_of(JobRow.status, UNFINISHED),
-        or_(*(deadline <= bindparam("until") for deadline in _LAPSED)),
+        JobRow.clock_at <= bindparam("until"),
     )
     .order_by(JobRow.id)
     .limit(LIMIT)
@@ -187,17 +187,6 @@ def _ordered(filtered: bool, of_context: bool, of_seller: bool) -> list[ColumnEl
         (of_context, func.coalesce(JobRow.context_id, JobRow.thread_id) == bindparam("context_id")),
     ]
     return [*mine, *(condition for wanted, condition in chosen if wanted)]
-
-
-@cache
-def due_jobs(status: str, deadline: str) -> Query[JobRow]:
-    """Build the query of jobs of one status whose deadline has passed, by id.
-
-    They are locked; jobs that another worker has locked are skipped.
-    """
-    column = JobRow.__table__.c[deadline]
-    due = select(JobRow).where(JobRow.status == literal(status), column <= bindparam("until"))
-    return Query(after_id(due, JobRow.id).with_for_update(skip_locked=True))
 
 
 reviews_about = newest_rows_chosen(ReviewRow, *matching(ReviewRow.subject_id, ReviewRow.env), by=ReviewRow.role)

@@ -12,9 +12,10 @@ JOB_INDEXES = [
     *(Index(None, party, "env", "status", "id") for party in ("buyer_id", "seller_id")),
     Index(None, "listing_id", "status"),
     Index(None, "env", "status", "completed_at", "id", "first_party"),
-    *(Index(None, "status", deadline) for deadline in ("accept_by", "pay_by", "deliver_by", "review_by")),
-    Index(None, "waits_for", "env", "act_by", "id"),
-    Index(None, "notice_at", "id"),
+    # A finished job is in none of these three.
+    partial_index("ix_jobs_clock_at", "clock_at", "id", where="clock_at IS NOT NULL"),
+    partial_index("ix_jobs_waits_for", "waits_for", "env", "act_by", "id", where="waits_for IS NOT NULL"),
+    partial_index("ix_jobs_notice_at", "notice_at", "id", where="notice_at IS NOT NULL"),
     Index(None, "buyer_id", "env", "updated_at", "id"),
     partial_index("ix_jobs_forget_at", "forget_at", where="forget_at IS NOT NULL"),
     partial_index("ix_jobs_reference", "buyer_id", "env", "reference", where="reference IS NOT NULL", unique=True),
@@ -71,6 +72,7 @@ class JobRow(EntityOfEnv, name="jobs", parts=JOB_INDEXES):
     waits_for: Mapped[str | None] = mapped_column(default=None)  # the party that must act, by the lifecycle
     act_by: Mapped[datetime | None] = mapped_column(default=None)  # and by when
     notice_at: Mapped[datetime | None] = mapped_column(default=None)  # when the clock next triggers a notice
+    clock_at: Mapped[datetime | None] = mapped_column(default=None)  # when the clock's next move is due
     # The deliver_by that was reported as overdue.
     overdue_told_for: Mapped[datetime | None] = mapped_column(default=None)
     created_at: Mapped[datetime]

@@ -52,10 +52,6 @@ MAKERS = [
     *(storage.events.schedules_of(filtered) for filtered in (True, False)),
     *(storage.jobs.jobs_of(role, statuses) for role in ("buyer", "seller", "both") for statuses in (0, 1, 12)),
     *(make(*kinds) for make in TASKS for kinds in product((True, False), repeat=3)),
-    *(
-        storage.jobs.due_jobs(status, deadline)
-        for status, deadline in (("open", "accept_by"), ("delivered", "review_by"))
-    ),
     *(storage.agents.rows_at(JobRow, owner, "test", "open") for owner in ("buyer_id", "seller_id")),
     storage.agents.rows_at(ListingRow, "seller_id", "test", "paused"),
     storage.agents.rows_at(BountyRow, "buyer_id", "test", "open"),

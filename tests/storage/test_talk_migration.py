@@ -92,10 +92,14 @@ def test_threads_jobs_and_refunds_are_as_their_rows_say(earlier: SQLite | Postgr
         {"agent_id": "agt_buyer", "env": "test", "unread": 2},
         {"agent_id": "agt_seller", "env": "test", "unread": 1},
     ]
-    found = {row["id"]: row for row in read("SELECT id, waits_for, act_by, notice_at FROM jobs")}
+    found = {row["id"]: row for row in read("SELECT id, waits_for, act_by, notice_at, clock_at FROM jobs")}
     for job_id, (_, _, _, (agent, deadline)) in JOBS.items():
         act_by = None if deadline is None else DUE + DEADLINES.index(deadline) * HOUR
         notice_at = None if act_by is None else act_by - 60_000_000
-        assert found[job_id] == {"id": job_id, "waits_for": agent, "act_by": act_by, "notice_at": notice_at}
+        grace = HOUR if deadline == "deliver_by" else 0
+        assert found[job_id] == {
+            "id": job_id, "waits_for": agent, "act_by": act_by, "notice_at": notice_at,
+            "clock_at": None if act_by is None else act_by + grace,
+        }  # fmt: skip
     owing = read("SELECT job_id FROM open_refunds WHERE seller_id = 'agt_seller' AND env = 'test' ORDER BY job_id")
     assert [row["job_id"] for row in owing] == ["job_failed", "job_part", "job_stray"]

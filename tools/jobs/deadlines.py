@@ -7,24 +7,27 @@ from storage.tables import JobRow
 from tools.engine.batch import BATCH, Place, each_alone
 from tools.engine.context import TxContext
 from tools.events.payloads import DeadlineSoon
-from tools.jobs.lifecycle import JobMove, PendingAction, notices_due, waiting_on
+from tools.jobs.lifecycle import PendingAction, due_at, notices_due, waiting_on
 from tools.jobs.logic import common_data, move_if_due, record_event, run_clock, stored_waiting, waiting_columns
 from tools.jobs.snapshot import JobSnapshot, load
 from tools.kernel.records import stamp, stamp_or_none
 
 
-def expire_due_jobs(ctx: TxContext, move: JobMove, after: str) -> tuple[int, str | None]:
-    """Make one move for a batch of due jobs; return how many moved and the next batch's start.
+def move_due_jobs(ctx: TxContext, after: Place) -> tuple[int, Place | None]:
+    """Make the clock's moves for a batch of jobs.
 
-    The second value is None if no more jobs are due. If a job cannot be moved, only its changes are undone and the
-    error is logged.
+    Returns how many moved, and where the next batch begins.
     """
-    assert move.source is not None
-    assert move.deadline is not None
-    wanted = due_jobs(move.source.value, move.deadline)
-    rows = ctx.tx.all(wanted, until=ctx.now - move.grace, after=after, limit=BATCH)
-    moved, _ = each_alone(ctx, rows, move_if_due, lambda _: None)
-    return moved, rows[-1].id if len(rows) == BATCH else None
+    rows = ctx.tx.all(due_jobs, since=after[0], after=after[1], until=ctx.now, limit=BATCH)
+    return each_alone(ctx, rows, _move, lambda row: row.clock_at)
+
+
+def _move(ctx: TxContext, row: JobRow) -> int:
+    """Make the clock's move of a job; if none is due, store when the next one is."""
+    if moved := move_if_due(ctx, row):
+        return moved
+    ctx.tx.change(row, clock_at=due_at(load(ctx.tx, row).facts))
+    return 0
 
 
 def tell_due_notices(ctx: TxContext, after: Place) -> tuple[int, Place | None]:

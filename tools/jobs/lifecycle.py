@@ -188,6 +188,13 @@ def due(facts: JobFacts, now: datetime) -> JobMove | None:
     return next(iter(moves_for(facts, CLOCK, now)), None)
 
 
+def due_at(facts: JobFacts) -> datetime | None:
+    """Return when the clock's next move is due if nothing else happens; None if it has none."""
+    moves = [(getattr(facts, move.deadline), move) for move in _BY_PLACE[facts.status, CLOCK] if move.deadline]
+    times = [deadline + move.grace for deadline, move in moves if deadline is not None]
+    return min((at for at in times if due(facts, at) is not None), default=None)
+
+
 def after(facts: JobFacts, move: JobMove) -> JobFacts:
     """Return the facts after a move: its status, and why the job ended (None after a revival)."""
     return replace(facts, status=move.target, closed_as=move.closes)

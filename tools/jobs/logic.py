@@ -30,7 +30,7 @@ from tools.jobs.facts import (
     payment_status,
     refund_expected,
 )
-from tools.jobs.lifecycle import JobMove, Waiter, allowed, available_actions, due, is_repeat, waiting_on
+from tools.jobs.lifecycle import JobMove, Waiter, allowed, available_actions, due, due_at, is_repeat, waiting_on
 from tools.jobs.panel_rules import Escalate, Escalation
 from tools.jobs.snapshot import JobSnapshot, find_mine, load
 from tools.jobs.waiting_rules import Attention, attention, pay_first, waits_for
@@ -277,18 +277,19 @@ def post_note(ctx: TxContext, seen: JobSnapshot, body: str | None, action: str) 
 
 
 def with_waiting_columns(row: JobRow, now: datetime) -> JobRow:
-    """Return a new job's row with the columns that say which party must act."""
+    """Return a new job's row with the columns of the party that must act, and of the clock."""
     return row.with_(**waiting_columns(JobSnapshot(row), stored_waiting(row), now))
 
 
 def waiting_columns(seen: JobSnapshot, before: Attention, now: datetime) -> dict[str, object]:
-    """Return the columns that say which party must act, by when, and when to remind it."""
+    """Return the columns of what comes next: the party, its deadline and reminder, the clock."""
     found = attention(seen.facts, now, before)
     party = {Actor.BUYER: seen.row.buyer_id, Actor.SELLER: seen.row.seller_id}
     return {
         "waits_for": found.party and party[found.party],
         "act_by": found.act_by,
         "notice_at": found.notice_at,
+        "clock_at": due_at(seen.facts),
     }
 
 

@@ -193,5 +193,5 @@ _WRITTEN: tuple[tuple[str, str | None, str, Given], ...] = (
 PAYS_AT = 8  # the call that proves the transfer
 SCRIPT: tuple[Call, ...] = (
     *(Call(name, by, op, given, place - PAYS_AT, op) for place, (name, by, op, given) in enumerate(_WRITTEN)),
-    Call("sweep", None, "sweep", lambda run: {}, LEFT_ALONE_SECONDS, "sweep_expire"),
+    Call("sweep", None, "sweep", lambda run: {}, LEFT_ALONE_SECONDS, "sweep"),
 )

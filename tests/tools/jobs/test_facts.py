@@ -314,19 +314,12 @@ def test_whatever_the_facts_an_action_has_one_meaning_and_the_clock_at_most_one_
 
 
 @given(any_facts)
-def test_m15_the_sweeps_queries_select_every_job_whose_move_is_due(facts: JobFacts) -> None:
-    facts = replace(facts, delivered=facts.delivered or facts.status is JobStatus.DELIVERED)
-    facts = replace(facts, review_by=None if facts.is_sealed else facts.review_by)
-    facts = replace(facts, pay_by=facts.pay_by if facts.price_minor else None)
-    selected = [move for move in lifecycle.CLOCK_MOVES if selects(move, facts)]
-    assert any(move.when is None or move.when(facts, NOW) for move in selected) is bool(lifecycle.due(facts, NOW))
-
-
-def selects(move: lifecycle.JobMove, facts: JobFacts) -> bool:
-    """Check whether the database query for a move of the clock would select this job."""
-    assert move.deadline is not None
-    deadline: datetime | None = getattr(facts, move.deadline)
-    return facts.status is move.source and deadline is not None and deadline <= NOW - move.grace
+def test_m15_the_clock_s_next_move_is_due_from_its_stored_time_on_and_not_before(facts: JobFacts) -> None:
+    at = lifecycle.due_at(facts)
+    assert (at is not None and at <= NOW) is (lifecycle.due(facts, NOW) is not None)
+    if at is not None:
+        assert lifecycle.due(facts, at) is not None
+        assert lifecycle.due(facts, at - timedelta(microseconds=1)) is None
 
 
 # The facts of a job through any sequence of moves.

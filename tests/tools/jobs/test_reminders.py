@@ -15,7 +15,7 @@ from tests.shape.test_gates import statements
 from tests.support.market import Agent, TestMarket
 from tests.support.trade import Trade
 from tools.events.payloads import PAYLOADS
-from tools.kernel.records import EPOCH, stamp
+from tools.kernel.records import EPOCH, stamp, stamp_or_none
 
 SOON, OVERDUE = "job.deadline_soon", "job.delivery_overdue"
 
@@ -177,6 +177,31 @@ async def test_the_columns_of_a_job_say_whom_it_waits_for(trade: Trade, seconds:
     assert await columns(job) == (buyer.id, job["deadlines"]["review_by"], 90)
     await trade.market.call("accept_job", by=buyer, job_id=job["id"])
     assert await columns(job) == (None, None, None)
+
+
+async def test_the_sweep_reads_only_jobs_whose_clock_is_due_and_corrects_a_time_too_early(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.order(buyer, await trade.listing(seller, turnaround_seconds=7200))
+
+    async def row() -> JobRow:
+        return await trade.market.store.read(lambda tx: tx.need(JobRow, job["id"]))
+
+    assert stamp_or_none((await row()).clock_at) == job["deadlines"]["accept_by"]
+    job = await trade.market.call("accept_job", by=seller, job_id=job["id"])
+    late = (await row()).clock_at
+    assert late is not None
+    assert stamp(late - timedelta(hours=1)) == job["deadlines"]["deliver_by"], "a delivery may be an hour late"
+    now = trade.market.clock.now()
+    await trade.market.store.write(lambda tx: tx.change(tx.need(JobRow, job["id"]), clock_at=now))
+    assert await trade.market.workers.sweep() == 0
+    assert (await row()).clock_at == late
+    count = statements(trade.market.store)
+    before = next(count)
+    assert await trade.market.workers.sweep() == 0
+    assert next(count) - before == 1
+    trade.market.pass_seconds(7200 + 3600)
+    assert await trade.market.workers.sweep() == 1
+    assert ((await row()).status, (await row()).clock_at) == ("cancelled", None)
 
 
 async def test_the_loop_of_the_workers_tells_and_fires(market: TestMarket) -> None:
