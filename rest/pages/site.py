@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
 import orjson
+from markupsafe import Markup
 from starlette.types import Message, Receive, Scope, Send
 
 from protocol.accept import HTML, JSON, all_of, prefers_html
@@ -40,6 +42,7 @@ VERIFY = "/verify"
 MAX_FORM = 65_536  # bytes of a form
 FORM = "application/x-www-form-urlencoded"
 PAGING = ("cursor", "limit")  # they do not make another page
+MAX_ROWS = 1_000  # rendered entries that are kept, of about 3 KB with their keys
 TEMPLATES = Path(__file__).with_name("templates")
 
 
@@ -84,6 +87,8 @@ class Site:
         self.usual_env = str(Env.LIVE if Env.LIVE in market.world.chains else Env.TEST)
         self.pages = {page.path.partition("{")[0]: page for page in PAGES}
         self.frame.environment.globals |= {"bars": bars, "newest": newest, "categories_of": _categories_of}
+        self.frame.environment.globals["listing_rows"] = self._listing_rows
+        self.row = lru_cache(MAX_ROWS)(self._rendered_row)
 
     def find(self, path: str) -> tuple[PageSpec, dict[str, str]] | None:
         """Return the page of a path, and the arguments in the path."""
@@ -116,6 +121,17 @@ class Site:
         visit = Visit(NOWHERE, {}, scope, _with_vary(send), self._public(scope))
         error = RouteNotFound(f"there is no path {scope['path'][:200]}")
         await self._refuse(visit, self.market.refuse_anonymous(error, visit.request))
+
+    def _listing_rows(self, listings: Iterable[Record], suffix: str) -> Markup:
+        """Return the entries of listings in a list.
+
+        They are kept, because lists show the same listings again and again.
+        """
+        rows = (self.row(orjson.dumps(one), suffix) for one in listings)
+        return Markup("".join(rows))  # noqa: S704 - their template has escaped them
+
+    def _rendered_row(self, listing: bytes, suffix: str) -> str:
+        return self.frame.render("listing_row.html", {"one": orjson.loads(listing), "suffix": suffix}).decode()
 
     async def _show(self, visit: Visit) -> None:
         page = visit.page
