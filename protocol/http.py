@@ -58,10 +58,10 @@ def header_values(scope: Scope) -> dict[bytes, bytes]:
 
     They are read once for each request.
     """
-    state = scope.setdefault("state", {})
-    values: dict[bytes, bytes] | None = state.get(VALUES)
-    if values is None:
-        values = state[VALUES] = dict(scope["headers"])
+    try:
+        values: dict[bytes, bytes] = scope["state"][VALUES]
+    except KeyError:
+        values = scope.setdefault("state", {})[VALUES] = dict(scope["headers"])
     return values
 
 

@@ -185,7 +185,8 @@ def extract_data(raw: bytes, call: CallState) -> Json:
     metadata = [holder["metadata"] for holder in (params, message, *parts) if _has_metadata(holder)]
     _take_keys([*metadata, *_asked_in(call.data, talks=bool(message.get("taskId")))], call)
     call.metadata = message["metadata"] if _has_metadata(message) else {}
-    _bound(body)
+    if len(raw) > 2 * MAX_VALUES:  # a value takes two bytes at least
+        _bound(body)
     return body
 
 
@@ -273,6 +274,8 @@ def _asked_in(data: list[dict[str, Json]], talks: bool) -> Iterator[dict[str, Js
 
 def _take_keys(holders: list[dict[str, Json]], call: CallState) -> None:
     """Take the reserved keys out of their holders."""
+    if all(RESERVED.isdisjoint(found) for found in holders):
+        return
     try:
         given = [extract(found) for found in holders]
         key, dry_run = _only(API_KEY, [found.api_key for found in given]), any(found.dry_run for found in given)

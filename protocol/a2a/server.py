@@ -108,8 +108,9 @@ class A2aSurface:
         path: str = scope["path"]
         sent = scope["headers"]
         call.over_rpc, call.old = path in ENDPOINTS, path.startswith(OLD_HTTP)
+        scope = wire.for_sdk(scope, call)
         try:
-            route, scope = self._routed(wire.for_sdk(scope, call))
+            self._check_route(scope, call)
             raw = await read_body(scope, receive)
         except MarketError as error:
             raise Refused(self.market.refuse(error, call.request)) from None
@@ -131,7 +132,7 @@ class A2aSurface:
                 if call.pays and x402.PAYLOAD in call.metadata:  # without its client nothing more is submitted
                     gone = await stack.enter_async_context(watch_disconnect(receive))
                     call.request = replace(call.request, client_disconnected=gone)
-                await self._handled(route, scope, replayed(body, receive), reply)
+                await self._handled(scope, replayed(body, receive), reply)
         except A2AError as error:
             if reply.started:
                 raise
@@ -139,11 +140,12 @@ class A2aSurface:
                 check(await count_protocol_request(self.market, call.request))
             await _refuse(send, call, raw, error)
 
-    async def _handled(self, route: Route, scope: Scope, receive: Receive, reply: Reply) -> None:
+    async def _handled(self, scope: Scope, receive: Receive, reply: Reply) -> None:
         """Let the SDK answer; raises A2AError.
 
         If the SDK fails before our handler was called, the request is at fault.
         """
+        route, scope = self._routed(scope)
         try:
             await route.handle(scope, receive, reply)
         except A2AError:  # raised by its streams of 0.3 over HTTP
@@ -153,6 +155,11 @@ class A2aSurface:
                 raise
             log.info("unreadable", error=type(fault).__name__, request_id=reply.call.request.request_id)
             raise InvalidParamsError(message=CANNOT_BE_READ) from None
+
+    def _check_route(self, scope: Scope, call: CallState) -> None:
+        """Raise RouteNotFound or MethodNotAllowed; the endpoints of JSON-RPC serve every POST."""
+        if scope["method"] != "POST" or not call.over_rpc:
+            self._routed(scope)
 
     def _routed(self, scope: Scope) -> tuple[Route, Scope]:
         allowed = set[str]()
