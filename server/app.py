@@ -26,7 +26,6 @@ from server.adapters.catalogs import CatalogFetcher
 from server.adapters.chain import JsonRpcChain, watched_chains
 from server.adapters.checks import CheckPool
 from server.adapters.clock import SeedSigner, SystemClock, SystemDice
-from server.adapters.dns import NameServers
 from server.adapters.facilitator import HttpFacilitator
 from server.adapters.faucet import RpcFaucet
 from server.adapters.sanctions import SanctionsLists
@@ -271,12 +270,21 @@ def make_world(settings: Settings, config: MarketConfig, secrets: Secrets) -> tu
     facilitators = {
         env: HttpFacilitator(one.facilitator_url) for env, one in networks if one.facilitator_url is not None
     }
-    signer, dns = SeedSigner(secrets.signing_seed), NameServers()
+    signer, dns = SeedSigner(secrets.signing_seed), _SystemNameServers()
     faucet = None
     if settings.test_faucet_url is not None:
         faucet = RpcFaucet(settings.test_faucet_url, gives_gas=config.networks[Env.TEST].own_chain)
     world = World(clock, SystemDice(), chains, signer, sanctions, CheckPool(), web, dns, facilitators, faucet)
     return world, [*chains.values(), *facilitators.values(), web, *filter(None, [faucet])]
+
+
+class _SystemNameServers:
+    """The system's name servers. Their library takes 6 MB, so it is imported for the first question."""
+
+    async def texts(self, name: str) -> list[bytes]:
+        from server.adapters.dns import NameServers
+
+        return await NameServers().texts(name)
 
 
 async def _stop(task: asyncio.Task[None]) -> None:
