@@ -29,7 +29,8 @@ LIFTED = (
 def take_place(ctx: TxContext, listing: ListingRow) -> None:
     """Raise SellerBusy or JobLimit if the listing or the buyer is at its limit.
 
-    Before it raises, jobs that are past a deadline are moved on, which may free a place.
+    Before it raises, jobs that are past a deadline are moved on, which may free a place. The caller has locked the
+    listing and the buyer, so that concurrent orders are counted one at a time.
     """
     _take(ctx, listing.id, lambda: _judge(ctx, listing))
 
@@ -42,12 +43,12 @@ def judge_place(ctx: TxContext, listing: ListingRow) -> None:
 
 def take_job(ctx: TxContext) -> None:
     """Raise JobLimit if the caller cannot buy another job that has no listing."""
+    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # so that its concurrent orders are counted one at a time
     _take(ctx, NO_LISTING, lambda: _judge_buyer(ctx))
 
 
 def _take(ctx: TxContext, listing_id: str, judge: Callable[[], None]) -> None:
     """Judge the limit; if it is reached, move on the jobs past a deadline and judge it again."""
-    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # so that concurrent orders of one buyer are counted one at a time
     try:
         judge()
     except (SellerBusy, JobLimit):

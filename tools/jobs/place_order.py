@@ -129,7 +129,7 @@ def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobS
     units = affordable_units(listing, order)
     if listing.input_schema != judged.input_schema:
         raise StaleInput
-    buyer, seller = _parties(ctx, listing)
+    buyer, seller = _parties(ctx, listing, lock=True)
     take_place(ctx, listing)
     draft = JobFacts(
         status=JobStatus.OPEN,
@@ -258,9 +258,12 @@ def check_max_price(price: int, most: int | None) -> None:
         )
 
 
-def _parties(ctx: TxContext, listing: ListingRow) -> tuple[AgentRow, AgentRow]:
-    """Return the buyer and the active seller, if they may trade with each other."""
-    seller, buyer = ctx.tx.need(AgentRow, listing.seller_id), ctx.tx.need(AgentRow, ctx.agent)
+def _parties(ctx: TxContext, listing: ListingRow, *, lock: bool = False) -> tuple[AgentRow, AgentRow]:
+    """Return the buyer and the active seller, if they may trade with each other.
+
+    `lock` locks the buyer.
+    """
+    seller, buyer = ctx.tx.need(AgentRow, listing.seller_id), ctx.tx.need(AgentRow, ctx.agent, lock=lock)
     if seller.status is not AgentStatus.ACTIVE:
         raise ListingUnavailable("the seller is not active")
     check_pair(ctx, buyer, seller, "listing_id")
