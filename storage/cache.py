@@ -20,7 +20,6 @@ class Cache(Generic[V]):
     def __init__(
         self,
         store: Store,
-        now_seconds: Callable[[], float],
         most: int = 20_000,
         size_of: Callable[[V], int] = lambda value: 1,
         owners: str = "",
@@ -31,8 +30,7 @@ class Cache(Generic[V]):
         self.size = 0
         self.owners, self.owner_of = f"{owners}:", owner_of
         self.owned: dict[str, set[str]] = {}  # names of the cached values of each owner
-        self.now_seconds, self.most, self.size_of = now_seconds, most, size_of
-        self.believed_seconds = store.cached_seconds
+        self.store, self.most, self.size_of = store, most, size_of
         store.droppers.append(self.invalidate)
 
     def get(self, name: str) -> V | None:
@@ -40,7 +38,7 @@ class Cache(Generic[V]):
         if found is None:
             return None
         value, read_at = found
-        if self.believed_seconds is not None and self.now_seconds() - read_at > self.believed_seconds:
+        if not self.store.believes(read_at):
             self._remove(name)
             return None
         self.values.move_to_end(name)
@@ -54,7 +52,7 @@ class Cache(Generic[V]):
         found = self.get(name)
         if found is not None:
             return found
-        turn, began = self.filling.setdefault(name, object()), self.now_seconds()
+        turn, began = self.filling.setdefault(name, object()), self.store.now_seconds()
         try:
             value = await read()
         finally:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from math import inf
 
 import psycopg
 from psycopg import errors
@@ -19,7 +20,8 @@ EVENT_ORDER = (
     # The lock's number is arbitrary but fixed.
     f"SELECT {PATIENT}, pg_advisory_xact_lock(7303014), pg_notify('market', %s)"
 )
-STALE = f"SELECT {PATIENT}, pg_notify('market', %s)"
+STALE = f"SELECT {PATIENT}, pg_notify('market', 'stale ' || nextval('stale_numbers') || ' ' || %s)"
+LAST_STALE = "SELECT last_value - (NOT is_called)::int FROM stale_numbers"
 MAX_NOTIFIED = 100  # names per notification: PostgreSQL accepts less than 8,000 bytes
 WRITER = "-c lock_timeout=2ms -c statement_timeout=10s -c idle_in_transaction_session_timeout=30s"
 VERDICTS: tuple[tuple[tuple[type[Exception], ...], type[StorageError]], ...] = (  # the first that fits
@@ -29,8 +31,10 @@ VERDICTS: tuple[tuple[tuple[type[Exception], ...], type[StorageError]], ...] = (
     # Read-only: set by an operator or a failover.
     ((psycopg.OperationalError, errors.ReadOnlySqlTransaction), Unavailable),
 )
+BELIEVED_SECONDS = 1.0  # no cached row shows an older state of the database
+PING_SECONDS = 0.4
+PROOF_SECONDS = 5.0  # without an answer, or with a notification missing for so long, the connection is replaced
 RECONNECT_SECONDS = 1.0
-PING_SECONDS = 5.0
 CONNECT_SECONDS = 5
 
 
@@ -85,7 +89,7 @@ class Postgres(Database):
     def finish(self, tx: Tx) -> None:
         with tx.cursor.connection.pipeline():  # one round trip, so that the lock is held only briefly
             for start in range(0, len(tx.invalidated), MAX_NOTIFIED):
-                tx.cursor.execute(STALE, ["stale " + " ".join(tx.invalidated[start : start + MAX_NOTIFIED])])
+                tx.cursor.execute(STALE, [" ".join(tx.invalidated[start : start + MAX_NOTIFIED])])
             if tx.events or tx.daily:
                 tx.cursor.execute(
                     EVENT_ORDER, ["events " + " ".join(tx.notified if len(tx.notified) <= MAX_NOTIFIED else EVERYBODY)]
@@ -101,17 +105,29 @@ class Postgres(Database):
 
 
 class PostgresStore(Store):
-    """A store that also receives the events and the stale cache names of other processes."""
+    """A store that also receives the events and the stale cache names of other processes.
 
-    cached_seconds = 1.0  # limit, because a notification may be lost with its connection
+    The database numbers the notifications of stale names before their COMMIT. A ping reads the last number. Once all
+    numbers up to it were heard, every change that was committed before the ping was sent has reached the caches. So
+    they are believed for BELIEVED_SECONDS from the sending of that ping. A notification that is lost, a server or a
+    process that stands still, and a lost connection end that alike. A row that was read before the connection began
+    to listen is believed for BELIEVED_SECONDS from its read only.
+    """
 
     def __init__(self, database: Postgres, most_waiting: int = 1024, scan_seconds: float = SCAN_SECONDS) -> None:
         super().__init__(database, most_waiting, scan_seconds)
+        self.listening_since = self.proven_at = -inf  # in seconds of now_seconds
+        self.heard_up_to = 0  # every notification up to this number was heard
+        self.heard_beyond: set[int] = set()
         self.hearing = self.loop.create_task(self._hear(database.address))
 
     @property
     def alive(self) -> bool:
         return super().alive and not self.hearing.done()
+
+    def believes(self, read_at: float) -> bool:
+        current_at = max(read_at, self.proven_at) if read_at > self.listening_since else read_at
+        return self.now_seconds() - current_at <= BELIEVED_SECONDS
 
     def close(self) -> None:
         self.hearing.cancel()
@@ -129,17 +145,40 @@ class PostgresStore(Store):
                 await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _listen(self, connection: psycopg.AsyncConnection) -> None:
-        await connection.execute("LISTEN market")
+        async with asyncio.timeout(PROOF_SECONDS):
+            await connection.execute("LISTEN market")
+            self.heard_up_to, self.heard_beyond = await _last_stale(connection), set()
+        self.listening_since = self.now_seconds()
         self.notify()  # for events that were missed while not connected
         while True:
+            async with asyncio.timeout(PROOF_SECONDS):  # a silent connection may be a dead one
+                await self._prove(connection)
             async for heard in connection.notifies(timeout=PING_SECONDS):
                 self._heard(heard.payload)
-            async with asyncio.timeout(CONNECT_SECONDS):  # a silent connection may be a dead one
-                await connection.execute("SELECT 1")
+
+    async def _prove(self, connection: psycopg.AsyncConnection) -> None:
+        """Ping, and wait for each notification that was numbered before."""
+        sent_at = self.now_seconds()
+        last = await _last_stale(connection)
+        while self.heard_up_to < last:
+            async for heard in connection.notifies(stop_after=1):
+                self._heard(heard.payload)
+        self.proven_at = sent_at
 
     def _heard(self, payload: str) -> None:
         what, *names = payload.split(" ")
         if what == "events":
             self.notify(frozenset(names))
-        else:
-            self.invalidate(names)
+            return
+        self.invalidate(names[1:])
+        self.heard_beyond.add(int(names[0]))
+        while self.heard_up_to + 1 in self.heard_beyond:
+            self.heard_up_to += 1
+            self.heard_beyond.remove(self.heard_up_to)
+
+
+async def _last_stale(connection: psycopg.AsyncConnection) -> int:
+    """Return the number of the last notification of stale names; its transaction may still be running."""
+    found = await (await connection.execute(LAST_STALE)).fetchone()
+    assert found is not None
+    return int(found[0])

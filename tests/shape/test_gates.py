@@ -24,6 +24,7 @@ from server.http_limits import HttpLimits
 from server.serve import Server, uvicorn_config
 from server.settings import read_settings
 from server.webhook_sender import Sender
+from storage.postgres import PostgresStore
 from storage.query import Query
 from storage.store import Store
 from storage.tables import BountyRow, JobRow, ListingRow, ProposalRow
@@ -153,6 +154,31 @@ async def test_a_listing_read_again_asks_the_database_nothing(sqlite_market: Tes
     before = (next(count), counters.looks, counters.scans, counters.units)
     await sqlite_market.call("get_listing", by=seller, listing_id=listing["id"])
     assert (next(count), counters.looks, counters.scans, counters.units) == before
+
+
+async def test_a_thousand_warm_reads_on_postgres_ask_the_database_nothing(postgres_url: str, opening: Opening) -> None:
+    """An hour has passed since the rows were read, and the listener was proven again."""
+    store = opening(postgres_url)
+    assert isinstance(store, PostgresStore)
+    market = TestMarket(store)
+    seller, _ = await seller_of(market)
+    listings = [await market.call("create_listing", by=seller, **OFFER | {"price": 0}) for _ in range(40)]
+    agents = [await market.register(f"Agent {number}") for number in range(25)]
+    reads = [(agent, listing["id"]) for agent, listing in product(agents, listings)]
+
+    async def read_all() -> tuple[int, int, int, int]:
+        for agent, listing_id in reads:
+            await market.call("get_listing", by=agent, listing_id=listing_id)
+        return (next(count), store.counters.looks, store.counters.scans, store.counters.units)
+
+    count = statements(store)
+    market.clock.pass_seconds(1)  # so that the rows are read after the listener has begun to listen
+    filled = await read_all()
+    market.clock.pass_seconds(3_600)
+    while store.proven_at < market.clock.monotonic():  # noqa: ASYNC110 - the listener has no event for a ping
+        await asyncio.sleep(0.01)
+    assert store.counters.looks >= len(agents) + len(listings)
+    assert await read_all() == filled
 
 
 async def test_a_read_by_key_crosses_no_thread(sqlite_market: TestMarket) -> None:

@@ -192,6 +192,7 @@ class TestMarket:
         )
         self.market = Market(store, world, house(**limits), [DeclaredErrors()])
         self.store, self.workers = store, Workers(self.market)
+        store.now_seconds = self.clock.monotonic
 
     async def answer(
         self,

@@ -72,11 +72,11 @@ class Caches:
     tokens of an agent depend on.
     """
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self.keys = Cache[KeyFacts](store, clock.monotonic, owners="key", owner_of=attrgetter("hash"))
-        self.holders = Cache[TokenSubject](store, clock.monotonic, owners="holder", owner_of=attrgetter("agent_id"))
+    def __init__(self, store: Store) -> None:
+        self.keys = Cache[KeyFacts](store, owners="key", owner_of=attrgetter("hash"))
+        self.holders = Cache[TokenSubject](store, owners="holder", owner_of=attrgetter("agent_id"))
         self.listings = Cache[CachedListing](
-            store, clock.monotonic, MAX_BYTES, attrgetter("size"), owners="seller", owner_of=attrgetter("seller_id")
+            store, MAX_BYTES, attrgetter("size"), owners="seller", owner_of=attrgetter("seller_id")
         )
 
 

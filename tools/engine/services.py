@@ -59,7 +59,7 @@ class Services:
 
     def __init__(self, store: Store, world: World, config: MarketConfig) -> None:
         self.store, self.world, self.config = store, world, config
-        self.caches, self.shared_results = Caches(store, world.clock), SharedResults(world.clock)
+        self.caches, self.shared_results = Caches(store), SharedResults(world.clock)
         self.blocks = BlockCache(world.clock)
         self.rate_limits, self.notifier = RateLimitCounter(store, world.clock), Notifier(store)
         self.health, self.cpu_thread = HealthSnapshot(), CpuThread()

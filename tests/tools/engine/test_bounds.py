@@ -75,7 +75,7 @@ async def test_one_record_larger_than_a_page_is_still_shown(trade: Trade, monkey
 
 
 async def test_a_cache_is_bounded_by_the_size_of_what_it_holds(store: Store) -> None:
-    cache: Cache[bytes] = Cache(store, lambda: 0.0, 100, len)
+    cache: Cache[bytes] = Cache(store, 100, len)
 
     async def put(name: str, size: int) -> None:
         async def read() -> bytes:
