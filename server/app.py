@@ -157,7 +157,7 @@ class Service:
         if self.settings.database.startswith("sqlite:///"):
             self.settings.make_data_dir()
         async with AsyncExitStack() as stack:
-            store = open_store(self.settings.database)
+            store = open_store(self.settings.database, direct=self.settings.database_direct_url)
             stack.callback(store.close)
             self.secrets = await check_secrets(store, self.secrets)
             self.world = replace(self.world, signer=SeedSigner(self.secrets.signing_seed))

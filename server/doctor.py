@@ -80,9 +80,9 @@ async def _examine(settings: Settings, recomputing: bool, found: Findings) -> No
 async def _open(settings: Settings) -> tuple[Store, bool]:
     """Open the database; read a SQLite file that a market serves as a snapshot."""
     try:
-        return open_store(settings.database, scan_seconds=PATIENCE_SECONDS), False
+        return open_store(settings.session_database, scan_seconds=PATIENCE_SECONDS), False
     except ServedElsewhere:
-        return await open_moment(settings.database), True
+        return await open_moment(settings.session_database), True
 
 
 def _check_modes(file: Path | None, found: Findings) -> None:

@@ -125,7 +125,7 @@ async def _open(settings: Settings) -> SnapshotStore:
     """Open the database as of this moment; raises BadSettings if it is missing."""
     if settings.database_file is not None and not settings.database_file.exists():
         raise BadSettings(f"{settings.database_file} is not there: there is nothing to export")
-    return await open_moment(settings.database)
+    return await open_moment(settings.session_database)
 
 
 async def _sealed(moment: SnapshotStore) -> set[str]:

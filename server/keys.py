@@ -37,7 +37,7 @@ async def rotate(settings: Settings, now: datetime) -> tuple[str, str]:
         raise BadSettings(f"{settings.database_file} is not there: there is no key to replace")
     secrets = read_secrets(settings)
     try:
-        store = open_store(settings.database)
+        store = open_store(settings.session_database)
     except StorageError as error:
         stop = "; stop the market, rotate, start it again" if settings.database_file else ""
         raise BadSettings(f"database: {error}{stop}") from error

@@ -8,15 +8,28 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from server.setting_types import (
+    Address,
+    Addresses,
+    Brand,
+    Contact,
+    Database,
+    Hex32,
+    Origins,
+    Places,
+    Seconds,
+    Secret,
+    Url,
+    Urls,
+)
 from storage.vocabulary import Env
-from tools.chain.wallet_proof import address_of
 from tools.engine.config import Deadlines, Limits, MarketConfig, Network
 from tools.kernel.reserved_words import COMMON_BRAND
 from tools.kernel.ssrf_guard import BadTarget, judge_target
@@ -52,72 +65,6 @@ class BadSettings(Exception):
     """The settings are invalid; the message names each one that is wrong."""
 
 
-def _url(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError("must be an http or https URL without query")
-    return text.rstrip("/")
-
-
-def _origin(text: str) -> str:
-    """Validate an address without a path, as the setting of another market."""
-    text = _url(text)
-    if urlsplit(text).path or "@" in text:
-        raise ValueError("must be addresses of markets, without a path")
-    return text.lower()
-
-
-def _matching(pattern: str, rule: str) -> AfterValidator:
-    """Return a validator for texts of one form; `rule` tells the operator what the form is."""
-
-    def check(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError(rule)
-        return text
-
-    return AfterValidator(check)
-
-
-def _ip(text: str) -> str:
-    ipaddress.ip_address(text)
-    return text
-
-
-def _place(text: str) -> str:
-    """Validate a file path or a URL; the URL may have a query."""
-    parts = urlsplit(text)
-    if "://" in text and (parts.scheme not in ("http", "https") or not parts.hostname):
-        raise ValueError("must be files, or http or https URLs")
-    return text
-
-
-def _split(value: object) -> object:
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-
-
-Url = Annotated[str, AfterValidator(_url)]
-Hex32 = Annotated[str, _matching("[0-9a-fA-F]{64}", "must be 64 hex characters"), AfterValidator(str.lower)]
-Database = Annotated[str, _matching("sqlite:///.+|postgresql://.+", "must be sqlite:///PATH or postgresql://…")]
-Contact = Annotated[
-    str,
-    _matching(
-        r"(https://[a-zA-Z0-9.-]+|mailto:[^\s<>\",;@]{1,64}@[a-zA-Z0-9.-]+)(/[\x21-\x7e]*)?",
-        "must be https://… or mailto:…",
-    ),
-    Field(max_length=500),
-]
-Brand = Annotated[str, _matching("[a-z0-9][a-z0-9-]{1,30}[a-z0-9]", "must be 3-32 characters of a-z, 0-9 and -")]
-Secret = Annotated[str, _matching("(?s).{16,200}", "must have 16 to 200 characters; `openssl rand -hex 32` makes one")]
-Address = Annotated[str, AfterValidator(address_of)]
-Addresses = Annotated[list[Annotated[str, AfterValidator(_ip)]], NoDecode, BeforeValidator(_split)]
-Urls = Annotated[list[Url], NoDecode, BeforeValidator(_split)]
-Origins = Annotated[
-    list[Annotated[str, AfterValidator(_origin)]], NoDecode, BeforeValidator(_split), Field(max_length=20)
-]
-Places = Annotated[list[Annotated[str, AfterValidator(_place)]], NoDecode, BeforeValidator(_split)]
-Seconds = Annotated[int, Field(ge=1, le=31_536_000)]
-
-
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", hide_input_in_errors=True)
 
@@ -127,6 +74,7 @@ class Settings(BaseSettings):
     extra_base_urls: Urls = []
     data_dir: Path = Path("data")
     database_url: Database | None = None
+    database_direct_url: Database | None = None
     service_name: Brand = "service"
     signing_seed: Hex32 | None = None
     key_pepper: Hex32 | None = None
@@ -178,6 +126,8 @@ class Settings(BaseSettings):
             raise ValueError(
                 "DATABASE_URL is not SQLite: set EMPORION_SIGNING_SEED and EMPORION_KEY_PEPPER too, alike in every process"
             )
+        if self.database_direct_url and not (shared and self.database_direct_url.startswith("postgresql://")):
+            raise ValueError("DATABASE_DIRECT_URL: both it and EMPORION_DATABASE_URL must be postgresql://…")
         if self.next_signing_seed and not self.signing_seed:
             raise ValueError(
                 "NEXT_SIGNING_SEED goes with EMPORION_SIGNING_SEED; `emporion keys rotate` makes one for a file"
@@ -203,6 +153,11 @@ class Settings(BaseSettings):
     @property
     def database(self) -> str:
         return self.database_url or f"sqlite:///{self.data_dir.resolve() / 'market.db'}"
+
+    @property
+    def session_database(self) -> str:
+        """The address of the database for commands, which need a session."""
+        return self.database_direct_url or self.database
 
     @property
     def sanctions_urls(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ async def examine_draws(settings: Settings, dispute_id: str | None) -> int:
     if settings.database_file is not None and not settings.database_file.exists():
         raise StorageError(f"{settings.database_file} is not there; `emporion serve` makes it")
     said, seen, after = Findings(), 0, ""
-    with closing(open_store(settings.database, scan_seconds=PATIENCE_SECONDS)) as store:
+    with closing(open_store(settings.session_database, scan_seconds=PATIENCE_SECONDS)) as store:
         while True:
             page = await store.scan(lambda tx: _page(tx, dispute_id, after))  # noqa: B023
             found = await store.scan(lambda tx: [line for one in page for line in findings(tx, one)])  # noqa: B023

@@ -26,6 +26,10 @@ class Database(ABC):
         self.cursors: list[Cursor] = []
 
     @abstractmethod
+    def check_sessions(self) -> None:
+        """Raise Unavailable if the address does not keep the session of a connection."""
+
+    @abstractmethod
     def write_cursor(self) -> Cursor: ...
 
     @abstractmethod

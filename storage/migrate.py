@@ -22,6 +22,7 @@ def upgrade(database: Database, revision: str = "head") -> None:
 
     Two processes that start at the same time take turns. Raises Unavailable if the database cannot be opened.
     """
+    database.check_sessions()
     try:
         _upgrade(database, revision)
     except DBAPIError as error:

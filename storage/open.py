@@ -12,6 +12,7 @@ from sqlalchemy.pool import NullPool
 
 from storage.database import Database
 from storage.migrate import knows, newer_sentence, newest, upgrade
+from storage.pooled import PooledPostgres
 from storage.postgres import Postgres, PostgresStore
 from storage.sqlite import SQLite, SQLiteStore
 from storage.store import SCAN_SECONDS, Store
@@ -24,12 +25,12 @@ REVISION = "SELECT version_num FROM alembic_version"
 LOST = "the connection was lost, and with it the moment that was being read: nothing of it is whole"
 
 
-def open_store(url: str, scan_seconds: float = SCAN_SECONDS) -> Store:
+def open_store(url: str, scan_seconds: float = SCAN_SECONDS, direct: str | None = None) -> Store:
     """Open the store of `url` and migrate its tables under the database's own lock.
 
-    Raises Unavailable.
+    `direct` is the address of the database itself if `url` leads through a pooler. Raises Unavailable.
     """
-    database = open_database(url)
+    database = open_database(url, direct)
     try:
         upgrade(database)
     except BaseException:
@@ -38,13 +39,13 @@ def open_store(url: str, scan_seconds: float = SCAN_SECONDS) -> Store:
     return serve(database, scan_seconds)
 
 
-def open_database(url: str) -> SQLite | Postgres:
+def open_database(url: str, direct: str | None = None) -> SQLite | Postgres:
     """Return the database alone, before its tables are migrated.
 
     Raises ValueError if `url` names neither kind of database.
     """
     if url.startswith("postgresql://"):
-        return Postgres(url)
+        return Postgres(url) if direct is None else PooledPostgres(url, direct)
     path = url.removeprefix(SQLITE)
     if path in {url, "", ":memory:"}:
         raise ValueError(f"the database is named by sqlite:///market.db or postgresql://host/database, not by {url!r}")

@@ -35,6 +35,10 @@ BELIEVED_SECONDS = 1.0  # no cached row shows an older state of the database
 PING_SECONDS = 0.4
 PROOF_SECONDS = 5.0  # without an answer, or with a notification missing for so long, the connection is replaced
 RECONNECT_SECONDS = 1.0
+NO_SESSION = (
+    "the address of the database keeps no session, as a pooler in transaction mode does not, or does not hear what is sent through "
+    "EMPORION_DATABASE_URL: set EMPORION_DATABASE_DIRECT_URL to the address of the same database without the pooler"
+)
 CONNECT_SECONDS = 5
 
 
@@ -44,15 +48,34 @@ class Postgres(Database):
     begin = "BEGIN"
     writers, readers, batch = 4, 4, 32
 
-    def __init__(self, url: str) -> None:
-        address = make_url(url)
-        if "connect_timeout" not in address.query:
-            address = address.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
-        self.address = address.set(drivername="postgresql").render_as_string(hide_password=False)
+    def __init__(self, url: str, direct: str | None = None) -> None:
+        self.address, self.direct = _address(url), _address(direct or url)
         self.engine = create_engine(
-            address.set(drivername="postgresql+psycopg"), paramstyle="format", poolclass=NullPool
+            make_url(self.direct).set(drivername="postgresql+psycopg"), paramstyle="format", poolclass=NullPool
         )
         super().__init__(self.engine.dialect)
+
+    def check_sessions(self) -> None:
+        """Check that an idle session keeps its options and hears a notification.
+
+        The session is one of `direct`, and the notification is sent through `address`. Raises Unavailable if not:
+        notifications would be lost, and a session of the pooler would keep the migrations' lock.
+        """
+        try:
+            with (
+                psycopg.connect(self.direct, autocommit=True, options=WRITER) as listener,
+                psycopg.connect(self.address, autocommit=True) as sender,
+            ):
+                kept = listener.execute("SHOW lock_timeout").fetchone() == ("2ms",)
+                listener.execute("LISTEN session_check")
+                with sender.transaction():  # a pooler in statement mode refuses it
+                    sender.execute("NOTIFY session_check")
+                heard = kept and any(listener.notifies(timeout=CONNECT_SECONDS, stop_after=1))
+        except psycopg.Error as error:
+            reason = NO_SESSION if "startup parameter" in str(error) else "the database cannot be opened"
+            raise Unavailable(f"{reason}: {' '.join(str(error).split())}") from error
+        if not heard:
+            raise Unavailable(NO_SESSION)
 
     def write_cursor(self) -> Cursor:
         return psycopg.connect(self.address, autocommit=True, options=WRITER).cursor()
@@ -109,9 +132,9 @@ class PostgresStore(Store):
 
     The database numbers the notifications of stale names before their COMMIT. A ping reads the last number. Once all
     numbers up to it were heard, every change that was committed before the ping was sent has reached the caches. So
-    they are believed for BELIEVED_SECONDS from the sending of that ping. A notification that is lost, a server or a
-    process that stands still, and a lost connection end that alike. A row that was read before the connection began
-    to listen is believed for BELIEVED_SECONDS from its read only.
+    they are believed for BELIEVED_SECONDS from the sending of that ping. That ends if a notification or the connection
+    is lost, and if the server or this process is stopped. Rows that were read before the connection began to listen
+    are believed for BELIEVED_SECONDS from their read only.
     """
 
     def __init__(self, database: Postgres, most_waiting: int = 1024, scan_seconds: float = SCAN_SECONDS) -> None:
@@ -119,7 +142,7 @@ class PostgresStore(Store):
         self.listening_since = self.proven_at = -inf  # in seconds of now_seconds
         self.heard_up_to = 0  # every notification up to this number was heard
         self.heard_beyond: set[int] = set()
-        self.hearing = self.loop.create_task(self._hear(database.address))
+        self.hearing = self.loop.create_task(self._hear(database.direct))
 
     @property
     def alive(self) -> bool:
@@ -177,8 +200,19 @@ class PostgresStore(Store):
             self.heard_beyond.remove(self.heard_up_to)
 
 
+def _address(url: str) -> str:
+    """Return the address as psycopg takes it, with a limit for connecting."""
+    address = make_url(url)
+    if "connect_timeout" not in address.query:
+        address = address.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
+    return address.set(drivername="postgresql").render_as_string(hide_password=False)
+
+
 async def _last_stale(connection: psycopg.AsyncConnection) -> int:
-    """Return the number of the last notification of stale names; its transaction may still be running."""
+    """Return the number of the last notification of stale names.
+
+    Its transaction may still be running.
+    """
     found = await (await connection.execute(LAST_STALE)).fetchone()
     assert found is not None
     return int(found[0])

@@ -46,6 +46,9 @@ class SQLite(Database):
         self.engine = create_engine(URL.create("sqlite", database=str(path)), module=module, poolclass=NullPool)
         super().__init__(self.engine.dialect)
 
+    def check_sessions(self) -> None:
+        """Do nothing: no pooler is between this process and its file."""
+
     def write_cursor(self) -> Cursor:
         return self._connect("rw", WRITER).cursor()
 

@@ -70,6 +70,22 @@ def test_several_processes_need_secrets_that_are_given() -> None:
         settings(database_url="postgresql://host/market")
 
 
+def test_commands_take_the_direct_address_of_the_database() -> None:
+    secrets = {"signing_seed": "11" * 32, "key_pepper": "22" * 32}
+    pooled = settings(database_url="postgresql://pooler/market", **secrets)
+    assert pooled.session_database == "postgresql://pooler/market"
+    both = settings(database_url="postgresql://pooler/m", database_direct_url="postgresql://host/m", **secrets)
+    assert (both.database, both.session_database) == ("postgresql://pooler/m", "postgresql://host/m")
+
+
+@pytest.mark.parametrize(
+    ("url", "direct"), [(None, "postgresql://host/market"), ("postgresql://pooler/market", "sqlite:///market.db")]
+)
+def test_a_direct_address_goes_with_a_pooled_one(url: str | None, direct: str) -> None:
+    with pytest.raises(BadSettings, match="EMPORION_DATABASE_DIRECT_URL"):
+        settings(database_url=url, database_direct_url=direct, signing_seed="11" * 32, key_pepper="22" * 32)
+
+
 def test_lists_are_read_from_one_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EMPORION_TRUSTED_PROXIES", "10.0.0.1, 10.0.0.2")
     assert settings().trusted_proxies == ["10.0.0.1", "10.0.0.2"]

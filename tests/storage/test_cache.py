@@ -16,7 +16,7 @@ from tests.support.storage_orders import place
 
 @pytest.fixture
 async def store(store: Store) -> Store:
-    """A store whose clock stands still: cached rows are believed until they are dropped."""
+    """A store with a stopped clock, which believes cached rows until they are dropped."""
     store.now_seconds = Clock()
     return store
 

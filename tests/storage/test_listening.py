@@ -252,7 +252,7 @@ async def test_a_store_that_lost_a_notification_listens_anew_and_believes_again(
 async def test_a_ping_proves_nothing_until_what_was_numbered_before_it_is_heard(
     watched: Watched, pings: list[int]
 ) -> None:
-    """A number is assigned before its COMMIT, and the notification may come after the answer to a ping."""
+    """A number is assigned before its COMMIT, so a ping may be answered before the notification."""
     with psycopg.connect(watched.url) as late:
         found = late.execute("SELECT nextval('stale_numbers')").fetchone()
         assert found
