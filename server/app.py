@@ -279,7 +279,10 @@ def make_world(settings: Settings, config: MarketConfig, secrets: Secrets) -> tu
 
 
 class _SystemNameServers:
-    """The system's name servers. Their library takes 6 MB, so it is imported for the first question."""
+    """The system's name servers.
+
+    Their library takes 6 MB of memory, so it is imported for the first question.
+    """
 
     async def texts(self, name: str) -> list[bytes]:
         from server.adapters.dns import NameServers
