@@ -12,9 +12,10 @@ from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import Secrets, check_brand, check_secrets, known_secrets, read_secrets
 from server.settings import BadSettings, Settings, check_named, config_of
 from storage.listing_search import stale_listings_counted, unseen_counted
-from storage.open import open_moment, open_store
+from storage.open import open_store
 from storage.requests import retired_keys
 from storage.search_tokens import TOKENS_VERSION
+from storage.snapshots import open_moment
 from storage.store import Store
 from storage.transaction import ServedElsewhere, StorageError
 from storage.vocabulary import Env

@@ -17,8 +17,8 @@ from server.atomic_files import new_file, sums, sync, write_manifest
 from server.secrets import known_secrets, read_secrets
 from server.settings import BadSettings, Settings, config_of, make_empty
 from storage.migrate import newest
-from storage.open import SnapshotStore, open_moment
 from storage.rows import Row
+from storage.snapshots import SnapshotStore, open_moment
 from storage.table_dump import KEPT_BACK, LEFT_OUT, next_page, shown, taken
 from storage.tables import AgentRow, JobDeliveryRow, JobRow, JobTextRow, SettingsRow
 from storage.vocabulary import AgentStatus, Env

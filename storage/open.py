@@ -1,28 +1,19 @@
-"""Opens the store of a URL, sqlite:///market.db or postgresql://host/database: to serve it, or a snapshot of it."""
+"""Opens the store of a URL, sqlite:///market.db or postgresql://host/database, and migrates its tables.
 
-import sqlite3
-from collections.abc import Callable
+The driver of PostgreSQL takes 10 MB of memory, so it is imported only for a URL that needs it.
+"""
+
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
-from psycopg.errors import UndefinedTable
-from sqlalchemy import create_engine
-from sqlalchemy.engine import URL
-from sqlalchemy.pool import NullPool
-
-from storage.database import Database
-from storage.migrate import knows, newer_sentence, newest, upgrade
-from storage.pooled import PooledPostgres
-from storage.postgres import Postgres, PostgresStore
+from storage.migrate import upgrade
 from storage.sqlite import SQLite, SQLiteStore
 from storage.store import SCAN_SECONDS, Store
-from storage.transaction import Cursor, Tx, Unavailable
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from storage.postgres import Postgres
+
 SQLITE = "sqlite:///"
-PATIENCE_SECONDS = 600.0  # per statement of a snapshot, because a table may have any number of rows
-REVISION = "SELECT version_num FROM alembic_version"
-LOST = "the connection was lost, and with it the moment that was being read: nothing of it is whole"
 
 
 def open_store(url: str, scan_seconds: float = SCAN_SECONDS, direct: str | None = None) -> Store:
@@ -39,12 +30,15 @@ def open_store(url: str, scan_seconds: float = SCAN_SECONDS, direct: str | None 
     return serve(database, scan_seconds)
 
 
-def open_database(url: str, direct: str | None = None) -> SQLite | Postgres:
+def open_database(url: str, direct: str | None = None) -> "SQLite | Postgres":
     """Return the database alone, before its tables are migrated.
 
     Raises ValueError if `url` names neither kind of database.
     """
     if url.startswith("postgresql://"):
+        from storage.pooled import PooledPostgres
+        from storage.postgres import Postgres
+
         return Postgres(url) if direct is None else PooledPostgres(url, direct)
     path = url.removeprefix(SQLITE)
     if path in {url, "", ":memory:"}:
@@ -52,88 +46,10 @@ def open_database(url: str, direct: str | None = None) -> SQLite | Postgres:
     return SQLite(Path(path))
 
 
-def serve(database: SQLite | Postgres, scan_seconds: float = SCAN_SECONDS) -> Store:
+def serve(database: "SQLite | Postgres", scan_seconds: float = SCAN_SECONDS) -> Store:
     """Return a running store for a database whose tables are up to date."""
     if isinstance(database, SQLite):
         return SQLiteStore(database, scan_seconds=scan_seconds)
+    from storage.postgres import PostgresStore
+
     return PostgresStore(database, scan_seconds=scan_seconds)
-
-
-class OneConnection(Database):
-    """A single connection. If it is lost, the snapshot is lost too, and no other replaces it."""
-
-    writers, readers = 0, 1
-    begun = False
-
-    def reading(self, seconds: float) -> Tx:
-        if self.begun:
-            raise Unavailable(LOST)
-        self.begun = True
-        return super().reading(seconds)
-
-    def end_read(self, tx: Tx) -> None:
-        """Do nothing: the snapshot ends with the store."""
-
-
-class SQLiteMoment(OneConnection, SQLite):
-    """The database file without the lock beside it: a reader of a WAL does not block writers."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.module = path, sqlite3
-        self.engine = create_engine(URL.create("sqlite", database=str(path)), poolclass=NullPool)
-        Database.__init__(self, self.engine.dialect)
-
-    def read_cursor(self, seconds: float) -> Cursor:
-        cursor = super().read_cursor(seconds)
-        cursor.execute("BEGIN")
-        return cursor
-
-    def start_read(self, tx: Tx, seconds: float) -> None:
-        """Do nothing: the snapshot began with the first read."""
-
-    def close(self) -> None:
-        Database.close(self)
-
-
-class PostgresMoment(OneConnection, Postgres):
-    """One transaction, REPEATABLE READ and READ ONLY, for all reads."""
-
-
-class SnapshotStore(Store):
-    """A database as it was when this was opened. All reads see the same."""
-
-    async def write(self, work: Callable[[Tx], T], name: str = "unit") -> T:
-        raise Unavailable("a moment that has passed is only read")
-
-
-async def open_moment(url: str) -> SnapshotStore:
-    """Open a read-only store of everything committed before this call.
-
-    Raises Unavailable if the tables are not those of this version.
-    """
-    moment = SnapshotStore(
-        SQLiteMoment(Path(url.removeprefix(SQLITE))) if url.startswith(SQLITE) else PostgresMoment(url),
-        scan_seconds=PATIENCE_SECONDS,
-    )
-    try:
-        found = await moment.read(_revision)
-        if found is not None and not knows(found):
-            raise Unavailable(newer_sentence(found))
-        if found != newest():
-            raise Unavailable(
-                f"the tables ({found or 'none'}) are not those of this version ({newest()}): use the version that serves "
-                "them, or bring them up to date with `emporion migrate`"
-            )
-    except BaseException:
-        moment.close()
-        raise
-    return moment
-
-
-def _revision(tx: Tx) -> str | None:
-    try:
-        tx.cursor.execute(REVISION)
-    except (sqlite3.OperationalError, UndefinedTable):
-        return None
-    found = tx.cursor.fetchone()
-    return None if found is None else str(found[0])

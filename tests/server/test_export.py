@@ -14,8 +14,8 @@ import pytest
 from server.export import MANIFEST, agent_document, export_agent, export_market, find
 from server.settings import BadSettings, Settings, read_settings
 from storage.migrate import newest
-from storage.open import SnapshotStore, open_moment
 from storage.rows import metadata
+from storage.snapshots import SnapshotStore, open_moment
 from storage.store import Store
 from storage.table_dump import KEPT_BACK, LEFT_OUT, PAGE
 from storage.tables import AgentRow, MemoryRow
