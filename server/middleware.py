@@ -16,6 +16,7 @@ from tools.engine.errors import (
     HeadersTooLarge,
     HostNotAllowed,
     InternalError,
+    InvalidIdempotencyKey,
     OriginNotAllowed,
     PayloadTooLarge,
     UnsupportedMediaType,
@@ -26,6 +27,7 @@ from tools.kernel.errors import MarketError
 Headers = list[tuple[bytes, bytes]]
 
 log = structlog.get_logger("emporion.edge")
+KEY = b"idempotency-key"
 MAX_BODY = 1_048_576
 TOO_LARGE_BODY = f"the body is larger than {MAX_BODY} bytes"
 STOCKED = 64  # requests for which random bytes are fetched at once
@@ -82,9 +84,11 @@ class Edge:
 
     def _check(self, headers: Headers, values: dict[bytes, bytes]) -> None:
         host = values.get(b"host", b"").decode("latin-1").lower()
-        repeated = len(values) < len(headers) and sum(name == b"host" for name, _ in headers) > 1
-        if repeated or host not in self.hosts:
+        repeated = [name for name, _ in headers] if len(values) < len(headers) else []
+        if repeated.count(b"host") > 1 or host not in self.hosts:
             raise HostNotAllowed("this service is not published under that host")
+        if repeated.count(KEY) > 1 and len({value for name, value in headers if name == KEY}) > 1:
+            raise InvalidIdempotencyKey("one request has two different keys", param="Idempotency-Key")
         if b"origin" in values and LOOPBACK.fullmatch(host) and not _all_origins_loopback(headers):
             raise OriginNotAllowed("a page of another site may not reach a service on this machine")
         if sum(map(len, chain.from_iterable(headers))) > MAX_HEAD:

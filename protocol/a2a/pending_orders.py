@@ -74,6 +74,10 @@ class PendingOrder:
         """True if a payment for it is under way or was taken, so that another would pay twice."""
         return self.calls > 0 or self.is_taken
 
+    def has_ended(self, now: float) -> bool:
+        """Check whether it need not be kept; never while a payment is under way."""
+        return self.calls == 0 and self.ends_at <= now
+
     @property
     def shown(self) -> Progress:
         return SUBMITTED if self.calls and not self.last.is_final else self.last
@@ -111,7 +115,7 @@ class PendingOrders:
         self.kept[task_id] = one
         self.size += len(body)
         if self._is_full():
-            for old in [old for old in self.kept.values() if old.ends_at <= self._now()]:
+            for old in [old for old in self.kept.values() if old.has_ended(self._now())]:
                 self.remove(old)
         while self._is_full():
             self.remove(self._first_to_go())
@@ -119,7 +123,7 @@ class PendingOrders:
 
     def get(self, task_id: str) -> PendingOrder | None:
         one = self.kept.get(task_id)
-        if one is not None and one.ends_at <= self._now():
+        if one is not None and one.has_ended(self._now()):
             self.remove(one)
             return None
         return one
@@ -130,7 +134,7 @@ class PendingOrders:
             return self.get(task_id)
         paid = [one for one in self.kept.values() if one.is_paid and one.payment == payment]
         body = _written(order)
-        return next((one for one in paid if one.body == body and one.ends_at > self._now()), None)
+        return next((one for one in paid if one.body == body and not one.has_ended(self._now())), None)
 
     @contextmanager
     def paying(self, one: PendingOrder | None, payment: str) -> Iterator[None]:
@@ -142,6 +146,7 @@ class PendingOrders:
             yield
             return
         one.payment, one.calls = payment, one.calls + 1
+        one.ends_at = max(one.ends_at, self._now() + MAX_LEFT)
         try:
             yield
         except BaseException:
@@ -162,11 +167,11 @@ class PendingOrders:
         return len(self.kept) > MAX_ORDERS or self.size > MAX_BYTES
 
     def _first_to_go(self) -> PendingOrder:
-        """Return the oldest order of those that go first."""
+        """Return the oldest order of those that go first; one that is being paid goes last."""
         room = Counter[str]()
         for one in self.kept.values():
             room[one.address] += MAX_BYTES + len(one.body) * MAX_ORDERS
-        return max(self.kept.values(), key=lambda one: (room[one.address], not one.is_paid))
+        return max(self.kept.values(), key=lambda one: (one.calls == 0, room[one.address], not one.is_paid))
 
     def _now(self) -> float:
         return self.market.world.clock.monotonic()

@@ -282,3 +282,13 @@ async def test_an_idempotency_key_header_is_honoured_on_mcp_too(sqlite_market: T
             async with Client(StreamableHttpTransport(f"{url}/mcp", headers=headers)) as client:
                 made.append((await client.call_tool("register_agent", {"name": "Ada"})).structured_content)
     assert made[0] == made[1]
+
+
+async def test_two_different_idempotency_keys_are_refused_and_equal_ones_are_one(http: httpx.AsyncClient) -> None:
+    for keys, code in (("one", "two"), "invalid_idempotency_key"), (("one", "one"), "unauthenticated"):
+        headers = [("Idempotency-Key", key) for key in keys]
+        for path in ("/v1/jobs", "/a2a", "/mcp"):
+            answer = await http.post(path, headers=headers, json={})
+            refused = "invalid_idempotency_key" in answer.text
+            assert refused is (code == "invalid_idempotency_key"), (path, answer.text)
+            assert not refused or answer.status_code == 400

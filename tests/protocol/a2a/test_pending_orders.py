@@ -316,3 +316,21 @@ async def test_an_order_is_found_by_its_payment_only_with_all_of_it(shop: Shop, 
     assert mark_of(header(forged)) not in ("", mark)
     assert [mark_of(header(none)) for none in ("text", {}, {"x402Version": 2})] == [""] * 3
     assert orders.find("", "", given) is None
+
+
+async def test_an_order_does_not_end_while_its_payment_is_under_way(shop: Shop, a2a: A2a) -> None:
+    shop.relay.told += ["waits"]
+    task = await asked(a2a, shop)
+    shop.trade.market.clock.pass_seconds(895)
+    payment, other = paid_for(shop, task), paid_for(shop, task)
+    call = [{"tool": "buy_with_x402", "arguments": order(shop)}]
+    async with shop.open():
+        first = asyncio.create_task(pay(a2a, payment, task["id"]))
+        await shop.relay.at_it.wait()
+        shop.trade.market.clock.pass_seconds(6)
+        assert (await got(a2a, task["id"]))["payment"] == SUBMITTED.payment
+        assert text_of(task_of(await pay(a2a, other, task["id"], parts=call))).startswith(ANOTHER)
+        shop.relay.go_on.set()
+        assert task_of(await first)["id"] == task["id"]
+    assert (await got(a2a, task["id"]))["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert (shop.income, len(await shop.orders())) == (PRICE, 1)
