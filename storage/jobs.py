@@ -21,8 +21,18 @@ from storage.statements import (
     newest_of_sides,
     newest_rows_chosen,
     rows_among,
+    unless_large,
 )
-from storage.tables import AgentRow, JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow, SettlementRow
+from storage.tables import (
+    AgentRow,
+    JobDeliveryRow,
+    JobEventRow,
+    JobRow,
+    JobTextRow,
+    OpenRefundRow,
+    ReviewRow,
+    SettlementRow,
+)
 
 reviews_of_job = Query(select(ReviewRow).where(*matching(ReviewRow.job_id)))
 reviews_of_jobs = rows_among(ReviewRow, ReviewRow.job_id, "job_ids")
@@ -45,6 +55,11 @@ deliveries_of_jobs = Query(
     select(JobDeliveryRow)
     .where(in_json_list(JobDeliveryRow.job_id, "job_ids"))
     .order_by(JobDeliveryRow.job_id, JobDeliveryRow.revision)
+)
+texts_of_jobs: Query[Any] = Query(
+    select(JobTextRow.job_id, JobTextRow.part, unless_large(JobTextRow.text))
+    .where(in_json_list(JobTextRow.job_id, "job_ids"), in_json_list(JobTextRow.part, "parts"))
+    .order_by(JobTextRow.job_id.desc())
 )
 waiting_for: Query[JobRow] = first_rows(
     JobRow, JobRow.waits_for == bindparam("agent_id"), *matching(JobRow.env), by=(JobRow.act_by, JobRow.id)

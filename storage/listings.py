@@ -5,14 +5,17 @@ from typing import Any
 from sqlalchemy import bindparam, delete, literal, select
 
 from storage.query import Query
-from storage.statements import count, in_json_list, is_one_of, matching, newest_rows_chosen
-from storage.tables import JobResultRow, JobRow, ListingRow, ListingTermsRow, ReviewRow, SettlementRow
+from storage.statements import count, in_json_list, is_one_of, matching, newest_rows_chosen, unless_large
+from storage.tables import DocumentRow, JobResultRow, JobRow, ListingRow, ListingTermsRow, ReviewRow, SettlementRow
 
 _OF_SELLER = matching(ListingRow.seller_id, ListingRow.env)
 kept_listings_of = count(ListingRow, *_OF_SELLER, is_one_of(ListingRow.status, ("active", "paused")))
 active_listings_of = count(ListingRow, *_OF_SELLER, ListingRow.status == literal("active"))
 unfinished_job_of: Query[str] = Query(
     select(JobRow.id).where(*matching(JobRow.listing_id), in_json_list(JobRow.status, "statuses")).limit(1)
+)
+documents_with: Query[Any] = Query(
+    select(DocumentRow.hash, unless_large(DocumentRow.text)).where(in_json_list(DocumentRow.hash, "hashes"))
 )
 promise_at = Query(
     select(ListingTermsRow)

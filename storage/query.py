@@ -55,7 +55,8 @@ class Plan:
         if self.on_read:
             columns = list(columns)
             for place, convert in self.on_read:
-                columns[place] = convert(columns[place])
+                if columns[place] is not None:  # a call for each null would take as long as the rest
+                    columns[place] = convert(columns[place])
         return self.make(columns)
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import (
     ColumnElement,
     Integer,
     Select,
+    Text,
     bindparam,
     delete,
     func,
@@ -94,6 +95,33 @@ def _length_in_sqlite(element: octets, compiler: Any, **kw: Any) -> str:
 @compiles(octets, "postgresql")
 def _length_in_postgresql(element: octets, compiler: Any, **kw: Any) -> str:
     return f"octet_length({compiler.process(element.column, **kw)})"
+
+
+LARGE_TEXT = 32_768  # bytes
+
+
+class unless_large(ColumnElement[str]):  # noqa: N801 - reads as the function it is
+    """A text for `Tx.all_within`: on PostgreSQL null if it is over LARGE_TEXT bytes.
+
+    PostgreSQL sends all rows of a statement. SQLite reads a row when it is fetched, so there it is the whole text.
+    """
+
+    inherit_cache = True
+    type = Text()
+
+    def __init__(self, column: Any) -> None:
+        self.column = coercions.expect(roles.ExpressionElementRole, column)
+
+
+@compiles(unless_large, "sqlite")
+def _text_in_sqlite(element: unless_large, compiler: Any, **kw: Any) -> str:
+    return str(compiler.process(element.column, **kw))
+
+
+@compiles(unless_large, "postgresql")
+def _text_in_postgresql(element: unless_large, compiler: Any, **kw: Any) -> str:
+    column = compiler.process(element.column, **kw)
+    return f"CASE WHEN octet_length({column}) <= {LARGE_TEXT} THEN {column} END"
 
 
 def matching(*columns: Any) -> tuple[Condition, ...]:

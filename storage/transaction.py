@@ -151,6 +151,23 @@ class Tx:
         rows = self.cursor.fetchall()
         return rows if plan.plain else [plan.read(found) for found in rows]
 
+    def all_within(self, query: Query[Any], most: int, /, **values: object) -> tuple[list[Any], bool]:
+        """Return rows whose last column is text, and whether they are all rows.
+
+        On SQLite the rows end with the one that brings the texts to `most` characters; the others are never read.
+        PostgreSQL has sent all rows by then, so `unless_large` must bound their texts.
+        """
+        self._run(query, values)
+        if not self.is_sqlite:
+            return self.cursor.fetchall(), True
+        rows, size = list[Any](), 0
+        while (found := self.cursor.fetchone()) is not None:
+            rows.append(found)
+            size += len(found[-1])
+            if size >= most:
+                return rows, False
+        return rows, True
+
     def run(self, query: Query[Any], /, **values: object) -> int:
         """Run a statement that returns no rows; return the number of rows it affected."""
         self._run(query, values)

@@ -6,6 +6,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
+import orjson
+
 from tools.engine.arguments import Arguments
 from tools.engine.authentication import still_opens
 from tools.engine.context import ReadContext, TxContext
@@ -145,8 +147,8 @@ def pages_of(name: str, of: str = "", known_by: str = "id", **given: Json) -> Pa
     async def read(reader: Reader, owner: str, cursor: Json) -> Page:
         named = {of: owner} if of else {}
         page = await reader.ask(name, limit=PAGE, cursor=cursor, **named, **given)
-        names = [str(getattr(record, known_by)) for record in page.data]
-        return Page([encode(record) for record in page.data], names, page.next_cursor)
+        records = [encode(record) for record in page.data]
+        return Page(records, [str(orjson.loads(record)[known_by]) for record in records], page.next_cursor)
 
     return read
 

@@ -9,7 +9,7 @@ from tools.kernel.records import SHOWN_ONCE, HintedPage, Json, Stamp, Step
 from tools.kernel.text_authors import Ours, Own, Theirs, written_by
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: see `made_of`
 class Party:
     id: str
     handle: str

@@ -172,10 +172,10 @@ async def search_bounties(read_ctx: ReadContext, asked: SearchBounties) -> Bount
     """
     place = place_of(read_ctx, asked)
     found, records = await read_ctx.store.scan(lambda tx: _search(tx, read_ctx, asked, place))
-    page = as_many_as_fit(records)
+    page, _ = as_many_as_fit(records)
     after = found.after if found else None
     if found and len(page) < len(records):  # large records may not fit: the next page begins after the last one here
-        after = next(hit.key for hit in found.hits if hit.id == page[-1].id)
+        after = next(hit.key for hit in found.hits if hit.id == records[len(page) - 1].id)
     cursor = cursor_to(read_ctx, asked, [after, found.any_terms]) if found and after is not None else None
     return BountyPage(
         data=page,

@@ -218,14 +218,17 @@ def _compared(ctx: TxContext, asked: ListProposals) -> ProposalPage:
         price, after = place
         return ctx.tx.all(proposals_by_price, bounty_id=bounty.id, price=price, after=after, limit=most)
 
+    made: list[Proposal] = []
+
     def to_records(rows: Sequence[ProposalRow]) -> list[Proposal]:
         sellers = [row.seller_id for row in rows]
         found = comparisons(ctx.tx, sellers, ctx.env, bounty.deliverable_schema)
         named = traders(ctx.tx, sellers) if sellers else {}
-        return [proposal_record(row, named[row.seller_id], bounty, ctx.now, found[row.seller_id]) for row in rows]
+        made.extend(proposal_record(row, named[row.seller_id], bounty, ctx.now, found[row.seller_id]) for row in rows)
+        return made
 
     shown = page(ctx, asked, rows_after, to_records, first=FIRST, key=lambda row: [row.price, row.id])
-    proposals = shown["data"]
+    proposals = made[: len(shown["data"])]
     return ProposalPage(
         **shown,
         hint=None if proposals else "There is none here that you may see: a seller sees its own, the buyer all.",

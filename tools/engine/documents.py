@@ -4,12 +4,14 @@ They are validated before the unit of work opens, because slow work must not hol
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 import orjson
 
+from storage.listings import documents_with
 from storage.tables import DocumentRow
 from storage.transaction import Tx
 from tools.engine.context import ReadContext
@@ -24,8 +26,10 @@ MAX_DOCUMENT = 524_288  # bytes of the RFC 8785 form of an input or output
 MAX_EXAMPLE = 65_536
 MAX_PREVIEW = 4_096
 LARGE = 32_768  # bytes from which the work runs in a thread instead of on the event loop
+READ_AHEAD = 1_048_576  # characters of the texts of a list, as many as a page has
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 class StaleInput(Exception):
@@ -68,6 +72,34 @@ def text_of(tx: Tx, hashed: str | None) -> str | None:
     row = tx.get(DocumentRow, hashed)
     assert row is not None, f"document {hashed} is missing"
     return row.text
+
+
+class TextsAhead(Generic[K]):
+    """Texts for a list, read in one statement; texts beyond a bound are read one by one if they are asked for.
+
+    A page of a list ends after MAX_PAGE bytes, so most large texts are never asked for.
+    """
+
+    def __init__(self, read_one: Callable[[K], str | None]) -> None:
+        self.read_one = read_one
+        self.known: dict[K, str | None] = {}  # None: too large to be read ahead
+        self.complete = False  # no text exists that is not in `known`
+
+    def get(self, key: K) -> str | None:
+        """Return the text with this key; None if there is none."""
+        text = self.known.get(key)
+        if text is not None or (self.complete and key not in self.known):
+            return text
+        return self.read_one(key)
+
+
+def texts_ahead(tx: Tx, hashes: Iterable[str | None]) -> TextsAhead[str | None]:
+    """Read the documents with these hashes."""
+    texts = TextsAhead(partial(text_of, tx))
+    if wanted := {one for one in hashes if one is not None}:
+        rows, _ = tx.all_within(documents_with, READ_AHEAD, hashes=wanted)
+        texts.known.update(rows)
+    return texts
 
 
 def judge_schema(schema: Json, param: str) -> Document | None:

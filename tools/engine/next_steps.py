@@ -11,7 +11,7 @@ from tools.engine.context import TxContext
 from tools.engine.registry import CATALOGUE
 from tools.kernel.ids import event_id
 from tools.kernel.keys import binding_message
-from tools.kernel.records import Json, Step
+from tools.kernel.records import Json, Step, made_of
 
 _LONG_LOOK = 20  # seconds to wait for the other party in one call, as in `hire`
 
@@ -24,18 +24,9 @@ def step(name: str, why: str, *, deadline: str | None = None, **arguments: Json)
     arguments = {**_unknown(name), **arguments}
     path = op.path.format_map({part: arguments.get(part, f"<{part}>") for part in op.path_names})
     body = {key: value for key, value in arguments.items() if key not in op.path_names}
-    return (
-        Step(
-            action=op.action or name,
-            why=why,
-            tool=name,
-            arguments=arguments,
-            method=op.method,
-            path=path,
-            deadline=deadline,
-            body=body if op.method != "GET" and body else None,
-        ),
-    )
+    said = {"action": op.action or name, "why": why, "tool": name, "arguments": arguments, "method": op.method}
+    shown = body if op.method != "GET" and body else None
+    return (made_of(Step, {**said, "path": path, "deadline": deadline, "body": shown}),)
 
 
 def steps(*found: tuple[Step, ...]) -> list[Step]:

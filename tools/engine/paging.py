@@ -18,7 +18,7 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor
 from tools.kernel.base64url import base64url, from_base64url
 from tools.kernel.errors import Json
-from tools.kernel.records import encode
+from tools.kernel.records import encode, spliced
 from tools.kernel.search_terms import query_terms
 
 T = TypeVar("T")
@@ -28,15 +28,21 @@ FIRST_HIT = -1  # a key before that of every hit
 MAX_PAGE = 1_048_576  # bytes; a page ends before the record that would exceed it
 
 
-def as_many_as_fit(records: Iterable[T]) -> list[T]:
-    """Return the records that fit within MAX_PAGE bytes, at least one."""
-    page, size = list[T](), 0
+def as_many_as_fit(records: Iterable[T], shows: Callable[[T], bool] | None = None) -> tuple[list[Json], int]:
+    """Return the records that fit within MAX_PAGE bytes, at least one, as JSON; and how many were looked at.
+
+    With `shows`, the records for which it is false are left out.
+    """
+    page, size, looked_at = list[Json](), 0, 0
     for record in records:
-        size += len(encode(record))
-        if page and size > MAX_PAGE:
-            break
-        page.append(record)
-    return page
+        if shows is None or shows(record):
+            body = encode(record)
+            size += len(body)
+            if page and size > MAX_PAGE:
+                break
+            page.append(spliced(body))
+        looked_at += 1
+    return page, looked_at
 
 
 def page(
@@ -50,13 +56,14 @@ def page(
     at: str = "before",
     public: bool = False,
     where: Mapping[str, object] | None = None,
+    shows: Callable[[T], bool] | None = None,
 ) -> dict[str, Any]:
     """Return `data`, `has_more` and `next_cursor` of one page of a list.
 
     `rows_of` is a query that takes `where`, a limit and the place `at` which the page begins, or a function of the place
     and the limit. The first page begins at `first`, and `key` is the place of a row. `to_records` makes one record for
-    each row. A page ends early if its records exceed MAX_PAGE bytes. Unless it is `public`, a cursor is valid for its
-    agent only. Raises InvalidCursor.
+    each row; those for which `shows` is false are left out. `data` is JSON text already. A page ends early if its
+    records exceed MAX_PAGE bytes. Unless it is `public`, a cursor is valid for its agent only. Raises InvalidCursor.
     """
     owner = None if public else ctx.agent
     place, most = place_of(ctx, asked, owner), asked.limit + 1
@@ -65,9 +72,9 @@ def page(
         rows: Sequence[R] = ctx.tx.all(rows_of, **(where or {}), **{at: place}, limit=most)
     else:
         rows = rows_of(place, most)
-    data = as_many_as_fit(to_records(rows[: asked.limit]))
-    more = len(rows) > len(data)
-    cursor = cursor_to(ctx, asked, key(rows[len(data) - 1]), owner) if more else None
+    data, looked_at = as_many_as_fit(to_records(rows[: asked.limit]), shows)
+    more = len(rows) > looked_at
+    cursor = cursor_to(ctx, asked, key(rows[looked_at - 1]), owner) if more else None
     return {"data": data, "has_more": more, "next_cursor": cursor}
 
 

@@ -185,7 +185,7 @@ def opening(draft: JobFacts, action: str, now: datetime) -> JobMove:
 
 def due(facts: JobFacts, now: datetime) -> JobMove | None:
     """Return the clock's move that is due at `now`, at most one; a caller writes it first."""
-    return next(iter(moves_for(facts, CLOCK, now)), None)
+    return next((move for move in _BY_PLACE[facts.status, CLOCK] if move.is_open(facts, now)), None)
 
 
 def due_at(facts: JobFacts) -> datetime | None:

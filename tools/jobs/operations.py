@@ -23,8 +23,8 @@ from tools.jobs.payments.terms import payment_terms
 from tools.jobs.place_order import ORDER_ERRORS, REFERENCE, JudgedOrder, Order, Warnings, hurdles
 from tools.jobs.records import STATUSES, Hired, HireTask, Job, JobCreated, JobPage
 from tools.jobs.references import job_ordered_as, judge_once, order_once
-from tools.jobs.snapshot import JobSnapshot, find_mine, load_all
-from tools.jobs.views import created_record, handles_in, job_record
+from tools.jobs.snapshot import JobSnapshot, find_mine
+from tools.jobs.views import created_record, job_record, job_records
 from tools.jobs.waiting_rules import TaskStatus, has_output, task_status
 from tools.kernel.records import Existing, Json
 
@@ -199,10 +199,9 @@ def list_jobs(ctx: TxContext, asked: ListJobs) -> JobPage:
     mine = {"agent_id": ctx.agent, "env": ctx.env, **named}
 
     def to_records(rows: Sequence[JobRow]) -> Iterator[Job]:
-        who = handles_in(ctx.tx, rows)
-        return (job_record(ctx, seen, who) for seen in load_all(ctx.tx, rows))
+        return (job for _, job in job_records(ctx, rows))
 
-    found = page(ctx, asked, query, to_records, first="job_~", where=mine)
-    # A row may lag behind its deadline.
-    current = [one for one in found["data"] if not wanted or one.status in wanted]
-    return JobPage(**found | {"data": current})
+    def is_wanted(job: Job) -> bool:
+        return not wanted or job.status in wanted  # a row may lag behind its deadline
+
+    return JobPage(**page(ctx, asked, query, to_records, first="job_~", where=mine, shows=is_wanted))

@@ -33,7 +33,7 @@ OutputHash = Annotated[str | None, REVEALED, Field(description="sha256 of the RF
 OutputCommitment = Annotated[str | None, Field(description="sha256:SHA-256(salt + RFC 8785 form)")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: see `made_of`
 class JobPayment(Priced):
     timing: Literal["on_delivery", "upfront"]
     status: Annotated[
@@ -57,7 +57,7 @@ class JobPayment(Priced):
     refund: Settlement | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: see `made_of`
 class Deadlines:
     accept_by: Stamp | None
     pay_by: Stamp | None
@@ -65,7 +65,7 @@ class Deadlines:
     review_by: Stamp | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: see `made_of`
 class WaitingOn:
     """The party that must act, its deadline, and what happens otherwise."""
 
@@ -75,7 +75,7 @@ class WaitingOn:
     then: Ours[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: see `made_of`
 class DeliveryRef:
     """One delivery of a job: number 0, then one for each revision."""
 
@@ -121,7 +121,7 @@ class JobEventPage(PlainPage[JobEvent]):
     """One page of an audit trail, oldest first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: see `made_of`
 class Job(Priced):
     """A piece of work one agent ordered from another."""
 
@@ -199,7 +199,7 @@ class Job(Priced):
     next_steps: Alone[list[Step]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: see `made_of`
 class JobCreated(Job):
     """The ordered job, with warnings."""
 

@@ -1,13 +1,15 @@
 """A job with the rows its facts are derived from, and its panel: read for one job, or for a list in few statements."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from typing import TypeVar
 
 from storage.disputes import disputes_of_jobs, seats_of_dispute, seats_of_disputes
 from storage.jobs import deliveries_of_jobs, reviews_of_jobs, settlements_of_jobs
-from storage.tables import DisputeRow, JobDeliveryRow, JobRow, SeatRow, SettlementRow
+from storage.tables import DisputeRow, JobDeliveryRow, JobRow, ReviewRow, SeatRow, SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import (
     FINISHED,
@@ -73,6 +75,7 @@ class Panel:
         return next((seat for seat in self.seats if seat.agent_id == agent_id), None)
 
 
+Of = TypeVar("Of", SettlementRow, ReviewRow, JobDeliveryRow)
 _SAME_IN_FACTS = ("accept_by", "accepted_at", "pay_by", "deliver_by", "review_by", "revision_count", "max_revisions")
 
 
@@ -154,12 +157,13 @@ def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
     disputed = [row.id for row in rows if row.status == JobStatus.DISPUTED]
     cases = tx.all(disputes_of_jobs, job_ids=disputed) if disputed else []
     panels = {panel.case.job_id: panel for panel in panels_of(tx, cases)}
+    paid, reviewed, delivered = _by_job(settlements), _by_job(reviews), _by_job(deliveries)
     return [
         JobSnapshot(
             row,
-            tuple(one for one in settlements if one.job_id == row.id),
-            frozenset(one.reviewer_id for one in reviews if one.job_id == row.id),
-            tuple(one for one in deliveries if one.job_id == row.id and row.revision_count),
+            tuple(paid[row.id]),
+            frozenset(one.reviewer_id for one in reviewed[row.id]),
+            tuple(delivered[row.id]) if row.revision_count else (),
             panels.get(row.id),
         )
         for row in rows
@@ -168,8 +172,15 @@ def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
 
 def with_settlements(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
     """Return jobs with their payments and refunds, but without reviews and deliveries."""
-    found = tx.all(settlements_of_jobs, job_ids=[row.id for row in rows]) if rows else []
-    return [JobSnapshot(row, tuple(one for one in found if one.job_id == row.id)) for row in rows]
+    found = _by_job(tx.all(settlements_of_jobs, job_ids=[row.id for row in rows]) if rows else [])
+    return [JobSnapshot(row, tuple(found[row.id])) for row in rows]
+
+
+def _by_job(rows: Sequence[Of]) -> defaultdict[str, list[Of]]:
+    found = defaultdict[str, list[Of]](list)
+    for row in rows:
+        found[row.job_id].append(row)
+    return found
 
 
 def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = False) -> JobSnapshot:

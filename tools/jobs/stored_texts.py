@@ -1,11 +1,16 @@
 """The input and outputs of a job as stored texts, and whether they count as their buyer's storage."""
 
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from storage.jobs import texts_of_jobs
 from storage.quotas import forget_input, forget_outputs, forgettable_jobs, said_in, texts_of_job
 from storage.tables import JobRow, JobTextRow, ThreadRow
 from storage.transaction import Tx
 from tools.engine.context import TxContext
-from tools.engine.documents import Document
+from tools.engine.documents import READ_AHEAD, Document, TextsAhead, texts_ahead
 from tools.jobs.facts import JobFacts, kept_minor
+from tools.jobs.snapshot import JobSnapshot
 
 STANDS_FOR_ROOM = 10_000  # minor units; a job counts unless its seller keeps at least this much of its payments
 
@@ -25,27 +30,57 @@ def keep_text(tx: Tx, job_id: str, part: str, made: Document) -> None:
     tx.add(JobTextRow(job_id=job_id, part=part, text=made.text.decode()))
 
 
-def input_of(tx: Tx, job: JobRow) -> str | None:
-    """Return the input of a job; None if it was deleted."""
-    return _text(tx, job.id, INPUT)
+class JobTexts(TextsAhead[tuple[str, str]]):
+    """The inputs, outputs and previews of jobs; the first two by the job's id and their part."""
+
+    def __init__(self, tx: Tx) -> None:
+        super().__init__(partial(_text, tx))
+        self.tx, self.previews = tx, texts_ahead(tx, ())
+
+    def input_of(self, job: JobRow) -> str | None:
+        """Return the input of a job; None if it was deleted."""
+        return self.get((job.id, INPUT))
+
+    def output_of(self, job: JobRow) -> str | None:
+        """Return the last output of a job; None if there is none or it was deleted.
+
+        It belongs to the present revision or, while that is under way, to the one before.
+        """
+        found = (self.get((job.id, part)) for part in _output_parts(job))
+        return next((text for text in found if text is not None), None)
+
+    def read_ahead(self, jobs: Sequence[JobRow], parts: Iterable[str]) -> bool:
+        """Read these parts of the jobs in one statement; return whether all are read."""
+        wanted = {"job_ids": [job.id for job in jobs], "parts": parts}
+        rows, complete = self.tx.all_within(texts_of_jobs, READ_AHEAD, **wanted)
+        self.known.update({(job_id, part): text for job_id, part, text in rows})
+        return complete
 
 
-def output_of(tx: Tx, job: JobRow) -> str | None:
-    """Return the last output of a job; None if there is none or it was deleted.
+def read_texts(tx: Tx, jobs: Sequence[JobSnapshot]) -> JobTexts:
+    """Read the inputs and previews of these jobs, and their outputs that are not sealed.
 
-    It belongs to the present revision or, while that is under way, to the one before.
+    It takes at most three statements.
     """
+    texts, rows = JobTexts(tx), [seen.row for seen in jobs]
+    shown = [seen.row for seen in jobs if not seen.facts.is_sealed]
+    parts = {part for row in shown for part in _output_parts(row)}
+    whole = texts.read_ahead(rows, [INPUT])
+    texts.complete = (not parts or texts.read_ahead(shown, parts)) and whole
+    texts.previews = texts_ahead(tx, (row.output_preview for row in rows))
+    return texts
+
+
+def _output_parts(job: JobRow) -> list[str]:
     if job.output is None:
-        return None
-    found = output_at(tx, job.id, job.revision_count)
-    if found is None and job.revision_count:
-        return output_at(tx, job.id, job.revision_count - 1)
-    return found
+        return []
+    latest = job.revision_count
+    return [output_part(latest), *([output_part(latest - 1)] if latest else [])]
 
 
 def output_at(tx: Tx, job_id: str, revision: int) -> str | None:
     """Return the output of one delivery; None if it was deleted."""
-    return _text(tx, job_id, output_part(revision))
+    return _text(tx, (job_id, output_part(revision)))
 
 
 def is_counted(facts: JobFacts) -> bool:
@@ -101,6 +136,6 @@ def _free_texts(tx: Tx, row: JobRow) -> None:
             tx.count_bytes(row.buyer_id, row.env, -size)
 
 
-def _text(tx: Tx, job_id: str, part: str) -> str | None:
-    row = tx.get(JobTextRow, job_id, part)
+def _text(tx: Tx, key: tuple[str, str]) -> str | None:
+    row = tx.get(JobTextRow, *key)
     return None if row is None else row.text

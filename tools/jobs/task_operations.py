@@ -24,8 +24,8 @@ from tools.events.webhooks.errors import WebhookLimit
 from tools.events.webhooks.logic import PUSHED_KINDS, TASK_KEPT, revived, seal_secret
 from tools.jobs.logic import JobRef
 from tools.jobs.records import PushConfig, PushConfigDeleted, PushConfigPage, Task, TaskPage
-from tools.jobs.snapshot import find_mine, load_all
-from tools.jobs.views import handles_in, newest_of, task_of, task_record
+from tools.jobs.snapshot import find_mine
+from tools.jobs.views import job_records, newest_of, task_of, task_record
 from tools.kernel.records import EPOCH, Json, shown_columns
 from tools.kernel.ssrf_guard import MAX_URL_CHARACTERS
 
@@ -73,13 +73,16 @@ def read_tasks(ctx: TxContext, asked: TaskList) -> TaskPage:
         return ctx.tx.all(tasks_of(*kinds), **wanted, at=at, before=before, limit=most)
 
     def to_records(rows: Sequence[JobRow]) -> Iterator[Task]:
-        named = handles_in(ctx.tx, rows)
-        return (task_record(ctx, seen, named, newest, []) for seen in load_all(ctx.tx, rows))
+        return (task_record(ctx, seen, job, newest, []) for seen, job in job_records(ctx, rows))
 
-    found = page(ctx, asked, rows_of, to_records, key=lambda row: [row.updated_at.isoformat(), row.id])
-    current = [one for one in found["data"] if asked.statuses is None or one.job.status in asked.statuses]
+    def is_wanted(task: Task) -> bool:
+        return asked.statuses is None or task.job.status in asked.statuses
+
+    def place_of(row: JobRow) -> list[str]:
+        return [row.updated_at.isoformat(), row.id]
+
     total = ctx.tx.one(count_of_tasks(*kinds), **wanted) or 0
-    return TaskPage(**found | {"data": current}, total=total)
+    return TaskPage(**page(ctx, asked, rows_of, to_records, key=place_of, shows=is_wanted), total=total)
 
 
 def moment(milliseconds: int) -> datetime:

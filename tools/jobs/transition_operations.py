@@ -35,7 +35,7 @@ from tools.jobs.place_order import check_max_price
 from tools.jobs.records import Job
 from tools.jobs.return_rules import LOOKED_AT, returns_free
 from tools.jobs.snapshot import JobSnapshot, find_mine
-from tools.jobs.stored_texts import output_of
+from tools.jobs.stored_texts import JobTexts
 from tools.jobs.views import job_record
 from tools.kernel.errors import Json
 from tools.kernel.money import MAX_PRICE, display_or_none
@@ -240,7 +240,7 @@ async def hold_to_schema(read_ctx: ReadContext, arguments: DisputeJob) -> Schema
 
 def _promised(tx: Tx, read_ctx: ReadContext, job_id: str) -> tuple[str | None, str | None]:
     row = find_mine(tx, job_id, read_ctx.caller.agent, read_ctx.env).row
-    return text_of(tx, row.output_schema), output_of(tx, row)
+    return text_of(tx, row.output_schema), JobTexts(tx).output_of(row)
 
 
 @job_action(

@@ -1,6 +1,6 @@
 """The record of a job for one of its parties, as of now."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, TypedDict, TypeVar
@@ -13,24 +13,32 @@ from storage.vocabulary import FINAL, Actor, Env, JobStatus, SettlementKind, Set
 from tools.agents.logic import handles
 from tools.agents.records import Party
 from tools.engine.context import TxContext
-from tools.engine.documents import Document, text_of
+from tools.engine.documents import Document
 from tools.engine.next_steps import step, steps, wait_step
 from tools.engine.registry import CATALOGUE
 from tools.events.webhooks.deliveries import NO_OUTPUT
 from tools.jobs.disputes.views import party_steps
 from tools.jobs.facts import JobFacts, PaymentStatus, cancel_kind, payment_status, refund_expected
-from tools.jobs.lifecycle import Waiter, after_due_move, available_actions, due, waiting_on
+from tools.jobs.lifecycle import (
+    PendingAction,
+    Waiter,
+    after,
+    after_due_move,
+    available_actions,
+    due,
+    waiting_on,
+)
 from tools.jobs.logic import clock_changes, projected
 from tools.jobs.payments.logic import settlement_record
 from tools.jobs.payments.records import Settlement
 from tools.jobs.records import Deadlines, DeliveryRef, Job, JobCreated, JobPayment, PaymentDue, Task, WaitingOn
 from tools.jobs.sealing_rules import rounded_size
-from tools.jobs.snapshot import JobSnapshot, find_mine
-from tools.jobs.stored_texts import input_of, output_of
+from tools.jobs.snapshot import JobSnapshot, find_mine, load_all
+from tools.jobs.stored_texts import INPUT, JobTexts, read_texts
 from tools.kernel.canonical_json import sha256_hex
 from tools.kernel.ids import event_id
 from tools.kernel.money import display_or_none
-from tools.kernel.records import Json, Step, encode, record_from, shown_columns, spliced, stamp_or_none
+from tools.kernel.records import Json, Step, encode, made_of, record_from, shown_columns, spliced, stamp_or_none
 from tools.listings.acceptance import checks_of
 from tools.messages.logic import message_records
 from tools.messages.records import Message
@@ -40,9 +48,16 @@ _SELLERS_OWN = ("worker", "lease_until")
 _BUYERS_OWN = ("reference", "max_price")  # a seller that knew max_price would quote it
 
 
-def job_record(ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str] | None = None) -> Job:
-    """Return the record of the job for the caller; `named` are the handles that are known."""
-    return _record(Job, ctx, seen, named or handles_in(ctx.tx, [seen.row]))
+def job_record(ctx: TxContext, seen: JobSnapshot) -> Job:
+    """Return the record of the job for the caller."""
+    return _record(Job, ctx, seen, handles_in(ctx.tx, [seen.row]), JobTexts(ctx.tx))
+
+
+def job_records(ctx: TxContext, rows: Sequence[JobRow]) -> Iterator[tuple[JobSnapshot, Job]]:
+    """Yield jobs with their records for the caller; the number of statements does not grow with the jobs."""
+    jobs, named = load_all(ctx.tx, rows), handles_in(ctx.tx, rows)
+    texts = read_texts(ctx.tx, jobs)
+    return ((seen, _record(Job, ctx, seen, named, texts)) for seen in jobs)
 
 
 def created_record(
@@ -52,7 +67,10 @@ def created_record(
 
     `given` is its input, if it was stored just now.
     """
-    return _record(JobCreated, ctx, seen, handles_in(ctx.tx, [seen.row]), given, warnings=warned)
+    texts = JobTexts(ctx.tx)
+    if given is not None:
+        texts.known[seen.row.id, INPUT] = given.text.decode()
+    return _record(JobCreated, ctx, seen, handles_in(ctx.tx, [seen.row]), texts, warnings=warned)
 
 
 def handles_in(tx: Tx, rows: Iterable[JobRow]) -> dict[str, str]:
@@ -65,12 +83,13 @@ def _record(
     ctx: TxContext,
     seen: JobSnapshot,
     named: Mapping[str, str],
-    given: Document | None = None,
+    texts: JobTexts,
     **others: Any,
 ) -> J:
     """Return a record of a job; the clock's due moves are shown as if they were written."""
     seen = projected(seen, ctx.now)
-    facts, move = after_due_move(seen.facts, ctx.now), due(seen.facts, ctx.now)
+    move = due(seen.facts, ctx.now)
+    facts = after(seen.facts, move) if move else seen.facts
     row = seen.row.with_(**clock_changes(seen.row, move)) if move else seen.row
     role = seen.role_of(ctx.agent)
     actions = list(available_actions(facts, role, ctx.now))
@@ -82,15 +101,15 @@ def _record(
         role=role.value,
         available_actions=actions,
         waiting_on=waiting and record_from(WaitingOn, waiting),
-        buyer=Party(id=row.buyer_id, handle=named[row.buyer_id]),
-        seller=Party(id=row.seller_id, handle=named[row.seller_id]),
-        input=spliced(input_of(ctx.tx, row) if given is None else given.text),
+        buyer=made_of(Party, {"id": row.buyer_id, "handle": named[row.buyer_id]}),
+        seller=made_of(Party, {"id": row.seller_id, "handle": named[row.seller_id]}),
+        input=spliced(texts.input_of(row)),
         **dict.fromkeys(_BUYERS_OWN) if role is Actor.SELLER else shown_columns(row, *_BUYERS_OWN),
         **dict.fromkeys(_SELLERS_OWN) if role is Actor.BUYER else shown_columns(row, *_SELLERS_OWN),
-        output=None if facts.is_sealed else spliced(output_of(ctx.tx, row)),
+        output=None if facts.is_sealed else spliced(texts.output_of(row)),
         output_sealed=facts.is_sealed,
         **marks_of(row, sealed=facts.is_sealed, to_seller=role is Actor.SELLER),
-        output_preview=spliced(text_of(ctx.tx, row.output_preview)),
+        output_preview=spliced(texts.previews.get(row.output_preview)),
         deliveries=_deliveries(seen, facts.is_sealed, role),
         acceptance=spliced(row.acceptance),
         checks=checks_of(row.acceptance, row.output is not None),
@@ -103,7 +122,7 @@ def _record(
         cancel_kind=cancel_kind(facts),
         unpaid=facts.is_unpaid,
         resolution=_resolution(row),
-        next_steps=_next_steps(ctx, seen, facts, role, actions),
+        next_steps=_next_steps(ctx, seen, facts, role, actions, waiting),
         **others,
     )
 
@@ -122,8 +141,9 @@ def _deliveries(seen: JobSnapshot, sealed: bool, role: Actor) -> list[DeliveryRe
 
 def _payment(ctx: TxContext, seen: JobSnapshot, facts: JobFacts) -> JobPayment:
     row, network, owed = seen.row, ctx.network, refund_expected(facts)
-    return JobPayment(
-        **shown_columns(row, "pay_to", "pay_from", "pay_by"),
+    return record_from(
+        JobPayment,
+        row,
         timing=facts.timing.value,
         status=payment_status(facts, ctx.now).value,
         amount=row.price,
@@ -168,8 +188,14 @@ _WHY = {
 }
 
 
-def _next_steps(ctx: TxContext, seen: JobSnapshot, facts: JobFacts, role: Actor, actions: list[str]) -> list[Step]:
-    waiting = waiting_on(facts, ctx.now)
+def _next_steps(
+    ctx: TxContext,
+    seen: JobSnapshot,
+    facts: JobFacts,
+    role: Actor,
+    actions: list[str],
+    waiting: PendingAction | None,
+) -> list[Step]:
     until = stamp_or_none(waiting.until) if waiting and waiting.who == Waiter(role.value) else None
     found = [
         refund_step(ctx, seen, facts)
@@ -260,7 +286,7 @@ def task_of(ctx: TxContext, job_id: str, messages: int) -> Task:
     """
     newest = newest_of(ctx)
     seen = find_mine(ctx.tx, job_id, ctx.agent, ctx.env)
-    return task_record(ctx, seen, handles_in(ctx.tx, [seen.row]), newest, newest_messages(ctx, seen, messages))
+    return task_record(ctx, seen, job_record(ctx, seen), newest, newest_messages(ctx, seen, messages))
 
 
 def newest_of(ctx: TxContext) -> str | None:
@@ -272,11 +298,9 @@ def newest_of(ctx: TxContext) -> str | None:
     return event_id(number) if number else None
 
 
-def task_record(
-    ctx: TxContext, seen: JobSnapshot, named: dict[str, str], newest: str | None, messages: list[Message]
-) -> Task:
+def task_record(ctx: TxContext, seen: JobSnapshot, job: Job, newest: str | None, messages: list[Message]) -> Task:
     return Task(
-        job=job_record(ctx, seen, named),
+        job=job,
         context_id=seen.row.context_id or seen.row.thread_id,
         message_id=seen.row.message_id,
         newest_event=newest,

@@ -24,7 +24,7 @@ from tools.jobs.errors import SellerHasNoWalletAddress
 from tools.jobs.payments.gasless import x402_info
 from tools.jobs.place_order import ORDER_ERRORS
 from tools.jobs.snapshot import JobSnapshot, find_mine
-from tools.jobs.stored_texts import output_of
+from tools.jobs.stored_texts import JobTexts
 from tools.kernel.canonical_json import canonical, sha256_hex
 from tools.kernel.errors import MarketError
 from tools.kernel.money import display
@@ -252,7 +252,7 @@ def buy_with_x402(
     return X402Result(
         job_id=row.job_id,
         listing_id=row.listing_id,
-        output=spliced(output_of(ctx.tx, seen.row)),
+        output=spliced(JobTexts(ctx.tx).output_of(seen.row)),
         paid=X402Payment(
             amount=row.amount,
             display=display(row.amount),

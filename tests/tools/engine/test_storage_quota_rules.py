@@ -188,15 +188,16 @@ def text(value: str) -> Any:
 
 def test_texts_are_kept_and_read_by_their_part() -> None:
     unit: Any = Unit({(JobTextRow, "job_1", "input"): text("i"), (JobTextRow, "job_1", "output/0"): text("o")})
-    assert (stored_texts.input_of(unit, JOB), stored_texts.output_of(unit, JOB)) == ("i", "o")
+    texts = stored_texts.JobTexts(unit)
+    assert (texts.input_of(JOB), texts.output_of(JOB)) == ("i", "o")
     assert (stored_texts.output_at(unit, "job_1", 0), stored_texts.output_at(unit, "job_1", 1)) == ("o", None)
     unwritten = SimpleNamespace(**vars(JOB) | {"output": None})
-    assert stored_texts.output_of(unit, unwritten) is None
+    assert texts.output_of(unwritten) is None
     revising = SimpleNamespace(**vars(JOB) | {"revision_count": 1})
-    assert stored_texts.output_of(unit, revising) == "o", "while a revision is under way, the one before"
+    assert texts.output_of(revising) == "o", "while a revision is under way, the one before"
     unit.rows[JobTextRow, "job_1", "output/1"] = text("new")
-    assert stored_texts.output_of(unit, revising) == "new"
+    assert texts.output_of(revising) == "new"
     gone = SimpleNamespace(**vars(JOB) | {"id": "job_2"})
-    assert (stored_texts.input_of(unit, gone), stored_texts.output_of(unit, gone)) == (None, None)
+    assert (texts.input_of(gone), texts.output_of(gone)) == (None, None)
     stored_texts.keep_text(unit, "job_3", "input", SimpleNamespace(text=b"{}"))  # type: ignore[arg-type]
     assert [(one.job_id, one.part, one.text) for one in unit.added] == [("job_3", "input", "{}")]

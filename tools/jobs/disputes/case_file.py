@@ -22,7 +22,7 @@ from tools.jobs.disputes.records import CaseFile
 from tools.jobs.panel_rules import MAX_MESSAGES, Statement, kept
 from tools.jobs.sealing_rules import rounded_size
 from tools.jobs.snapshot import JobSnapshot
-from tools.jobs.stored_texts import input_of, output_of
+from tools.jobs.stored_texts import JobTexts
 from tools.kernel.money import display_or_none
 from tools.kernel.records import Json, shown_columns, stamp
 from tools.listings.logic import Promised, promised_to
@@ -126,7 +126,7 @@ class Evidence:
 
 def evidence_of(tx: Tx, seen: JobSnapshot) -> Evidence:
     """Read the evidence, with each party's messages up to the first vote that counted."""
-    row = seen.row
+    row, texts = seen.row, JobTexts(tx)
     ends = seen.needed_panel.case.evidence_ends
     ends = messages_so_far(tx, row) if ends is None else ends  # the number of the last message that is evidence
     shown = {"buyer": _shown(tx, seen, row.buyer_id, ends), "seller": _shown(tx, seen, row.seller_id, ends)}
@@ -135,7 +135,7 @@ def evidence_of(tx: Tx, seen: JobSnapshot) -> Evidence:
         veils=veils_of(tx, seen),
         parties={"buyer": tx.need(AgentRow, row.buyer_id), "seller": tx.need(AgentRow, row.seller_id)},
         promised=promised_to(tx, row),
-        documents={"input": input_of(tx, row), "output": output_of(tx, row)}
+        documents={"input": texts.input_of(row), "output": texts.output_of(row)}
         | {name: text_of(tx, getattr(row, name)) for name in ("input_schema", "output_schema")},
         messages=tx.all(evidence, ids=[one for ids, _ in shown.values() for one in ids]),
         left_out={side: count for side, (_, count) in shown.items()},

@@ -51,9 +51,10 @@ def list_disputes(ctx: TxContext, asked: ListDisputes) -> DisputePage:
     def to_records(cases: Sequence[DisputeRow]) -> list[Dispute]:
         return dispute_records(ctx, ctx.tx, panels_of(ctx.tx, cases), ctx.agent)
 
-    found = page(ctx, asked, query, to_records, first="dsp_~", where=mine)
-    current = [one for one in found["data"] if asked.status in (None, one.status)]  # a row may lag behind its deadline
-    return DisputePage(**found | {"data": current})
+    def is_wanted(case: Dispute) -> bool:
+        return asked.status in (None, case.status)  # a row may lag behind its deadline
+
+    return DisputePage(**page(ctx, asked, query, to_records, first="dsp_~", where=mine, shows=is_wanted))
 
 
 class DisputeRef(Arguments):

@@ -12,7 +12,7 @@ from tools.kernel.records import Json, Minor, PlainPage, Priced, Stamp, Step
 from tools.kernel.text_authors import Ours
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: see `made_of`
 class Settlement(Priced):
     """A verified transfer between two agents' wallets."""
 
