@@ -44,7 +44,7 @@ class UtcMicroseconds(TypeDecorator[datetime]):
         return None if value is None else (value - EPOCH) // timedelta(microseconds=1)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[int | None], datetime | None]:
-        """Return the function that reads a value; it replaces the two calls per value of the base class."""
+        """Return the function that reads a value; that of the base class makes two calls for each."""
         return _moment
 
 

@@ -26,14 +26,13 @@ from server.settings import read_settings
 from server.webhook_sender import Sender
 from storage.postgres import PostgresStore
 from storage.query import Query
-from storage.store import Store
 from storage.tables import BountyRow, JobRow, ListingRow, ProposalRow
 from storage.transaction import Tx
 from storage.vocabulary import ThreadKind
 from tests.conftest import Opening
-from tests.support.bounties import NEED, bounty, propose
 from tests.support.market import Agent, TestMarket
 from tests.support.market_fixtures import chain_process, trade  # noqa: F401 - fixtures
+from tests.support.statement_counts import statements
 from tests.support.trade import OFFER, Trade
 
 MODULES: tuple[ModuleType, ...] = (
@@ -60,27 +59,6 @@ MAKERS = [
     *(storage.jobs.reviews_about(by_role) for by_role in (True, False)),
 ]
 READS_EVERYTHING = {"listing_ids"}  # the doctor's check of all figures, only from the command line
-BOUNDS = {
-    "get_me": 3,
-    "get_agent": 1,
-    "get_job": 9,
-    "list_events": 2,
-    "create_job": 22,
-    "hire": 24,
-    "accept_job": 14,
-    "get_listing": 5,
-    "start_thread": 12,
-    "post_message": 10,
-    "list_threads": 3,
-    "list_messages": 3,
-    "get_inbox": 10,
-    "put_memory": 5,
-    "list_memory": 1,
-    "create_schedule": 5,
-    "create_bounty": 13,
-    "propose_on_bounty": 12,
-    "award_bounty": 30,
-}
 
 
 @pytest.fixture
@@ -107,44 +85,6 @@ async def test_sixty_four_orders_in_flight_share_commits(sqlite_market: TestMark
     order = {"listing_id": listing["id"], "input": {"text": "guten Tag"}}
     await asyncio.gather(*(sqlite_market.call("create_job", by=buyer, **order) for _ in range(64)))
     assert (counters.commits - before) / 64 <= 0.30
-
-
-async def test_a_call_runs_few_statements(trade: Trade) -> None:  # noqa: F811 - the fixture
-    counted: dict[str, int] = {}
-    count = statements(trade.market.store)
-    seller, buyer = await trade.parties()
-    await trade.known(buyer)
-    listing = await trade.listing(seller)
-    job = await trade.order(buyer, listing)
-    posted, decided = await bounty(trade, buyer), await bounty(trade, buyer)
-    made = await propose(trade, seller, decided)
-    calls = {
-        "get_me": (buyer, {}),
-        "get_agent": (buyer, {"agent_id": seller.id}),
-        "get_listing": (buyer, {"listing_id": listing["id"]}),
-        "create_job": (buyer, {"listing_id": listing["id"], "input": {"text": "guten Tag"}}),
-        "hire": (buyer, {"listing_id": listing["id"], "input": {"text": "guten Tag"}, "wait_seconds": 0}),
-        "get_job": (buyer, {"job_id": job["id"]}),
-        "list_events": (buyer, {}),
-        "accept_job": (seller, {"job_id": job["id"]}),
-        "start_thread": (buyer, {"to": seller.handle, "body": "Hello."}),
-        "post_message": (buyer, {"thread_id": job["thread_id"], "body": "Hello."}),
-        "list_threads": (seller, {}),
-        "list_messages": (seller, {"thread_id": job["thread_id"]}),
-        "get_inbox": (seller, {}),
-        "put_memory": (buyer, {"key": "a/b", "value": 1}),
-        "list_memory": (buyer, {"prefix": "a/"}),
-        "create_schedule": (buyer, {"in_seconds": 60}),
-        "create_bounty": (buyer, NEED),
-        "propose_on_bounty": (seller, {"bounty_id": posted["id"], "price": 1}),
-        "award_bounty": (buyer, {"bounty_id": decided["id"], "proposal_id": made["id"]}),
-    }
-    for name, (agent, given) in calls.items():
-        before = next(count)
-        await trade.market.call(name, by=agent, **given)
-        counted[name] = next(count) - before
-    print(counted)
-    assert {name: cost for name, cost in counted.items() if cost > BOUNDS[name]} == {}
 
 
 async def test_a_listing_read_again_asks_the_database_nothing(sqlite_market: TestMarket) -> None:
@@ -275,21 +215,3 @@ def test_the_fast_loop_and_parser_are_demanded_by_name(tmp_path: Any) -> None:
     served_by = Server(config, service).config.http
     assert isinstance(served_by, type)
     assert issubclass(served_by, HttpLimits)
-
-
-def statements(store: Store) -> Iterator[int]:
-    """Yield the number of statements that all threads of the store have run."""
-
-    seen: list[Tx] = []
-    original = Tx._run
-
-    def counting(self: Tx, query: Any, values: Any) -> Any:
-        seen.append(self)
-        return original(self, query, values)
-
-    Tx._run = counting  # type: ignore[method-assign]
-    try:
-        while True:
-            yield len(seen)
-    finally:
-        Tx._run = original  # type: ignore[method-assign]

@@ -75,9 +75,9 @@ def text_of(tx: Tx, hashed: str | None) -> str | None:
 
 
 class TextsAhead(Generic[K]):
-    """Texts for a list, read in one statement; texts beyond a bound are read one by one if they are asked for.
+    """The texts of a list, read in one statement.
 
-    A page of a list ends after MAX_PAGE bytes, so most large texts are never asked for.
+    Texts beyond a bound are read one by one if they are asked for. A page of a list ends after MAX_PAGE bytes, so most large texts are never asked for.
     """
 
     def __init__(self, read_one: Callable[[K], str | None]) -> None:

@@ -29,9 +29,9 @@ MAX_PAGE = 1_048_576  # bytes; a page ends before the record that would exceed i
 
 
 def as_many_as_fit(records: Iterable[T], shows: Callable[[T], bool] | None = None) -> tuple[list[Json], int]:
-    """Return the records that fit within MAX_PAGE bytes, at least one, as JSON; and how many were looked at.
+    """Return the records that fit within MAX_PAGE bytes, at least one, as JSON.
 
-    With `shows`, the records for which it is false are left out.
+    Also return how many were looked at. With `shows`, the records for which it is false are left out.
     """
     page, size, looked_at = list[Json](), 0, 0
     for record in records:

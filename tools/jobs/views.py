@@ -54,7 +54,7 @@ def job_record(ctx: TxContext, seen: JobSnapshot) -> Job:
 
 
 def job_records(ctx: TxContext, rows: Sequence[JobRow]) -> Iterator[tuple[JobSnapshot, Job]]:
-    """Yield jobs with their records for the caller; the number of statements does not grow with the jobs."""
+    """Yield jobs with their records for the caller, all read in a few statements."""
     jobs, named = load_all(ctx.tx, rows), handles_in(ctx.tx, rows)
     texts = read_texts(ctx.tx, jobs)
     return ((seen, _record(Job, ctx, seen, named, texts)) for seen in jobs)

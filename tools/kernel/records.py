@@ -170,7 +170,7 @@ def _shared_names(kind: type, source: Any) -> tuple[str, ...]:
 
 
 def made_of(kind: type[T], values: Mapping[str, Any]) -> T:
-    """Make a record as `kind(**values)` does, but without a call for each field if it has no slots.
+    """Make a record as `kind(**values)` does, but faster if it has no slots.
 
     Frozen dataclasses set each field with a call. orjson reads slots in such a way too, and a __dict__ four times as
     fast. So the records of long lists have no slots.

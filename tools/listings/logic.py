@@ -1,5 +1,6 @@
 """Listings: their records, their entries in the search index, and the texts that earlier orders were promised."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -16,7 +17,7 @@ from storage.transaction import Tx
 from storage.vocabulary import FINAL, Env, JobStatus, ListingStatus, PricingModel
 from tools.engine.caches import CachedListing
 from tools.engine.context import ReadContext
-from tools.engine.documents import text_of
+from tools.engine.documents import TextsAhead, texts_ahead
 from tools.engine.errors import NotFound
 from tools.kernel.money import price_display
 from tools.kernel.records import Json, encode, etag, record_from, shortened, spliced, stamp_or_none
@@ -45,7 +46,7 @@ def show_listing(tx: Tx, listing_id: str) -> CachedListing | None:
         return None
     seller = tx.need(AgentRow, row.seller_id)
     work = records_of(tx, seller.id, Env(row.env), [row.category])[row.category]
-    record = listing_record(tx, row, seller, work)
+    record = listing_record(row, seller, work, schemas_of(tx, [row]))
     brief = replace(record, description=shortened(record.description, BRIEF_CHARACTERS))
     archived = row.status is ListingStatus.ARCHIVED
     body, short = encode(record), encode(brief)
@@ -66,9 +67,14 @@ def own_listing(tx: Tx, listing_id: str, agent_id: str | None, env: Env, *, lock
     return row
 
 
-def listing_record(tx: Tx, row: ListingRow, seller: AgentRow, work: SellerRecord) -> Listing:
+def schemas_of(tx: Tx, rows: Sequence[ListingRow]) -> TextsAhead[str | None]:
+    """Read the schemas of these listings in one statement."""
+    return texts_ahead(tx, (hashed for row in rows for hashed in (row.input_schema, row.output_schema)))
+
+
+def listing_record(row: ListingRow, seller: AgentRow, work: SellerRecord, schemas: TextsAhead[str | None]) -> Listing:
     """Return the record of a listing; `work` is its seller's record in the category."""
-    schema = text_of(tx, row.input_schema)
+    schema = schemas.get(row.input_schema)
     return record_from(
         Listing,
         row,
@@ -80,7 +86,7 @@ def listing_record(tx: Tx, row: ListingRow, seller: AgentRow, work: SellerRecord
             display=price_display(row.pricing_model, row.price, row.unit_name),
         ),
         input_schema=spliced(schema),
-        output_schema=spliced(text_of(tx, row.output_schema)),
+        output_schema=spliced(schemas.get(row.output_schema)),
         example_input=spliced(row.example_input),
         example_output=spliced(row.example_output),
         acceptance=spliced(row.acceptance),

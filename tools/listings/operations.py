@@ -26,7 +26,7 @@ from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
 from tools.kernel.records import Existing, Json
 from tools.listings.errors import ListingArchived, ListingLimit, UpfrontRequiresTrust
-from tools.listings.logic import index, keep_promise, listing_record, own_listing
+from tools.listings.logic import index, keep_promise, listing_record, own_listing, schemas_of
 from tools.listings.records import Listing, ListingPage, ListingStats
 from tools.listings.validation import JUDGED, PRICED, CreateListing, JudgedOffer, Offer, UpdateListing, judge_offer
 from tools.reputation.views import records_of
@@ -186,7 +186,8 @@ def list_my_listings(ctx: TxContext, asked: ListMyListings) -> ListingPage:
 
     def to_records(rows: Sequence[ListingRow]) -> Iterator[Listing]:
         cards = records_of(ctx.tx, seller.id, ctx.env, [row.category for row in rows])
-        return (listing_record(ctx.tx, row, seller, cards[row.category]) for row in rows)
+        schemas = schemas_of(ctx.tx, rows)
+        return (listing_record(row, seller, cards[row.category], schemas) for row in rows)
 
     found = page(ctx, asked, query, to_records, first="lst_~", where=named)
     return ListingPage(**found, hint=None if found["data"] else "You have none: create_listing offers a service.")
@@ -228,7 +229,8 @@ def _changed(ctx: TxContext, row: ListingRow, wanted: dict[str, Any], judged: Ju
 
 
 def _shown(ctx: TxContext, row: ListingRow, seller: AgentRow) -> Listing:
-    return listing_record(ctx.tx, row, seller, records_of(ctx.tx, seller.id, ctx.env, [row.category])[row.category])
+    cards = records_of(ctx.tx, seller.id, ctx.env, [row.category])
+    return listing_record(row, seller, cards[row.category], schemas_of(ctx.tx, [row]))
 
 
 def _check_wallet(ctx: TxContext) -> None:
