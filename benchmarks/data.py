@@ -2,17 +2,18 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from hashlib import sha256
 from itertools import islice
-from pathlib import Path
 
 import orjson
-from eth_utils import to_checksum_address
+from eth_keys.datatypes import PrivateKey
 
 from benchmarks.search_scale import listings as generated
 from server.adapters.clock import SystemClock
+from storage.database import Database
 from storage.events import newest_of_all
 from storage.listing_search import Indexed, index_listings
 from storage.migrate import upgrade
@@ -50,6 +51,11 @@ class Trader:
     id: str
     key: str
 
+    @property
+    def wallet(self) -> PrivateKey:
+        """The private key of its wallet."""
+        return PrivateKey(sha256(self.id.encode()).digest())
+
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
@@ -63,38 +69,44 @@ class Seeded:
 ENV = Env.LIVE
 
 
-def seed(path: Path, pepper: bytes, listings: int) -> Seeded:
-    """Fill an empty SQLite file with the same market every time."""
-    database = open_database(f"sqlite:///{path}")
+def seed(url: str, pepper: bytes, listings: int) -> Seeded:
+    """Fill an empty database with the same market every time."""
+    database = open_database(url)
     upgrade(database)
     tx = database.writing()
     traders = tuple(_trader(number) for number in range(AGENTS))
     listed = list(_listings(traders, listings))
-    tx.cursor.execute(database.begin)
-    tx.begin()
-    for number, trader in enumerate(traders):
-        _write_trader(tx, number, trader, key_hash(pepper, trader.key))
-        _write_events(tx, traders, number)
-    for schema in (INPUT, OUTPUT):
-        made = document(schema, "schema")
-        tx.insert_if_absent(DocumentRow(hash=made.hash, text=made.text.decode()))
-    database.finish(tx)
+    with _unit(database, tx):
+        for number, trader in enumerate(traders):
+            _write_trader(tx, number, trader, key_hash(pepper, trader.key))
+            _write_events(tx, traders, number)
+        for schema in (INPUT, OUTPUT):
+            made = document(schema, "schema")
+            tx.insert_if_absent(DocumentRow(hash=made.hash, text=made.text.decode()))
     batches = iter(listed)
     while batch := list(islice(batches, CHUNK)):
-        tx.cursor.execute(database.begin)
-        tx.begin()
-        for indexed in batch:
-            tx.add(indexed.listing)
-        index_listings(tx, batch)
-        database.finish(tx)
-    tx.cursor.execute(database.begin)
-    tx.begin()
-    _catch_up(tx)
-    database.finish(tx)
+        with _unit(database, tx):
+            for indexed in batch:
+                tx.add(indexed.listing)
+            index_listings(tx, batch)
+    with _unit(database, tx, piped=False):
+        _catch_up(tx)
+    if not tx.is_sqlite:
+        tx.cursor.execute("VACUUM ANALYZE")
     database.close()
     by_id = {trader.id: trader for trader in traders}
     mine = [indexed.listing for indexed in listed if indexed.listing.env == ENV]
     return Seeded(traders, tuple(row.id for row in mine), {row.id: by_id[row.seller_id] for row in mine})
+
+
+@contextmanager
+def _unit(database: Database, tx: Tx, piped: bool = True) -> Iterator[None]:
+    """Commit what the block writes. If it is `piped`, PostgreSQL answers its statements together."""
+    database.control(tx, database.begin)
+    tx.begin()
+    with nullcontext() if tx.is_sqlite or not piped else tx.cursor.connection.pipeline():
+        yield
+    database.finish(tx)
 
 
 def _catch_up(tx: Tx) -> None:
@@ -138,7 +150,7 @@ def _write_trader(tx: Tx, number: int, trader: Trader, hashed: str) -> None:
             created_at=BORN,
         )
     )
-    address = to_checksum_address(sha256(trader.id.encode()).digest()[:20])
+    address = trader.wallet.public_key.to_checksum_address()
     tx.add(WalletRow(agent_id=trader.id, env=ENV, address=address, bound_at=BORN))
     for payment in range(EARLIER_PAYMENTS):
         tx.add(_payment(number * EARLIER_PAYMENTS + payment, trader, f"agt_of_long_ago_{payment}", address))

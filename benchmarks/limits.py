@@ -42,7 +42,7 @@ def commits(stage: Stage) -> Row:
 def durability(stage: Stage) -> Row:
     """Measure G8: kill the server while it creates jobs; count acknowledged jobs in the file."""
     child = stage.market()
-    plan = Plan(child.port, child.pid, shots.jobs(child.port, stage.data), MANY, 20, keep=JOB_ID, may_break=True)
+    plan = Plan([child.port], [child.pid], shots.jobs(child.port, stage.data), MANY, 20, keep=JOB_ID, may_break=True)
     stage.worker.start(fire, plan)
     time.sleep(1.5)
     child.kill()
@@ -84,8 +84,8 @@ def blocks(stage: Stage) -> Row:
     for some in zip(*(make(child.port, data)[:32] for make in kinds), strict=True):
         mixed.extend(some)
     job, seller = _accepted_job(stage, child)
-    fire_plan = Plan(child.port, child.pid, mixed, 8, 4.0, warm_answers=len(mixed))
-    stage.worker.run(fire, Plan(child.port, child.pid, mixed, 8, 0.1, warm_answers=len(mixed)))
+    fire_plan = Plan([child.port], [child.pid], mixed, 8, 4.0, warm_answers=len(mixed))
+    stage.worker.run(fire, Plan([child.port], [child.pid], mixed, 8, 0.1, warm_answers=len(mixed)))
     stage.worker.start(fire, fire_plan)
     tell(child.folder, "watch")
     time.sleep(1.0)

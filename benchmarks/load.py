@@ -29,16 +29,20 @@ class Shot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The requests of a run, their target, and its duration."""
+    """The requests of a run, the processes that serve them, and its duration.
 
-    port: int
-    server_pid: int
+    The connections are spread over the ports. `database_pid` is PostgreSQL's first process; its children count too.
+    """
+
+    ports: Sequence[int]
+    pids: Sequence[int]
     shots: Sequence[Shot]
     connections: int
     seconds: float
     warm_answers: int = 0  # before the measurement: one of each shot fills the caches
     keep: bytes | None = None  # a pattern; its first group is collected from the answers
     may_break: bool = False  # the server is killed during the run, so a lost connection ends it without an error
+    database_pid: int | None = None
 
 
 @dataclass(slots=True)
@@ -48,6 +52,7 @@ class Tally:
     answered: int = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
+    database_seconds: float = 0.0
     p50: float = 0.0
     p99: float = 0.0
     errors: int = 0
@@ -56,8 +61,18 @@ class Tally:
 
     @property
     def cpu_us(self) -> float:
-        """Microseconds of the server's CPU for one answer."""
+        """Microseconds of the servers' CPU for one answer."""
         return self.cpu_seconds / self.answered * 1e6
+
+    @property
+    def database_us(self) -> float:
+        """Microseconds of PostgreSQL's CPU for one answer."""
+        return self.database_seconds / self.answered * 1e6
+
+    @property
+    def rate(self) -> float:
+        """Answers a second."""
+        return self.answered / self.seconds
 
 
 def fire(plan: Plan) -> Tally:
@@ -72,15 +87,15 @@ async def _fire(plan: Plan) -> Tally:
     run = _Run(plan)
     run.stay_awake()
     loop = asyncio.get_running_loop()
-    for _ in range(plan.connections):
-        await loop.create_connection(lambda: _Line(run), "127.0.0.1", plan.port)
+    for number in range(plan.connections):
+        await loop.create_connection(lambda: _Line(run), "127.0.0.1", plan.ports[number % len(plan.ports)])
     await asyncio.wait([run.broken, run.warm], timeout=MAX_WAIT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-    began, cpu, count = time.perf_counter(), _cpu_seconds(plan), run.answered
+    began, cpu, database, count = time.perf_counter(), _servers(plan), _database(plan), run.answered
     run.latencies.clear()
     await asyncio.wait([run.broken], timeout=plan.seconds)
     tally = run.tally
     tally.answered, tally.seconds = run.answered - count, time.perf_counter() - began
-    tally.cpu_seconds = _cpu_seconds(plan) - cpu
+    tally.cpu_seconds, tally.database_seconds = _servers(plan) - cpu, _database(plan) - database
     run.over = True
     taken = sorted(run.latencies)
     if taken:
@@ -90,12 +105,29 @@ async def _fire(plan: Plan) -> Tally:
     return tally
 
 
-def _cpu_seconds(plan: Plan) -> float:
+def _servers(plan: Plan) -> float:
+    return sum(map(cpu_seconds, plan.pids))
+
+
+def _database(plan: Plan) -> float:
+    return 0.0 if plan.database_pid is None else family_seconds(plan.database_pid)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU of a process; 0 if it has ended."""
     try:
-        times = psutil.Process(plan.server_pid).cpu_times()
+        times = psutil.Process(pid).cpu_times()
     except psutil.NoSuchProcess:
         return 0.0
     return float(times.user + times.system)
+
+
+def family_seconds(pid: int) -> float:
+    """Return the CPU of a process and its children, also of those that ended."""
+    first = psutil.Process(pid)
+    times = first.cpu_times()
+    ended = float(times.children_user + times.children_system)
+    return ended + cpu_seconds(pid) + sum(cpu_seconds(child.pid) for child in first.children(recursive=True))
 
 
 class _Run:

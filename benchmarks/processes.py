@@ -7,13 +7,16 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPConnection, HTTPResponse
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import psutil
+
+from benchmarks.load import cpu_seconds
 
 T, U = TypeVar("T"), TypeVar("U")
 START_SECONDS = 60
@@ -24,10 +27,12 @@ UNSET = ("EMPORION_", "OTEL_", "PYTHONDEVMODE", "PYTHONASYNCIODEBUG")
 class Child:
     """A Python server on a free port of 127.0.0.1. The constructor waits until it is ready."""
 
-    def __init__(self, command: Sequence[str], folder: Path, path: str = "/") -> None:
+    def __init__(
+        self, command: Sequence[str], folder: Path, path: str = "/", env: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.port, self.folder, self.began = free_port(), folder, time.monotonic()
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(UNSET)}
-        inherited |= {"PYTHONPATH": str(ROOT), "EMPORION_RATE_LIMITS": "false"}
+        inherited |= {"PYTHONPATH": str(ROOT), **env}
         self.process = subprocess.Popen(
             [sys.executable, *command, "--port", str(self.port)],
             env=inherited
@@ -45,8 +50,7 @@ class Child:
         return self.process.pid
 
     def cpu_seconds(self) -> float:
-        times = self.seen.cpu_times()
-        return float(times.user + times.system)
+        return cpu_seconds(self.pid)
 
     def resident_kb(self) -> float:
         return float(self.seen.memory_info().rss / 1024)

@@ -102,7 +102,7 @@ async def record(path: Path, pepper: bytes, calls: Sequence[Call]) -> list[Unit]
     store = serve(database)
     signer, sanctions = SeedSigner(bytes(32)), SanctionsLists((), (), path.parent)
     world = World(SystemClock(), SystemDice(), {}, signer, sanctions, CheckPool(), GuardedWeb(), NameServers())
-    market = Market(store, world, config_of(read_settings(rate_limits=False), pepper))
+    market = Market(store, world, config_of(read_settings(), pepper))
     units = []
     for call in calls:
         database.reads.clear()

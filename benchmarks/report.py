@@ -3,32 +3,57 @@
 import os
 import platform
 import sqlite3
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
 import psutil
 
+from benchmarks.goals import Goal
 from benchmarks.rounds import Row
 
-LIBRARIES = ("uvicorn", "uvloop", "starlette", "orjson", "pydantic", "sqlalchemy", "mcp", "a2a-sdk")
-WIDTHS = "{:11} {:62} {:>9} {:>9} {:>14} {:>7} {:>9}  {:6} {}"
-HEAD = WIDTHS.format("goal", "what", "figure", "subject", "floor", "spread", "mark", "", "")
+LIBRARIES = (
+    "uvicorn", "uvloop", "starlette", "orjson", "pydantic", "sqlalchemy", "mcp", "a2a-sdk", "fastmcp", "fastapi", "sqlmodel"
+)  # fmt: skip
+WIDTHS = "{:8} {:72} {:>8} {:>10} {:>9} {:>9} {:>7} {:>8} {:>8}  {:6} {}"
+HEAD = WIDTHS.format("goal", "what", "figure", "limits off", "subject", "floor", "spread", "must", "aim", "", "")
 
 
 def line(row: Row) -> str:
     goal = row.goal
-    bound = "≥" if goal.least else "≤"
     return WIDTHS.format(
-        goal.name,
+        goal.name.partition(" ")[0],
         goal.what,
-        f"{row.figure:.3g}" if row.figure < 1000 else f"{row.figure:.0f}",
+        number(row.figure),
+        "" if row.unlimited is None else number(row.unlimited),
         row.subject,
         row.floor,
         "" if row.spread is None else f"{row.spread:.0%}",
-        f"{bound} {goal.mark:g}",
+        mark(goal, goal.must),
+        mark(goal, goal.aim),
         row.verdict,
         " ".join(part for part in (goal.unit, f"({row.note})" if row.note else "") if part),
-    )
+    ).rstrip()
+
+
+def number(figure: float) -> str:
+    return f"{figure:.3g}" if figure < 1000 else f"{figure:,.0f}"
+
+
+def mark(goal: Goal, bound: float | None) -> str:
+    return "" if bound is None else f"{'≥' if goal.least else '≤'} {number(bound)}"
+
+
+def summary(rows: Sequence[Row]) -> list[str]:
+    """Name the rows that failed, that were too noisy, and that miss their aim."""
+    lists = {
+        "fail": [row for row in rows if row.failed],
+        "too noisy to say": [row for row in rows if row.verdict == "noisy"],
+        "reach what they must, not their aim": [row for row in rows if row.verdict == "must"],
+    }
+    return [
+        f"{len(some)} rows {words}: {', '.join(row.goal.name for row in some)}" for words, some in lists.items() if some
+    ]
 
 
 def machine() -> str:
@@ -39,7 +64,7 @@ def machine() -> str:
     return f"{system}; Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {libraries}"
 
 
-def record(rows: list[Row]) -> dict[str, Any]:
+def record(rows: Sequence[Row]) -> dict[str, Any]:
     """Return the rows as JSON."""
     return {
         "machine": machine(),
@@ -47,15 +72,15 @@ def record(rows: list[Row]) -> dict[str, Any]:
             {
                 "goal": row.goal.name,
                 "what": row.goal.what,
-                "figure": row.figure,
+                "figure": None if row.verdict == "broken" else row.figure,
+                "limits_off": row.unlimited,
                 "unit": row.goal.unit or "ratio",
                 "least": row.goal.least,
                 "subject": row.subject,
                 "floor": row.floor,
                 "spread": row.spread,
-                "first": row.goal.first,
-                "required": row.goal.required,
-                "mark": row.goal.mark,
+                "must": row.goal.must,
+                "aim": row.goal.aim,
                 "verdict": row.verdict,
                 "note": row.note,
             }

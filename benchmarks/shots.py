@@ -1,6 +1,7 @@
 """The requests of the cases, as bytes: the same for the subject and its floor."""
 
 from collections.abc import Iterable
+from itertools import cycle
 from typing import Any
 
 import orjson
@@ -53,10 +54,11 @@ def search_words() -> list[dict[str, Any]]:
 
 
 def searches(port: int, data: Seeded) -> list[Shot]:
+    """Return the searches in turn, each time with another key."""
     return [
         get(port, "/v1/listings?" + "&".join(f"{name}={value}" for name, value in asked.items()).replace(" ", "+"),
             trader.key, PAGE)
-        for trader, asked in zip(data.traders, search_words(), strict=False)
+        for trader, asked in zip(data.traders, cycle(search_words()), strict=False)
     ]  # fmt: skip
 
 

@@ -2,10 +2,11 @@
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 import orjson
 
@@ -31,13 +32,19 @@ class Stage:
         self.folder = Path(tempfile.mkdtemp(prefix="emporion-bench-"))
         stack.callback(shutil.rmtree, self.folder)
         self.template = self.folder / "template.db"
-        self.data = seed(self.template, PEPPER, LISTINGS)
+        self.data = seed(f"sqlite:///{self.template}", PEPPER, LISTINGS)
         self.worker = Worker()
         stack.callback(self.worker.close)
 
     @cached_property
     def subject(self) -> Child:
+        """The market with rate limits on, as it runs by default. A case takes turns among the thousand keys."""
         return self.market()
+
+    @cached_property
+    def unlimited(self) -> Child:
+        """The same with rate limits off."""
+        return self.market(env={"EMPORION_RATE_LIMITS": "false"})
 
     @cached_property
     def all_tools(self) -> Child:
@@ -82,13 +89,19 @@ class Stage:
             assert len(asked[name][1]["data"]) == 20, name
         return folder
 
-    def market(self, *options: str) -> Child:
-        """Start the real server over a copy of the seeded file."""
+    def market(
+        self, *options: str, template: Path | None = None, env: Mapping[str, str] = MappingProxyType({})
+    ) -> Child:
+        """Start the real server over a copy of the seeded file, or of another one."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
-        shutil.copyfile(self.template, folder / "market.db")
+        shutil.copyfile(template or self.template, folder / "market.db")
+        return self.serve(folder, *options, env=env)
+
+    def serve(self, folder: Path, *options: str, env: Mapping[str, str] = MappingProxyType({})) -> Child:
+        """Start the real server with this data folder; it ends with the benchmark."""
         (folder / "key_pepper").write_text(PEPPER.hex())
         (folder / "signing_seed").write_text(bytes(32).hex())
-        made = Child(["-m", "benchmarks.subject", "--data-dir", str(folder), *options], folder, "/health")
+        made = Child(["-m", "benchmarks.subject", "--data-dir", str(folder), *options], folder, "/health", env)
         self.stack.callback(made.stop)
         return made
 
@@ -100,7 +113,7 @@ class Stage:
         return self.fire(child, given, connections, warm).cpu_us
 
     def fire(self, child: Child, given: Sequence[Shot], connections: int = 16, warm: int = 100) -> Tally:
-        return self.worker.run(fire, Plan(child.port, child.pid, given, connections, self.seconds, warm))
+        return self.worker.run(fire, Plan([child.port], [child.pid], given, connections, self.seconds, warm))
 
     def _floor(self, kind: str) -> Child:
         made = Child(["-m", "benchmarks.floors", kind, "--answers", str(self.answers)], self.folder)

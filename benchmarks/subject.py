@@ -23,7 +23,7 @@ import protocol.mcp.server
 from server import logs
 from server.app import Service
 from server.child_processes import end_with_parent
-from server.serve import Server, uvicorn_config
+from server.serve import Server, tune_garbage_collection, uvicorn_config
 from server.settings import read_settings
 from tools.catalogue import CATALOGUE
 
@@ -108,7 +108,7 @@ def main() -> None:
     logs.set_up()
     settings = read_settings(port=given.port, data_dir=given.data_dir)
     service = Service(settings)
-    WatchedServer(uvicorn_config(service, settings), service).run()
+    WatchedServer(uvicorn_config(service, settings), service, tune_garbage_collection).run()
 
 
 if __name__ == "__main__":
