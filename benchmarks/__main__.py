@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks import against, limits, ratios, report
-from benchmarks.goals import GOALS
+from benchmarks import against, limits, postgres, ratios, report
+from benchmarks.goals import goals_of
 from benchmarks.rounds import Row, broken
 from benchmarks.stage import Stage
 
@@ -33,6 +33,7 @@ CASES: dict[str, Callable[[Stage], Row | list[Row]]] = {
     "G18": limits.blocks,
     "G21": limits.start,
     "G22": ratios.page,
+    "P": postgres.rows,
 }
 
 
@@ -64,7 +65,7 @@ def measured(stage: Stage, names: Sequence[str]) -> Iterator[Row]:
             made = CASES[name](stage)
         except Exception as error:  # noqa: BLE001 - shown, and fails the bench
             traceback.print_exc()
-            made = [broken(goal, error) for goal in GOALS.values() if goal.name.partition(" ")[0] == name]
+            made = [broken(goal, error) for goal in goals_of(name)]
         yield from made if isinstance(made, list) else [made]
 
 

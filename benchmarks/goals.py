@@ -88,3 +88,9 @@ GOALS = {
         *_counted("PostgreSQL"),
     )
 }
+
+
+def goals_of(case: str) -> list[Goal]:
+    """Return the goals of a case: those whose first word it is, or of a letter, all that begin with it."""
+    words = [(goal.name.split()[0], goal) for goal in GOALS.values()]
+    return [goal for word, goal in words if word == case or (len(case) == 1 and word.startswith(case))]

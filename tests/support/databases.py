@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -137,13 +137,14 @@ class PostgresServer:
             raise
 
     process: "subprocess.Popen[bytes] | None" = None
+    settings: Mapping[str, str] = SETTINGS
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"
 
     def start(self) -> None:
         """Start the server, also after `kill`; return when it answers."""
-        settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
+        settings = [f"--{name}={value}" for name, value in self.settings.items()]
         account = self.account or Account(-1, -1)
         command = [self.binaries / "postgres", "-D", self.folder / "data", "-k", self.folder, *settings]
         order = map(str, (os.getpid(), *account, self.most_file_bytes, *command))
@@ -174,12 +175,12 @@ class PostgresServer:
         shutil.rmtree(self.folder)
         self.owned.close()
 
-    def create(self, database: str) -> str:
-        """Create an empty database, which replaces any of this name; return its URL."""
-        name = sql.Identifier(database)
+    def create(self, database: str, template: str = "template1") -> str:
+        """Create a database like the template, which replaces any of this name; return its URL."""
+        name, source = sql.Identifier(database), sql.Identifier(template)
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
+            connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(name, source))
         return self.url(database)
 
     def disconnect_all(self, database: str) -> int:

@@ -1,0 +1,114 @@
+"""The cases on PostgreSQL: the same requests to one process and to two, with the CPU of the servers and the database.
+
+The database is a server in a temporary folder, on a Unix socket, with fsync on.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from tempfile import mkdtemp
+from types import MappingProxyType
+
+from benchmarks import shots
+from benchmarks.data import Seeded, seed
+from benchmarks.goals import GOALS
+from benchmarks.load import Plan, Shot, Tally, fire
+from benchmarks.processes import Child
+from benchmarks.ratios import WRITING, warmed
+from benchmarks.rounds import Cost, Row, compare, noted, repeat
+from benchmarks.stage import LISTINGS, PEPPER, Stage
+from tests.support.databases import SETTINGS, PostgresServer
+
+MAKES: dict[str, tuple[Callable[[int, Seeded], list[Shot]], int]] = {
+    "P1": (shots.listings, 16),
+    "P3": (shots.searches, 16),
+    "P5": (shots.jobs, WRITING),
+    "P9": (shots.polls, 16),
+}
+
+
+class Postgres(PostgresServer):
+    """A database server with PostgreSQL's own size of its cache."""
+
+    settings = MappingProxyType(SETTINGS | {"shared_buffers": "128MB"})
+
+    @property
+    def pid(self) -> int:
+        assert self.process
+        return self.process.pid
+
+
+class Cluster:
+    """A database server with the seeded market as a template of databases."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage, self.server = stage, Postgres()
+        stage.stack.callback(self.server.stop)
+        seed(self.server.create("seeded"), PEPPER, LISTINGS)
+
+    def markets(self, name: str, processes: int) -> list[Child]:
+        """Start this many processes over a new copy of the template."""
+        url = self.server.create(name, template="seeded")
+        env = {
+            "EMPORION_DATABASE_URL": url,
+            "EMPORION_KEY_PEPPER": PEPPER.hex(),
+            "EMPORION_SIGNING_SEED": bytes(32).hex(),
+        }
+        children: list[Child] = []
+        for _ in range(processes):
+            folder = Path(mkdtemp(dir=self.stage.folder))
+            children.append(self.stage.serve(folder, env=env))
+            env["EMPORION_BASE_URL"] = f"http://127.0.0.1:{children[0].port}"  # all accept the first one's name
+        return children
+
+
+class Load:
+    """Runs of one kind of request against the processes of a market; keeps what each run told."""
+
+    def __init__(self, cluster: Cluster, children: list[Child], kind: str) -> None:
+        make, self.connections = MAKES[kind]
+        self.cluster, self.children = cluster, children
+        self.shots = make(children[0].port, cluster.stage.data)
+        self.tallies: list[Tally] = []
+        self.run(warm=min(len(self.shots), 1_000))
+        self.tallies.clear()
+
+    def run(self, warm: int = 100) -> float:
+        """Return microseconds of CPU of the servers and the database for one answer."""
+        stage, children = self.cluster.stage, self.children
+        plan = Plan(
+            [child.port for child in children], [child.pid for child in children], self.shots, self.connections,
+            stage.seconds, warm * len(children), database_pid=self.cluster.server.pid,
+        )  # fmt: skip
+        tally: Tally = stage.worker.run(fire, plan)
+        self.tallies.append(tally)
+        return tally.cpu_us + tally.database_us
+
+    @property
+    def note(self) -> str:
+        server, database, rate, p99 = (
+            median(getattr(tally, name) for tally in self.tallies) for name in ("cpu_us", "database_us", "rate", "p99")
+        )
+        return f"server {server:,.0f} + database {database:,.0f} µs; {rate:,.0f}/s, p99 {p99:,.0f} ms"
+
+
+def rows(stage: Stage) -> list[Row]:
+    """Measure P1 to P9, with one process, then with two."""
+    cluster = Cluster(stage)
+    one = cluster.markets("one", 1)
+    made = [_reading(stage, Load(cluster, one, "P1"), warmed(stage, stage.subject, shots.listings))]
+    made += [_repeated(stage, kind, Load(cluster, one, kind)) for kind in ("P3", "P5", "P9")]
+    one[0].stop()
+    two = cluster.markets("two", 2)
+    made += [_repeated(stage, f"{kind} two", Load(cluster, two, kind)) for kind in MAKES]
+    for child in two:
+        child.stop()
+    return made
+
+
+def _reading(stage: Stage, load: Load, on_sqlite: Cost) -> Row:
+    return noted(compare(GOALS["P1"], load.run, on_sqlite, stage.rounds), load.note)
+
+
+def _repeated(stage: Stage, goal: str, load: Load) -> Row:
+    return noted(repeat(GOALS[goal], load.run, stage.rounds), load.note)
