@@ -12,7 +12,7 @@ from benchmarks.search_scale import COMMON
 
 AGENT = b"user-agent: bench\r\naccept: application/json\r\n"
 MODERN = "2026-07-28"
-LISTING, PAGE, JOB = b'"how_to_order"', b'"has_more":true', b'"object":"job"'
+LISTING, PAGE, JOB, TOOL = b'"how_to_order"', b'"has_more":true', b'"object":"job"', b"structuredContent"
 ORDERED = {"text": "Please put this into English. ", "language": "en"}
 
 
@@ -109,7 +109,7 @@ def tool_calls(port: int, data: Seeded) -> list[Shot]:
     for trader, listing in zip(data.traders, data.listing_ids, strict=False):
         params = {"name": "get_listing", "arguments": {"listing_id": listing}, "_meta": about}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        shot = post(port, "/mcp", trader.key, body, 200, b"structuredContent", more)
+        shot = post(port, "/mcp", trader.key, body, 200, TOOL, more)
         shots.append(shot._replace(request=shot.request.replace(b"accept: application/json\r\n", b"", 1)))
     return shots
 

@@ -101,7 +101,13 @@ class Stage:
         """Start the real server with this data folder; it ends with the benchmark."""
         (folder / "key_pepper").write_text(PEPPER.hex())
         (folder / "signing_seed").write_text(bytes(32).hex())
-        made = Child(["-m", "benchmarks.subject", "--data-dir", str(folder), *options], folder, "/health", env)
+        return self.start(["-m", "benchmarks.subject", "--data-dir", str(folder), *options], folder, "/health", env)
+
+    def start(
+        self, command: Sequence[str], folder: Path, path: str = "/", env: Mapping[str, str] = MappingProxyType({})
+    ) -> Child:
+        """Start a server; it ends with the benchmark."""
+        made = Child(command, folder, path, env)
         self.stack.callback(made.stop)
         return made
 
@@ -116,6 +122,4 @@ class Stage:
         return self.worker.run(fire, Plan([child.port], [child.pid], given, connections, self.seconds, warm))
 
     def _floor(self, kind: str) -> Child:
-        made = Child(["-m", "benchmarks.floors", kind, "--answers", str(self.answers)], self.folder)
-        self.stack.callback(made.stop)
-        return made
+        return self.start(["-m", "benchmarks.floors", kind, "--answers", str(self.answers)], self.folder)
