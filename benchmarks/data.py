@@ -28,6 +28,7 @@ from tools.kernel.keys import api_key, key_hash, key_prefix
 from tools.listings.records import ListingStats
 
 AGENTS, EVENTS_EACH, EARLIER_PAYMENTS = 1_000, 50, 3
+BUSY_AGENTS = 100  # the first ones, which have about a hundred jobs each where a case asks for them
 CHUNK = 1_000
 BORN = SystemClock().now() - timedelta(days=1)  # older data is deleted at some time
 INPUT = {

@@ -82,7 +82,7 @@ GOALS = {
         Goal("F10", "MCP tools/call : FastMCP with one tool", 8, 12, "times"),
         _figure("J20", "list_jobs, 20 rows", "µs"),
         _figure("J100", "list_jobs, 100 rows", "µs"),
-        _figure("J inbox", "get_inbox", "µs"),
+        _figure("J0", "get_inbox", "µs"),
         _figure("T", "a paid trade: order, accept, deliver, terms, pay, take, review", "µs"),
         *_counted("SQLite"),
         *_counted("PostgreSQL"),

@@ -47,9 +47,9 @@ def mark(goal: Goal, bound: float | None) -> str:
 def summary(rows: Sequence[Row]) -> list[str]:
     """Name the rows that failed, that were too noisy, and that miss their aim."""
     lists = {
-        "fail": [row for row in rows if row.failed],
+        "failed": [row for row in rows if row.failed],
         "too noisy to say": [row for row in rows if row.verdict == "noisy"],
-        "reach what they must, not their aim": [row for row in rows if row.verdict == "must"],
+        "as fast as they must be, slower than their aim": [row for row in rows if row.verdict == "must"],
     }
     return [
         f"{len(some)} rows {words}: {', '.join(row.goal.name for row in some)}" for words, some in lists.items() if some

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from benchmarks.data import Seeded
+from benchmarks.data import BUSY_AGENTS, Seeded
 from benchmarks.load import NUMBER, Shot
 from benchmarks.search_scale import COMMON
 
@@ -74,6 +74,15 @@ def _browsed(shot: Shot) -> Shot:
 
 def polls(port: int, data: Seeded) -> list[Shot]:
     return [get(port, "/v1/events?limit=20", trader.key, PAGE) for trader in data.traders]
+
+
+def job_lists(port: int, data: Seeded, limit: int) -> list[Shot]:
+    """Return reads of the jobs of the agents that have a hundred."""
+    return [get(port, f"/v1/jobs?limit={limit}", trader.key, PAGE) for trader in data.traders[:BUSY_AGENTS]]
+
+
+def inboxes(port: int, data: Seeded) -> list[Shot]:
+    return [get(port, "/v1/inbox", trader.key, b'"object":"inbox"') for trader in data.traders[:BUSY_AGENTS]]
 
 
 def orders(data: Seeded) -> list[tuple[str, str]]:

@@ -11,13 +11,17 @@ from types import MappingProxyType
 import orjson
 
 from benchmarks import shots
-from benchmarks.data import seed
+from benchmarks.clones import Model, clone
+from benchmarks.data import BUSY_AGENTS, seed
 from benchmarks.load import Plan, Shot, Tally, fire
 from benchmarks.processes import Child, Worker
 from benchmarks.subject import tell
+from benchmarks.trade import BASE_CHAIN, Trades, chain_settings, model_jobs
+from tests.support.evm import Evm
 
 PEPPER = bytes(range(32))
 LISTINGS = 10_000
+HISTORY = (5_000, 250, 250)  # jobs that are completed, delivered and open
 
 
 class Stage:
@@ -67,6 +71,24 @@ class Stage:
     @cached_property
     def a2a(self) -> Child:
         return self._floor("a2a")
+
+    @cached_property
+    def chain(self) -> Evm:
+        """A chain in this process, on which the seeded agents pay."""
+        made = Evm(BASE_CHAIN)
+        self.stack.callback(made.close)
+        return made
+
+    @cached_property
+    def history(self) -> Path:
+        """The seeded file with about a hundred jobs for each of the first hundred agents."""
+        child = self.market(env=chain_settings(self.chain))
+        models = model_jobs(Trades(child, self.data, self.chain))
+        child.stop()
+        path = child.folder / "market.db"
+        busy = [trader.id for trader in self.data.traders[:BUSY_AGENTS]]
+        clone(f"sqlite:///{path}", [Model(job, copies) for job, copies in zip(models, HISTORY, strict=True)], busy)
+        return path
 
     @cached_property
     def answers(self) -> Path:

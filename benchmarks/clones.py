@@ -1,0 +1,138 @@
+"""Copies of jobs, made by SQL alone: every row of a job with other ids, parties and hashes, a million at a time."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Table, Text
+
+import storage.tables  # noqa: F401 - makes the tables known
+from storage.open import open_database
+from storage.rows import metadata
+from storage.tables import DocumentRow, JobRow
+from storage.transaction import Tx
+
+DIGITS = 12  # of a copy's number, at the end of each of its ids
+SERIES = """
+    WITH RECURSIVE series(number) AS (
+        SELECT CAST({first} AS BIGINT) UNION ALL SELECT number + 1 FROM series WHERE number < {last}
+    )
+"""
+NUMBERED = f"substr(CAST(series.number + {10**DIGITS} AS TEXT), 2)"
+PARTIES = """
+    JOIN bench_agents AS buyer ON buyer.place = series.number - series.number / {agents} * {agents}
+    JOIN bench_agents AS seller
+      ON seller.place = (buyer.place + 1 + series.number / {agents}) - (buyer.place + 1 + series.number / {agents}) / {agents} * {agents}
+"""
+CHUNK = 20_000  # copies in a commit
+
+
+class Model(NamedTuple):
+    """A job to copy, and the number of its copies."""
+
+    job_id: str
+    copies: int
+
+
+def clone(url: str, models: Sequence[Model], agents: Sequence[str], first: int = 1) -> None:
+    """Copy the jobs. These agents are buyers and sellers in turn; a copy's number is in its ids.
+
+    Counters, reputations and search are not copied.
+    """
+    database = open_database(url)
+    tx = database.writing()
+    _list_agents(tx, agents)
+    for model in models:
+        rows = _rows(tx, model.job_id)
+        for start in range(first, first + model.copies, CHUNK):
+            last = min(start + CHUNK, first + model.copies) - 1
+            database.control(tx, database.begin)
+            for row in rows:
+                tx.cursor.execute(_insert(row, start, last, len(agents)))
+            database.control(tx, "COMMIT")
+        first += model.copies
+    tx.cursor.execute("UPDATE webhook_fanout SET event_number = (SELECT max(id) FROM events)")
+    tx.cursor.execute("ANALYZE" if tx.is_sqlite else "VACUUM ANALYZE")
+    database.close()
+
+
+class _Found(NamedTuple):
+    """A row of a job: its key as an SQL condition, and the SQL of each column's value in a copy."""
+
+    table: str
+    key: str
+    values: dict[str, str]
+
+
+def _list_agents(tx: Tx, agents: Sequence[str]) -> None:
+    tx.cursor.execute("CREATE TEMPORARY TABLE bench_agents (place BIGINT PRIMARY KEY, id TEXT)")
+    mark = "?" if tx.is_sqlite else "%s"
+    tx.cursor.executemany(f"INSERT INTO bench_agents VALUES ({mark}, {mark})", list(enumerate(agents)))
+
+
+def _rows(tx: Tx, job_id: str) -> list[_Found]:
+    """Find every row that names the job, its thread or its documents."""
+    job = tx.need(JobRow, job_id)
+    named, hashes = (job.id, job.thread_id), [text for text in (job.input, job.output) if text]
+    parties = {job.buyer_id: "buyer.id", job.seller_id: "seller.id"}
+    found: list[_Found] = []
+    for table in metadata.sorted_tables:
+        ids = hashes if table.name == DocumentRow.__table__.name else named
+        found += [_copied(table, row, [*named, *hashes], parties) for row in _naming(tx, table, ids)]
+    return found
+
+
+def _naming(tx: Tx, table: Table, ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows of a table that name one of these ids."""
+    texts = [column.name for column in table.columns if isinstance(column.type, Text)]
+    tests = [f"{name} IN ({', '.join(map(_quoted, ids))})" for name in texts]
+    tests += [f"data LIKE {_quoted(f'%{ids[0]}%')}"] if "data" in texts else []
+    names = [column.name for column in table.columns]
+    tx.cursor.execute(f"SELECT {', '.join(names)} FROM {table.name} WHERE {' OR '.join(tests) or 'false'}")
+    return [dict(zip(names, row, strict=True)) for row in tx.cursor.fetchall()]
+
+
+def _copied(table: Table, row: dict[str, Any], ids: Sequence[str], parties: dict[str, str]) -> _Found:
+    keys = [column.name for column in table.primary_key.columns]
+    numbered = len(keys) == 1 and isinstance(row[keys[0]], int)  # by the database
+    own = [str(row[name]) for name in ("id", "tx_hash") if row.get(name)]
+    values = {
+        name: _value(name, value, [*ids, *own], parties)
+        for name, value in row.items()
+        if not (numbered and name in keys)
+    }
+    key = " AND ".join(f"model.{name} = {_literal(row[name])}" for name in keys)
+    return _Found(table.name, key, values)
+
+
+def _value(name: str, value: Any, ids: Sequence[str], parties: dict[str, str]) -> str:
+    """Return the SQL of a column's value in a copy."""
+    if not isinstance(value, str):
+        return f"model.{name}"
+    if value in parties:
+        return parties[value]
+    made = f"model.{name}"
+    for found in ids:
+        for form in {found, found.partition("_")[2]} - {""}:  # some columns have an id without its prefix
+            if form in value:
+                made = f"replace({made}, {_quoted(form)}, {_quoted(form[:-DIGITS])} || {NUMBERED})"
+                break
+    for agent, sql in parties.items():
+        if agent in value:
+            made = f"replace({made}, {_quoted(agent)}, {sql})"
+    return made
+
+
+def _insert(found: _Found, first: int, last: int, agents: int) -> str:
+    columns, values = ", ".join(found.values), ", ".join(found.values.values())
+    return (
+        f"INSERT INTO {found.table} ({columns}) {SERIES.format(first=first, last=last)} SELECT {values} "
+        f"FROM series {PARTIES.format(agents=agents)} JOIN {found.table} AS model ON {found.key}"
+    )
+
+
+def _literal(value: Any) -> str:
+    return str(value) if isinstance(value, int) else _quoted(str(value))
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
