@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks import against, jobs, limits, peer_cases, postgres, ratios, report
+from benchmarks import against, counts, jobs, limits, peer_cases, postgres, ratios, report
 from benchmarks.goals import goals_of
 from benchmarks.rounds import Row, broken
 from benchmarks.stage import Stage
@@ -37,6 +37,7 @@ CASES: dict[str, Callable[[Stage], Row | list[Row]]] = {
     "T": jobs.trade,
     "F": peer_cases.rows,
     "P": postgres.rows,
+    "N": counts.rows,
 }
 
 

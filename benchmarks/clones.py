@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Table, Text
 
 import storage.tables  # noqa: F401 - makes the tables known
+from benchmarks.data import BUSY_AGENTS, Seeded
 from storage.open import open_database
 from storage.rows import metadata
 from storage.tables import DocumentRow, JobRow
@@ -24,6 +25,7 @@ PARTIES = """
       ON seller.place = (buyer.place + 1 + series.number / {agents}) - (buyer.place + 1 + series.number / {agents}) / {agents} * {agents}
 """
 CHUNK = 20_000  # copies in a commit
+HISTORY = (5_000, 250, 250)  # copies of the completed, the delivered and the open job
 
 
 class Model(NamedTuple):
@@ -53,6 +55,12 @@ def clone(url: str, models: Sequence[Model], agents: Sequence[str], first: int =
     tx.cursor.execute("UPDATE webhook_fanout SET event_number = (SELECT max(id) FROM events)")
     tx.cursor.execute("ANALYZE" if tx.is_sqlite else "VACUUM ANALYZE")
     database.close()
+
+
+def clone_history(url: str, jobs: Sequence[str], data: Seeded) -> None:
+    """Give the first agents about a hundred jobs each, most of them completed."""
+    models = [Model(job, copies) for job, copies in zip(jobs, HISTORY, strict=True)]
+    clone(url, models, [trader.id for trader in data.traders[:BUSY_AGENTS]])
 
 
 class _Found(NamedTuple):

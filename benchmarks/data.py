@@ -29,6 +29,8 @@ from tools.listings.records import ListingStats
 
 AGENTS, EVENTS_EACH, EARLIER_PAYMENTS = 1_000, 50, 3
 BUSY_AGENTS = 100  # the first ones, which have about a hundred jobs each where a case asks for them
+LISTINGS = 10_000
+PEPPER = bytes(range(32))
 CHUNK = 1_000
 BORN = SystemClock().now() - timedelta(days=1)  # older data is deleted at some time
 INPUT = {

@@ -36,15 +36,27 @@ def _figure(name: str, what: str, unit: str) -> Goal:
 def _counted(database: str) -> list[Goal]:
     """Return the rows that count what one call costs, alone, on one database."""
     calls = ("get_listing", "search_listings", "create_job", "list_jobs", "list_events")
-    rows = [_figure(f"N {database} {call} statements", f"{call}: SQL statements", "statements") for call in calls]
+    rows = [
+        _figure(f"N {database} {call} statements", f"{database}, {call}: SQL statements", "statements")
+        for call in calls
+    ]
     rows += [
-        _figure(f"N {database} {call} block", f"{call}: longest step on the event loop, CPU", "µs") for call in calls
+        _figure(f"N {database} {call} block", f"{database}, {call}: longest step on the event loop, CPU", "µs")
+        for call in calls
     ]
     return [
         *rows,
-        _figure(f"N {database} create_job WAL", "create_job: bytes of write-ahead log, one in a commit", "bytes"),
-        _figure(f"N {database} create_job WAL 32", "create_job: bytes of write-ahead log, 32 in flight", "bytes"),
-        _most(f"N {database} reads WAL", "the four reads: bytes of write-ahead log", 0, 0, "bytes"),
+        _figure(
+            f"N {database} create_job WAL",
+            f"{database}, create_job: bytes of write-ahead log, one in a commit",
+            "bytes",
+        ),
+        _figure(
+            f"N {database} create_job WAL 32",
+            f"{database}, create_job: bytes of write-ahead log, 32 in flight",
+            "bytes",
+        ),
+        _most(f"N {database} reads WAL", f"{database}, the four reads: bytes of write-ahead log", 0, 0, "bytes"),
     ]
 
 

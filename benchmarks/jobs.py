@@ -1,6 +1,7 @@
 """The cases of agents with many jobs: their lists, their inbox, and whole paid trades."""
 
 from collections.abc import Iterator
+from functools import partial
 from statistics import median
 
 from benchmarks import shots
@@ -13,8 +14,8 @@ from benchmarks.trade import Trades, chain_settings
 
 TRADES = 40  # in each round
 LISTS: dict[str, Make] = {
-    "J20": lambda port, data: shots.job_lists(port, data, 20),
-    "J100": lambda port, data: shots.job_lists(port, data, 100),
+    "J20": partial(shots.job_lists, limit=20),
+    "J100": partial(shots.job_lists, limit=100),
     "J0": shots.inboxes,
 }
 

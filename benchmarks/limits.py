@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from benchmarks import shots
@@ -27,6 +28,7 @@ JOB_ID = rb'"id":"(job_[0-9A-Z]{26})"'
 WORST = re.compile(r"worst p99: ([0-9.]+) ms")
 LARGE = 511 * 1024
 STARTS = 3
+LISTS = tuple(partial(shots.job_lists, limit=limit) for limit in (20, 100))
 EMPORION = "from server.cli import app; app()"
 
 
@@ -77,10 +79,10 @@ def streams(stage: Stage) -> list[Row]:
 
 
 def blocks(stage: Stage) -> Row:
-    """Measure G18: the longest block under mixed calls and one delivery of half a megabyte."""
-    child, data = stage.market(), stage.data
+    """Measure G18: the longest block under mixed calls, with lists of jobs and one delivery of half a megabyte."""
+    child, data = stage.market(template=stage.history), stage.data
     mixed: list[Shot] = []
-    kinds = (shots.listings, shots.searches, shots.polls, shots.tool_calls, shots.messages, shots.jobs)
+    kinds = (shots.listings, shots.searches, shots.polls, shots.tool_calls, shots.messages, shots.jobs, *LISTS)
     for some in zip(*(make(child.port, data)[:32] for make in kinds), strict=True):
         mixed.extend(some)
     job, seller = _accepted_job(stage, child)

@@ -1,23 +1,17 @@
-"""The cases on PostgreSQL: the same requests to one process and to two, with the CPU of the servers and the database.
-
-The database is a server in a temporary folder, on a Unix socket, with fsync on.
-"""
+"""The cases on PostgreSQL: the same requests to one process and to two, with the CPU of the servers and the database."""
 
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
-from tempfile import mkdtemp
-from types import MappingProxyType
 
 from benchmarks import shots
-from benchmarks.data import Seeded, seed
+from benchmarks.cluster import Cluster
+from benchmarks.data import Seeded
 from benchmarks.goals import GOALS
 from benchmarks.load import Plan, Shot, Tally, fire
 from benchmarks.processes import Child
 from benchmarks.ratios import WRITING, warmed
 from benchmarks.rounds import Cost, Row, compare, noted, repeat
-from benchmarks.stage import LISTINGS, PEPPER, Stage
-from tests.support.databases import SETTINGS, PostgresServer
+from benchmarks.stage import Stage
 
 MAKES: dict[str, tuple[Callable[[int, Seeded], list[Shot]], int]] = {
     "P1": (shots.listings, 16),
@@ -25,41 +19,6 @@ MAKES: dict[str, tuple[Callable[[int, Seeded], list[Shot]], int]] = {
     "P5": (shots.jobs, WRITING),
     "P9": (shots.polls, 16),
 }
-
-
-class Postgres(PostgresServer):
-    """A database server with PostgreSQL's own size of its cache."""
-
-    settings = MappingProxyType(SETTINGS | {"shared_buffers": "128MB"})
-
-    @property
-    def pid(self) -> int:
-        assert self.process
-        return self.process.pid
-
-
-class Cluster:
-    """A database server with the seeded market as a template of databases."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.stage, self.server = stage, Postgres()
-        stage.stack.callback(self.server.stop)
-        seed(self.server.create("seeded"), PEPPER, LISTINGS)
-
-    def markets(self, name: str, processes: int) -> list[Child]:
-        """Start this many processes over a new copy of the template."""
-        url = self.server.create(name, template="seeded")
-        env = {
-            "EMPORION_DATABASE_URL": url,
-            "EMPORION_KEY_PEPPER": PEPPER.hex(),
-            "EMPORION_SIGNING_SEED": bytes(32).hex(),
-        }
-        children: list[Child] = []
-        for _ in range(processes):
-            folder = Path(mkdtemp(dir=self.stage.folder))
-            children.append(self.stage.serve(folder, env=env))
-            env["EMPORION_BASE_URL"] = f"http://127.0.0.1:{children[0].port}"  # all accept the first one's name
-        return children
 
 
 class Load:
@@ -94,7 +53,7 @@ class Load:
 
 def rows(stage: Stage) -> list[Row]:
     """Measure P1 to P9, with one process, then with two."""
-    cluster = Cluster(stage)
+    cluster = stage.cluster
     one = cluster.markets("one", 1)
     made = [_reading(stage, Load(cluster, one, "P1"), warmed(stage, stage.subject, shots.listings))]
     made += [_repeated(stage, kind, Load(cluster, one, kind)) for kind in ("P3", "P5", "P9")]

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from statistics import median
 
 from benchmarks import raw, shots
-from benchmarks.data import Seeded
+from benchmarks.data import PEPPER, Seeded
 from benchmarks.goals import GOALS
 from benchmarks.load import Shot
 from benchmarks.processes import Child
 from benchmarks.rounds import Cost, Row, compare, noted, repeat
-from benchmarks.stage import PEPPER, Stage
+from benchmarks.stage import Stage
 
 Make = Callable[[int, Seeded], list[Shot]]
 RECORDED_ORDERS, WRITING = 300, 32

@@ -20,6 +20,7 @@ from server.adapters.web import GuardedWeb
 from server.settings import config_of, read_settings
 from storage.open import serve
 from storage.sqlite import READER, WRITER, SQLite
+from storage.store import Store
 from storage.transaction import Cursor
 from tools.catalogue import CATALOGUE
 from tools.engine.caller import CallRequest, Surface
@@ -97,23 +98,33 @@ class _RecordedSQLite(SQLite):
 
 async def record(path: Path, pepper: bytes, calls: Sequence[Call]) -> list[Unit]:
     """Make calls on a market over this file; return the statements of each."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     database = _RecordedSQLite(path)
-    store = serve(database)
-    signer, sanctions = SeedSigner(bytes(32)), SanctionsLists((), (), path.parent)
-    world = World(SystemClock(), SystemDice(), {}, signer, sanctions, CheckPool(), GuardedWeb(), NameServers())
-    market = Market(store, world, config_of(read_settings(), pepper))
+    market = market_over(serve(database), pepper, path.parent)
     units = []
     for call in calls:
         database.reads.clear()
         database.writes.clear()
-        approach = CallRequest(Surface.REST, "127.0.0.1", "req_bench", credential=call.key)
-        answer = await market.call(CATALOGUE[call.operation], call.arguments, approach)
-        if answer.refused:
-            raise RuntimeError(f"{call.operation}: {answer.body.decode()}")
-        units.append(Unit(list(database.reads), list(database.writes), orjson.loads(answer.body)))
-    store.close()
+        body = await perform(market, call)
+        units.append(Unit(list(database.reads), list(database.writes), orjson.loads(body)))
+    market.store.close()
     return units
+
+
+def market_over(store: Store, pepper: bytes, folder: Path) -> Market:
+    """Return the market in this process, without chains."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    signer, sanctions = SeedSigner(bytes(32)), SanctionsLists((), (), folder)
+    world = World(SystemClock(), SystemDice(), {}, signer, sanctions, CheckPool(), GuardedWeb(), NameServers())
+    return Market(store, world, config_of(read_settings(), pepper))
+
+
+async def perform(market: Market, call: Call) -> bytes:
+    """Make one call; return the answer's body. Raises RuntimeError if it is refused."""
+    request = CallRequest(Surface.REST, "127.0.0.1", "req_bench", credential=call.key)
+    answer = await market.call(CATALOGUE[call.operation], call.arguments, request)
+    if answer.refused:
+        raise RuntimeError(f"{call.operation}: {answer.body.decode()}")
+    return answer.body
 
 
 def replay(given: Replay) -> float:

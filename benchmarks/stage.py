@@ -11,17 +11,14 @@ from types import MappingProxyType
 import orjson
 
 from benchmarks import shots
-from benchmarks.clones import Model, clone
-from benchmarks.data import BUSY_AGENTS, seed
+from benchmarks.clones import clone_history
+from benchmarks.cluster import Cluster
+from benchmarks.data import LISTINGS, PEPPER, seed
 from benchmarks.load import Plan, Shot, Tally, fire
 from benchmarks.processes import Child, Worker
 from benchmarks.subject import tell
 from benchmarks.trade import BASE_CHAIN, Trades, chain_settings, model_jobs
 from tests.support.evm import Evm
-
-PEPPER = bytes(range(32))
-LISTINGS = 10_000
-HISTORY = (5_000, 250, 250)  # jobs that are completed, delivered and open
 
 
 class Stage:
@@ -86,9 +83,12 @@ class Stage:
         models = model_jobs(Trades(child, self.data, self.chain))
         child.stop()
         path = child.folder / "market.db"
-        busy = [trader.id for trader in self.data.traders[:BUSY_AGENTS]]
-        clone(f"sqlite:///{path}", [Model(job, copies) for job, copies in zip(models, HISTORY, strict=True)], busy)
+        clone_history(f"sqlite:///{path}", models, self.data)
         return path
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        return Cluster(self)
 
     @cached_property
     def answers(self) -> Path:
@@ -115,9 +115,13 @@ class Stage:
         self, *options: str, template: Path | None = None, env: Mapping[str, str] = MappingProxyType({})
     ) -> Child:
         """Start the real server over a copy of the seeded file, or of another one."""
-        folder = Path(tempfile.mkdtemp(dir=self.folder))
-        shutil.copyfile(template or self.template, folder / "market.db")
-        return self.serve(folder, *options, env=env)
+        return self.serve(self.market_file(template or self.template).parent, *options, env=env)
+
+    def market_file(self, template: Path) -> Path:
+        """Copy a market's file to a new folder."""
+        copy = Path(tempfile.mkdtemp(dir=self.folder)) / "market.db"
+        shutil.copyfile(template, copy)
+        return copy
 
     def serve(self, folder: Path, *options: str, env: Mapping[str, str] = MappingProxyType({})) -> Child:
         """Start the real server with this data folder; it ends with the benchmark."""
