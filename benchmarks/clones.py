@@ -1,4 +1,4 @@
-"""Copies of jobs, made by SQL alone: every row of a job with other ids, parties and hashes, a million at a time."""
+"""Copies of jobs, made by SQL alone: every row of a job with other ids and parties, a million at a time."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,9 +7,10 @@ from sqlalchemy import Table, Text
 
 import storage.tables  # noqa: F401 - makes the tables known
 from benchmarks.data import BUSY_AGENTS, Seeded
+from storage.database import Database
 from storage.open import open_database
 from storage.rows import metadata
-from storage.tables import DocumentRow, JobRow
+from storage.tables import JobRow
 from storage.transaction import Tx
 
 DIGITS = 12  # of a copy's number, at the end of each of its ids
@@ -19,11 +20,6 @@ SERIES = """
     )
 """
 NUMBERED = f"substr(CAST(series.number + {10**DIGITS} AS TEXT), 2)"
-PARTIES = """
-    JOIN bench_agents AS buyer ON buyer.place = series.number - series.number / {agents} * {agents}
-    JOIN bench_agents AS seller
-      ON seller.place = (buyer.place + 1 + series.number / {agents}) - (buyer.place + 1 + series.number / {agents}) / {agents} * {agents}
-"""
 CHUNK = 20_000  # copies in a commit
 HISTORY = (5_000, 250, 250)  # copies of the completed, the delivered and the open job
 
@@ -35,12 +31,11 @@ class Model(NamedTuple):
     copies: int
 
 
-def clone(url: str, models: Sequence[Model], agents: Sequence[str], first: int = 1) -> None:
+def clone(database: Database, models: Sequence[Model], agents: Sequence[str], first: int = 1) -> None:
     """Copy the jobs. These agents are buyers and sellers in turn; a copy's number is in its ids.
 
     Counters, reputations and search are not copied.
     """
-    database = open_database(url)
     tx = database.writing()
     _list_agents(tx, agents)
     for model in models:
@@ -52,15 +47,17 @@ def clone(url: str, models: Sequence[Model], agents: Sequence[str], first: int =
                 tx.cursor.execute(_insert(row, start, last, len(agents)))
             database.control(tx, "COMMIT")
         first += model.copies
-    tx.cursor.execute("UPDATE webhook_fanout SET event_number = (SELECT max(id) FROM events)")
+    tx.cursor.execute("UPDATE webhook_fanout SET event_number = (SELECT max(id) FROM events)")  # nothing to send
     tx.cursor.execute("ANALYZE" if tx.is_sqlite else "VACUUM ANALYZE")
-    database.close()
+    database.discard(tx)
 
 
 def clone_history(url: str, jobs: Sequence[str], data: Seeded) -> None:
     """Give the first agents about a hundred jobs each, most of them completed."""
     models = [Model(job, copies) for job, copies in zip(jobs, HISTORY, strict=True)]
-    clone(url, models, [trader.id for trader in data.traders[:BUSY_AGENTS]])
+    database = open_database(url)
+    clone(database, models, [trader.id for trader in data.traders[:BUSY_AGENTS]])
+    database.close()
 
 
 class _Found(NamedTuple):
@@ -78,15 +75,12 @@ def _list_agents(tx: Tx, agents: Sequence[str]) -> None:
 
 
 def _rows(tx: Tx, job_id: str) -> list[_Found]:
-    """Find every row that names the job, its thread or its documents."""
+    """Find every row that names the job or its thread."""
     job = tx.need(JobRow, job_id)
-    named, hashes = (job.id, job.thread_id), [text for text in (job.input, job.output) if text]
-    parties = {job.buyer_id: "buyer.id", job.seller_id: "seller.id"}
-    found: list[_Found] = []
-    for table in metadata.sorted_tables:
-        ids = hashes if table.name == DocumentRow.__table__.name else named
-        found += [_copied(table, row, [*named, *hashes], parties) for row in _naming(tx, table, ids)]
-    return found
+    ids, parties = (job.id, job.thread_id), {job.buyer_id: "buyer.id", job.seller_id: "seller.id"}
+    return [
+        _copied(table, row, ids, parties) for table in metadata.sorted_tables for row in _naming(tx, table, ids)
+    ]  # fmt: skip
 
 
 def _naming(tx: Tx, table: Table, ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -102,7 +96,7 @@ def _naming(tx: Tx, table: Table, ids: Sequence[str]) -> list[dict[str, Any]]:
 def _copied(table: Table, row: dict[str, Any], ids: Sequence[str], parties: dict[str, str]) -> _Found:
     keys = [column.name for column in table.primary_key.columns]
     numbered = len(keys) == 1 and isinstance(row[keys[0]], int)  # by the database
-    own = [str(row[name]) for name in ("id", "tx_hash") if row.get(name)]
+    own = [row[name] for name in ("id", "tx_hash") if isinstance(row.get(name), str)]
     values = {
         name: _value(name, value, [*ids, *own], parties)
         for name, value in row.items()
@@ -120,10 +114,9 @@ def _value(name: str, value: Any, ids: Sequence[str], parties: dict[str, str]) -
         return parties[value]
     made = f"model.{name}"
     for found in ids:
-        for form in {found, found.partition("_")[2]} - {""}:  # some columns have an id without its prefix
-            if form in value:
-                made = f"replace({made}, {_quoted(form)}, {_quoted(form[:-DIGITS])} || {NUMBERED})"
-                break
+        bare = found.rpartition("_")[2]  # some columns have an id without its prefix
+        if bare in value:
+            made = f"replace({made}, {_quoted(bare)}, {_quoted(bare[:-DIGITS])} || {NUMBERED})"
     for agent, sql in parties.items():
         if agent in value:
             made = f"replace({made}, {_quoted(agent)}, {sql})"
@@ -132,10 +125,18 @@ def _value(name: str, value: Any, ids: Sequence[str], parties: dict[str, str]) -
 
 def _insert(found: _Found, first: int, last: int, agents: int) -> str:
     columns, values = ", ".join(found.values), ", ".join(found.values.values())
+    shift = f"1 + {_modulo(f'series.number / {agents}', agents - 1)}"  # no agent buys from itself
     return (
-        f"INSERT INTO {found.table} ({columns}) {SERIES.format(first=first, last=last)} SELECT {values} "
-        f"FROM series {PARTIES.format(agents=agents)} JOIN {found.table} AS model ON {found.key}"
+        f"INSERT INTO {found.table} ({columns}) {SERIES.format(first=first, last=last)} SELECT {values} FROM series "
+        f"JOIN bench_agents AS buyer ON buyer.place = {_modulo('series.number', agents)} "
+        f"JOIN bench_agents AS seller ON seller.place = {_modulo(f'buyer.place + {shift}', agents)} "
+        f"JOIN {found.table} AS model ON {found.key}"
     )
+
+
+def _modulo(number: str, by: int) -> str:
+    """Return the SQL of a remainder, without the sign that a driver reads as a parameter."""
+    return f"(({number}) - ({number}) / {by} * {by})"
 
 
 def _literal(value: Any) -> str:

@@ -52,7 +52,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
         "as fast as they must be, slower than their aim": [row for row in rows if row.verdict == "must"],
     }
     return [
-        f"{len(some)} rows {words}: {', '.join(row.goal.name for row in some)}" for words, some in lists.items() if some
+        f"{words} ({len(some)}): {', '.join(row.goal.name for row in some)}" for words, some in lists.items() if some
     ]
 
 
