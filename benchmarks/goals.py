@@ -60,6 +60,21 @@ def _counted(database: str) -> list[Goal]:
     ]
 
 
+GROWING = (
+    "create_job", "get_job", "list_jobs", "list_jobs status", "list_events", "list_events types", "get_inbox",
+    "search_listings", "pay_job terms", "get_stats", "get_feed", "get_leaderboard", "get_demand", "get_daily_stats",
+)  # fmt: skip
+
+
+def _grown(database: str) -> list[Goal]:
+    """Return the rows of what each operation costs when there are many jobs, to what it costs when there are few."""
+    names = ((name, 3.0 if name == "create_job" else 2.0) for name in GROWING)
+    return [
+        _most(f"W {database} {name}", f"{database}, {name}: with many jobs : with few", must, 1.3, "times")
+        for name, must in names
+    ]
+
+
 GOALS = {
     goal.name: goal
     for goal in (
@@ -98,6 +113,8 @@ GOALS = {
         _figure("T", "a paid trade: order, accept, deliver, terms, pay, take, review", "µs"),
         *_counted("SQLite"),
         *_counted("PostgreSQL"),
+        *_grown("SQLite"),
+        *_grown("PostgreSQL"),
     )
 }
 

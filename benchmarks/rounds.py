@@ -59,7 +59,7 @@ def absolute(goal: Goal, figure: float, subject: str = "", floor: str = "", note
 
 def broken(goal: Goal, error: Exception) -> Row:
     """Return the row of a case that raised an error."""
-    return Row(goal, float("nan"), "broken", note=f"{type(error).__name__}: {error}"[:300])
+    return Row(goal, float("nan"), "broken", note=" ".join(f"{type(error).__name__}: {error}".split())[:300])
 
 
 def noted(row: Row, note: str) -> Row:

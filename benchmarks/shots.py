@@ -63,13 +63,14 @@ def searches(port: int, data: Seeded) -> list[Shot]:
 
 
 def pages(port: int, data: Seeded) -> list[Shot]:
-    """Return the same searches as a browser makes them on the pages for people."""
-    return [_browsed(shot) for shot in searches(port, data)]
+    """Return the same searches as browsers make them on the pages for people, through a proxy that names each one."""
+    return [_browsed(shot, number) for number, shot in enumerate(searches(port, data))]
 
 
-def _browsed(shot: Shot) -> Shot:
+def _browsed(shot: Shot, number: int) -> Shot:
     request = shot.request.replace(b"GET /v1/", b"GET /", 1).replace(b"application/json", b"text/html", 1)
-    return Shot(request, 200, b'rel="next"')
+    named = b"\r\nx-forwarded-for: 198.51.%d.%d\r\n" % divmod(number, 250)
+    return Shot(request.replace(b"\r\n", named, 1), 200, b'rel="next"')
 
 
 def polls(port: int, data: Seeded) -> list[Shot]:

@@ -1,0 +1,153 @@
+"""The growth table: what each operation costs when there are many jobs, and when there are few, on both databases.
+
+The jobs are copies of three that were traded. Nineteen of twenty are completed and paid. Reputations and the kept
+counts of days are not copied, so the rows of figures that are read from them alone show too little.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter, sleep
+from typing import NamedTuple
+
+from benchmarks import shots
+from benchmarks.clones import DIGITS, Model, clone
+from benchmarks.data import AGENTS, Seeded
+from benchmarks.goals import GOALS
+from benchmarks.load import Plan, Shot, family_seconds, fire
+from benchmarks.processes import Child
+from benchmarks.ratios import WRITING
+from benchmarks.rounds import Row, absolute
+from benchmarks.stage import Stage
+from benchmarks.trade import Trades, chain_settings, model_jobs
+from storage.open import open_database
+
+Make = Callable[[int, Seeded], list[Shot]]
+LEAST_US = 10_000.0  # of a first answer: the clock of a process ticks every 10 ms
+SETTLE_SECONDS = 2.0  # after a start, so that the workers' first round is over
+ONCE = {
+    "get_stats": "/v1/stats",
+    "get_feed": "/v1/feed",
+    "get_leaderboard": "/v1/leaderboard",
+    "get_demand": "/v1/demand",
+    "get_daily_stats": "/v1/stats/daily",
+}  # made once and kept a while: their first answer counts
+
+
+class Place(NamedTuple):
+    """A database that grows: how to serve it, and PostgreSQL's first process."""
+
+    name: str
+    url: str
+    serve: Callable[[dict[str, str]], Child]
+    database_pid: int | None
+
+
+def rows(stage: Stage) -> list[Row]:
+    """Measure W on both databases."""
+    return _grown(stage, _sqlite(stage)) + _grown(stage, _postgres(stage))
+
+
+def _sqlite(stage: Stage) -> Place:
+    path = stage.market_file(stage.template)
+    return Place("SQLite", f"sqlite:///{path}", lambda env: stage.serve(path.parent, env=env), None)
+
+
+def _postgres(stage: Stage) -> Place:
+    cluster = stage.cluster
+    url = cluster.server.create("growth", template="seeded")
+    return Place("PostgreSQL", url, lambda env: cluster.serve(url, more=env)[0], cluster.server.pid)
+
+
+def _grown(stage: Stage, place: Place) -> list[Row]:
+    child = place.serve(chain_settings(stage.chain))
+    models = model_jobs(Trades(child, stage.data, stage.chain))
+    child.stop()
+    few = _copied(stage, place, models, 0, stage.few_jobs)
+    before = _measured(stage, place, models, few)
+    many = _copied(stage, place, models, stage.few_jobs, stage.many_jobs)
+    after = _measured(stage, place, models, many)
+    note = f"{stage.few_jobs:,} and {stage.many_jobs:,} jobs"
+    made = []
+    for name, cost in after.items():
+        goal = GOALS[f"W {place.name} {name}"]
+        made.append(absolute(goal, cost / before[name], f"{cost:,.0f} µs", f"{before[name]:,.0f} µs", note))
+    return made
+
+
+def _copied(stage: Stage, place: Place, models: list[str], first: int, last: int) -> range:
+    """Copy jobs until there are `last`; return the numbers of the delivered ones among them."""
+    began, part = perf_counter(), (last - first) // 40
+    counts = (last - first - 2 * part, part, part)
+    database = open_database(place.url)
+    copies = [Model(job, count) for job, count in zip(models, counts, strict=True)]
+    clone(database, copies, [trader.id for trader in stage.data.traders], first + 1)
+    database.close()
+    print(f"{place.name}: {last:,} jobs after {perf_counter() - began:.0f} s", flush=True)
+    return range(first + 1 + counts[0], first + 1 + counts[0] + part)
+
+
+def _measured(stage: Stage, place: Place, models: list[str], delivered: range) -> dict[str, float]:
+    """Return microseconds of CPU, of the server and the database, for each operation."""
+    child = place.serve(chain_settings(stage.chain))
+    sleep(SETTLE_SECONDS)
+    costs = {name: _first(place, child, path) for name, path in ONCE.items()}
+    for name, make in _makes(models, delivered).items():
+        given = make(child.port, stage.data)
+        plan = Plan(
+            [child.port], [child.pid], given, WRITING if name == "create_job" else 16, stage.seconds,
+            min(len(given), 300), database_pid=place.database_pid,
+        )  # fmt: skip
+        tally = stage.worker.run(fire, plan)
+        costs[name] = tally.cpu_us + tally.database_us
+    child.stop()
+    return costs
+
+
+def _first(place: Place, child: Child, path: str) -> float:
+    began = _spent(place, child)
+    status, answer = child.ask("GET", path)
+    if status != 200:
+        raise RuntimeError(f"{path}: {status} {answer}")
+    return max(LEAST_US, (_spent(place, child) - began) * 1e6)
+
+
+def _spent(place: Place, child: Child) -> float:
+    return child.cpu_seconds() + (0 if place.database_pid is None else family_seconds(place.database_pid))
+
+
+def _makes(models: list[str], delivered: range) -> dict[str, Make]:
+    completed, waiting, _ = models
+    return {
+        "create_job": shots.jobs,
+        "get_job": partial(_jobs, job=completed),
+        "list_jobs": partial(_lists, path="/v1/jobs?limit=20"),
+        "list_jobs status": partial(_lists, path="/v1/jobs?limit=20&status=completed"),
+        "list_events": partial(_lists, path="/v1/events?limit=20"),
+        "list_events types": partial(_lists, path="/v1/events?limit=20&types=dispute.*"),
+        "get_inbox": partial(_lists, path="/v1/inbox"),
+        "search_listings": shots.searches,
+        "pay_job terms": partial(_terms, job=waiting, numbers=delivered),
+    }
+
+
+def _lists(port: int, data: Seeded, path: str) -> list[Shot]:
+    return [shots.get(port, path, trader.key, b'"object":') for trader in data.traders]
+
+
+def _jobs(port: int, data: Seeded, job: str) -> list[Shot]:
+    """Return reads of a copy by each buyer: the agent in place n bought copy n, n + 1000 and so on."""
+    return [
+        shots.get(port, f"/v1/jobs/{_copy(job, place or AGENTS)}", trader.key, shots.JOB)
+        for place, trader in enumerate(data.traders)
+    ]
+
+
+def _terms(port: int, data: Seeded, job: str, numbers: range) -> list[Shot]:
+    return [
+        shots.post(port, f"/v1/jobs/{_copy(job, number)}/pay", data.traders[number % AGENTS].key, {}, 402, b'"pay_to"')
+        for number in numbers[:AGENTS]
+    ]
+
+
+def _copy(job: str, number: int) -> str:
+    return f"{job[:-DIGITS]}{number:0{DIGITS}d}"
