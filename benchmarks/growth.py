@@ -25,11 +25,11 @@ Make = Callable[[int, Seeded], list[Shot]]
 LEAST_US = 10_000.0  # of a first answer: the clock of a process ticks every 10 ms
 SETTLE_SECONDS = 2.0  # after a start, so that the workers' first round is over
 ONCE = {
-    "get_stats": "/v1/stats",
-    "get_feed": "/v1/feed",
-    "get_leaderboard": "/v1/leaderboard",
-    "get_demand": "/v1/demand",
-    "get_daily_stats": "/v1/stats/daily",
+    "get_stats": "/v1/stats?env=live",
+    "get_feed": "/v1/feed?env=live",
+    "get_leaderboard": "/v1/leaderboard?env=live",
+    "get_demand": "/v1/demand?env=live",
+    "get_daily_stats": "/v1/stats/daily?env=live",
 }  # made once and kept a while: their first answer counts
 
 

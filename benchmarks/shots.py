@@ -69,8 +69,8 @@ def pages(port: int, data: Seeded) -> list[Shot]:
 
 def _browsed(shot: Shot, number: int) -> Shot:
     request = shot.request.replace(b"GET /v1/", b"GET /", 1).replace(b"application/json", b"text/html", 1)
-    named = b"\r\nx-forwarded-for: 198.51.%d.%d\r\n" % divmod(number, 250)
-    return Shot(request.replace(b"\r\n", named, 1), 200, b'rel="next"')
+    named = b"&env=live HTTP/1.1\r\nx-forwarded-for: 198.51.%d.%d" % divmod(number, 250)
+    return Shot(request.replace(b" HTTP/1.1", named, 1), 200, b'rel="next"')
 
 
 def polls(port: int, data: Seeded) -> list[Shot]:

@@ -30,7 +30,7 @@ class Stage:
     def __init__(self, stack: ExitStack, full: bool) -> None:
         self.stack, self.full = stack, full
         self.rounds, self.seconds = (5, 3.0) if full else (3, 0.8)
-        self.few_jobs, self.many_jobs = (10_000, 1_000_000) if full else (2_000, 20_000)
+        self.few_jobs, self.many_jobs = (10_000, 1_000_000) if full else (20_000, 60_000)
         self.folder = Path(tempfile.mkdtemp(prefix="emporion-bench-"))
         stack.callback(shutil.rmtree, self.folder)
         self.template = self.folder / "template.db"
