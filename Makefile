@@ -55,7 +55,7 @@ test: .venv/.installed-test  ## check, then every test once: logic on SQLite, SQ
 verify: .venv/.installed-test  ## what make test leaves out: PostgreSQL halves and long repetitions (MINUTES=15: a part)
 	$(PY) -m pytest -n $(WORKERS) $(DIST) --suite verify $(if $(MINUTES),--minutes $(MINUTES) --rotate $$(git rev-parse HEAD))
 
-bench: .venv/.installed-test  ## measurements; BENCH="--against REV" compares with another commit
+bench: .venv/.installed-test  ## every figure with its marks, in about eight minutes; BENCH="--full": also a million jobs; "--against REV": compare
 	$(PY) -m benchmarks $(BENCH)
 
 conformance: .venv/.installed-test

@@ -65,7 +65,10 @@ def main() -> int:
 
 
 def measured(stage: Stage, names: Sequence[str]) -> Iterator[Row]:
-    """Run the cases. The rows of a case that raises an error are `broken`, and the next case runs."""
+    """Run the cases.
+
+    The rows of a case that raises an error are `broken`, and the next case runs.
+    """
     for name in names:
         try:
             made = CASES[name](stage)

@@ -83,6 +83,8 @@ def _by_row(turns: Iterable[list[dict[str, object]]]) -> dict[str, Measured]:
     values, least = defaultdict[str, list[float]](list), dict[str, bool]()
     for rows in turns:
         for row in rows:
+            if row["figure"] is None:  # the case broke
+                continue
             name = f"{row['goal']} {row['what']}"
             values[name].append(float(str(row["figure"])))
             least[name] = bool(row.get("least", row["unit"] == "ratio"))

@@ -57,7 +57,7 @@ class Cluster:
 
     @cached_property
     def history(self) -> str:
-        """The URL of a database in which the first agents have about a hundred jobs each, as in the stage's file."""
+        """The URL of a database with the jobs that the stage's `history` has."""
         url = self.server.create("history", template="seeded")
         [child] = self.serve(url, more=chain_settings(self.stage.chain))
         models = model_jobs(Trades(child, self.stage.data, self.stage.chain))

@@ -33,7 +33,7 @@ READS = ("get_listing", "search_listings", "list_jobs", "list_events")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one call took, the median of several."""
+    """The median cost of several calls."""
 
     statements: float
     wal_bytes: float
@@ -42,14 +42,17 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What each operation took, and the write-ahead log of one order of 32 in flight."""
+    """The cost of each operation, and the write-ahead log of one order of 32 in flight."""
 
     of: dict[str, Cost]
     together_bytes: float
 
 
 class Stepped:
-    """Awaits a coroutine; `longest` is the most CPU of the thread between two of its waits, in seconds."""
+    """Awaits a coroutine and measures its steps.
+
+    `longest` is the most CPU of the thread between two waits, in seconds.
+    """
 
     def __init__(self, inner: Coroutine[Any, Any, Any]) -> None:
         self.inner, self.longest = inner, 0.0
@@ -69,14 +72,14 @@ class Stepped:
 def rows(stage: Stage) -> list[Row]:
     """Measure N on both databases."""
     path = stage.market_file(stage.history)
-    made = _rows("SQLite", asyncio.run(counted(f"sqlite:///{path}", stage.data)))
-    return made + _rows("PostgreSQL", asyncio.run(counted(stage.cluster.history, stage.data)))
+    made = _rows("SQLite", asyncio.run(counted(f"sqlite:///{path}", stage.data, stage.folder)))
+    return made + _rows("PostgreSQL", asyncio.run(counted(stage.cluster.history, stage.data, stage.folder)))
 
 
-async def counted(url: str, data: Seeded) -> Costs:
-    """Count the calls of a busy agent on a seeded database with a history of jobs."""
+async def counted(url: str, data: Seeded, folder: Path) -> Costs:
+    """Count the calls of a busy agent on a seeded database. `folder` is the market's own."""
     store = serve(open_database(url))
-    market = market_over(store, PEPPER, Path.cwd())
+    market = market_over(store, PEPPER, folder)
     warm, *orders = _orders(data, 1 + TIMES + TOGETHER)
     await perform(market, warm)
     with _log_of(store, url) as log:

@@ -104,7 +104,10 @@ def seed(url: str, pepper: bytes, listings: int) -> Seeded:
 
 @contextmanager
 def _unit(database: Database, tx: Tx, piped: bool = True) -> Iterator[None]:
-    """Commit what the block writes. If it is `piped`, PostgreSQL answers its statements together."""
+    """Commit what the block writes.
+
+    If it is `piped`, PostgreSQL answers its statements together.
+    """
     database.control(tx, database.begin)
     tx.begin()
     with nullcontext() if tx.is_sqlite or not piped else tx.cursor.connection.pipeline():

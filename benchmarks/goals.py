@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A figure and its two marks: below `must` the bench fails, `aim` is the wish. A row without marks only informs.
+    """A figure and its two marks.
+
+    If the figure misses `must`, the bench fails. `aim` is what we work for. A row without marks only informs.
 
     If `unit` is "", the figure is the ratio of a floor's CPU to the subject's: 1 is as cheap as the floor. "times" is
     the same ratio to a peer if more is better, otherwise the subject's CPU to the other's.
@@ -67,7 +69,7 @@ GROWING = (
 
 
 def _grown(database: str) -> list[Goal]:
-    """Return the rows of what each operation costs when there are many jobs, to what it costs when there are few."""
+    """Return the rows of the growth table: costs with many jobs to costs with few."""
     names = ((name, 3.0 if name == "create_job" else 2.0) for name in GROWING)
     return [
         _most(f"W {database} {name}", f"{database}, {name}: with many jobs : with few", must, 1.3, "times")
@@ -120,6 +122,9 @@ GOALS = {
 
 
 def goals_of(case: str) -> list[Goal]:
-    """Return the goals of a case: those whose first word it is, or of a letter, all that begin with it."""
+    """Return the goals of a case.
+
+    The case is their first word; if it is one letter, it begins their first word.
+    """
     words = [(goal.name.split()[0], goal) for goal in GOALS.values()]
     return [goal for word, goal in words if word == case or (len(case) == 1 and word.startswith(case))]

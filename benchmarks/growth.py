@@ -135,7 +135,10 @@ def _lists(port: int, data: Seeded, path: str) -> list[Shot]:
 
 
 def _jobs(port: int, data: Seeded, job: str) -> list[Shot]:
-    """Return reads of a copy by each buyer: the agent in place n bought copy n, n + 1000 and so on."""
+    """Return reads of a copy by each buyer.
+
+    The agent in place n bought copy n, n + 1000 and so on.
+    """
     return [
         shots.get(port, f"/v1/jobs/{_copy(job, place or AGENTS)}", trader.key, shots.JOB)
         for place, trader in enumerate(data.traders)

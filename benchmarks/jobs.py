@@ -40,7 +40,10 @@ def trade(stage: Stage) -> Row:
 
 
 def _traded(stage: Stage, child: Child) -> Iterator[dict[str, float]]:
-    """Yield the microseconds of each step of a trade, for each round; the first round warms the caches."""
+    """Yield the microseconds of each step of a trade, for each round.
+
+    A round before them warms the caches.
+    """
     orders = shots.orders(stage.data)
     for number in range(stage.rounds + 1):
         trades = Trades(child, stage.data, stage.chain)

@@ -79,7 +79,10 @@ def streams(stage: Stage) -> list[Row]:
 
 
 def blocks(stage: Stage) -> Row:
-    """Measure G18: the longest block under mixed calls, with lists of jobs and one delivery of half a megabyte."""
+    """Measure G18: the longest block under mixed calls.
+
+    They include lists of jobs and one delivery of half a megabyte.
+    """
     child, data = stage.market(template=stage.history), stage.data
     mixed: list[Shot] = []
     kinds = (shots.listings, shots.searches, shots.polls, shots.tool_calls, shots.messages, shots.jobs, *LISTS)

@@ -39,7 +39,10 @@ def search(stage: Stage) -> Row:
 
 
 def create_job(stage: Stage) -> list[Row]:
-    """Measure G5, and its ratio to a POST that reads its body and the statements of each transaction."""
+    """Measure G5, and its ratio to a floor.
+
+    The floor is a POST that reads its body, and the statements of each transaction.
+    """
     path = stage.folder / "orders.db"
     shutil.copyfile(stage.template, path)
     orders = shots.orders(stage.data)[:RECORDED_ORDERS]
@@ -86,7 +89,7 @@ def message(stage: Stage) -> Row:
 
 
 def page(stage: Stage) -> Row:
-    """Measure G22: a page against the JSON of the same search, both from the real server behind a proxy."""
+    """Measure G22: a page against the JSON of the same search, from a server behind a proxy."""
     child = stage.market(env={"EMPORION_TRUSTED_PROXIES": "127.0.0.1"})
     pages, searches = (warmed(stage, child, make) for make in (shots.pages, shots.searches))
     return compare(GOALS["G22"], pages, searches, stage.rounds)

@@ -63,7 +63,10 @@ def searches(port: int, data: Seeded) -> list[Shot]:
 
 
 def pages(port: int, data: Seeded) -> list[Shot]:
-    """Return the same searches as browsers make them on the pages for people, through a proxy that names each one."""
+    """Return the same searches on the pages for people.
+
+    A proxy names the address of each browser, because their rate limit is by address.
+    """
     return [_browsed(shot, number) for number, shot in enumerate(searches(port, data))]
 
 

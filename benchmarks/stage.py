@@ -40,7 +40,10 @@ class Stage:
 
     @cached_property
     def subject(self) -> Child:
-        """The market with rate limits on, as it runs by default. A case takes turns among the thousand keys."""
+        """The market with rate limits on, as it runs by default.
+
+        A case takes turns among the thousand keys, so that none reaches its limit.
+        """
         return self.market()
 
     @cached_property

@@ -29,7 +29,10 @@ def chain_settings(evm: Evm) -> dict[str, str]:
 
 
 class Trades:
-    """Trades between the seeded agents on one server. `spent` has the server's CPU seconds of each step."""
+    """Trades between the seeded agents on one server.
+
+    `spent` has the server's CPU seconds of each step.
+    """
 
     def __init__(self, child: Child, data: Seeded, evm: Evm) -> None:
         self.child, self.data, self.evm = child, data, evm

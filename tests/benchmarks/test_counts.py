@@ -1,4 +1,4 @@
-"""What a call costs in counts: statements and write-ahead log may not grow unnoticed."""
+"""The counts of a call: its statements and its write-ahead log may not grow unnoticed."""
 
 import asyncio
 from pathlib import Path
@@ -14,7 +14,7 @@ ALONE_BYTES, TOGETHER_BYTES = 165_000, 20_000
 
 async def test_a_call_costs_few_statements_and_little_log(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'market.db'}"
-    costs = await counted(url, seed(url, PEPPER, listings=200))
+    costs = await counted(url, seed(url, PEPPER, listings=200), tmp_path)
     print(costs)
     assert {name: cost.statements for name, cost in costs.of.items() if cost.statements > STATEMENTS[name]} == {}
     assert sum(costs.of[name].wal_bytes for name in READS) == 0
