@@ -13,15 +13,14 @@ from benchmarks import shots
 from benchmarks.clones import DIGITS, Model, clone
 from benchmarks.data import AGENTS, Seeded
 from benchmarks.goals import GOALS
-from benchmarks.load import Plan, Shot, family_seconds, fire
+from benchmarks.load import Plan, Shot, Tally, family_seconds, fire
 from benchmarks.processes import Child
-from benchmarks.ratios import WRITING
+from benchmarks.ratios import WRITING, Make
 from benchmarks.rounds import Row, absolute
 from benchmarks.stage import Stage
 from benchmarks.trade import Trades, chain_settings, model_jobs
 from storage.open import open_database
 
-Make = Callable[[int, Seeded], list[Shot]]
 LEAST_US = 10_000.0  # of a first answer: the clock of a process ticks every 10 ms
 SETTLE_SECONDS = 2.0  # after a start, so that the workers' first round is over
 ONCE = {
@@ -97,7 +96,7 @@ def _measured(stage: Stage, place: Place, models: list[str], delivered: range) -
             [child.port], [child.pid], given, WRITING if name == "create_job" else 16, stage.seconds,
             min(len(given), 300), database_pid=place.database_pid,
         )  # fmt: skip
-        tally = stage.worker.run(fire, plan)
+        tally: Tally = stage.worker.run(fire, plan)
         costs[name] = tally.cpu_us + tally.database_us
     child.stop()
     return costs

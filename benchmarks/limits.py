@@ -17,6 +17,7 @@ from benchmarks import shots
 from benchmarks.goals import GOALS
 from benchmarks.load import Plan, Shot, fire
 from benchmarks.processes import ROOT, Child
+from benchmarks.ratios import Make
 from benchmarks.rounds import Row, absolute
 from benchmarks.stage import Stage
 from benchmarks.subject import tell
@@ -85,7 +86,15 @@ def blocks(stage: Stage) -> Row:
     """
     child, data = stage.market(template=stage.history), stage.data
     mixed: list[Shot] = []
-    kinds = (shots.listings, shots.searches, shots.polls, shots.tool_calls, shots.messages, shots.jobs, *LISTS)
+    kinds: tuple[Make, ...] = (
+        shots.listings,
+        shots.searches,
+        shots.polls,
+        shots.tool_calls,
+        shots.messages,
+        shots.jobs,
+        *LISTS,
+    )
     for some in zip(*(make(child.port, data)[:32] for make in kinds), strict=True):
         mixed.extend(some)
     job, seller = _accepted_job(stage, child)
