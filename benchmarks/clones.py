@@ -31,20 +31,23 @@ class Model(NamedTuple):
     copies: int
 
 
-def clone(database: Database, models: Sequence[Model], agents: Sequence[str], first: int = 1) -> None:
-    """Copy the jobs. These agents are buyers and sellers in turn; a copy's number is in its ids.
+def clone(
+    database: Database, models: Sequence[Model], agents: Sequence[str], listings: Sequence[str], first: int = 1
+) -> None:
+    """Copy the jobs. These agents and listings take turns; a copy's number is in its ids.
 
-    Counters, reputations and search are not copied.
+    Counters, reputations and search are not copied. A listing's copies may have other sellers than its own.
     """
     tx = database.writing()
-    _list_agents(tx, agents)
+    _list(tx, "bench_agents", agents)
+    _list(tx, "bench_listings", listings)
     for model in models:
         rows = _rows(tx, model.job_id)
         for start in range(first, first + model.copies, CHUNK):
             last = min(start + CHUNK, first + model.copies) - 1
             database.control(tx, database.begin)
             for row in rows:
-                tx.cursor.execute(_insert(row, start, last, len(agents)))
+                tx.cursor.execute(_insert(row, start, last, len(agents), len(listings)))
             database.control(tx, "COMMIT")
         first += model.copies
     tx.cursor.execute("UPDATE webhook_fanout SET event_number = (SELECT max(id) FROM events)")  # nothing to send
@@ -57,7 +60,7 @@ def clone_history(url: str, jobs: Sequence[str], data: Seeded) -> None:
     """Give the first agents about a hundred jobs each, most of them completed."""
     models = [Model(job, copies) for job, copies in zip(jobs, HISTORY, strict=True)]
     database = open_database(url)
-    clone(database, models, [trader.id for trader in data.traders[:BUSY_AGENTS]])
+    clone(database, models, [trader.id for trader in data.traders[:BUSY_AGENTS]], data.listing_ids)
     database.close()
 
 
@@ -69,19 +72,19 @@ class _Found(NamedTuple):
     values: dict[str, str]
 
 
-def _list_agents(tx: Tx, agents: Sequence[str]) -> None:
-    tx.cursor.execute("CREATE TEMPORARY TABLE bench_agents (place BIGINT PRIMARY KEY, id TEXT)")
+def _list(tx: Tx, table: str, ids: Sequence[str]) -> None:
+    tx.cursor.execute(f"CREATE TEMPORARY TABLE {table} (place BIGINT PRIMARY KEY, id TEXT)")
     mark = "?" if tx.is_sqlite else "%s"
-    tx.cursor.executemany(f"INSERT INTO bench_agents VALUES ({mark}, {mark})", list(enumerate(agents)))
+    tx.cursor.executemany(f"INSERT INTO {table} VALUES ({mark}, {mark})", list(enumerate(ids)))
 
 
 def _rows(tx: Tx, job_id: str) -> list[_Found]:
     """Find every row that names the job or its thread."""
     job = tx.need(JobRow, job_id)
-    ids, parties = (job.id, job.thread_id), {job.buyer_id: "buyer.id", job.seller_id: "seller.id"}
-    return [
-        _copied(table, row, ids, parties) for table in metadata.sorted_tables for row in _naming(tx, table, ids)
-    ]  # fmt: skip
+    ids, others = (job.id, job.thread_id), {job.buyer_id: "buyer.id", job.seller_id: "seller.id"}
+    if job.listing_id:
+        others[job.listing_id] = "listing.id"
+    return [_copied(table, row, ids, others) for table in metadata.sorted_tables for row in _naming(tx, table, ids)]
 
 
 def _naming(tx: Tx, table: Table, ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -94,12 +97,12 @@ def _naming(tx: Tx, table: Table, ids: Sequence[str]) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in tx.cursor.fetchall()]
 
 
-def _copied(table: Table, row: dict[str, Any], ids: Sequence[str], parties: dict[str, str]) -> _Found:
+def _copied(table: Table, row: dict[str, Any], ids: Sequence[str], others: dict[str, str]) -> _Found:
     keys = [column.name for column in table.primary_key.columns]
     numbered = len(keys) == 1 and isinstance(row[keys[0]], int)  # by the database
     own = [row[name] for name in ("id", "tx_hash") if isinstance(row.get(name), str)]
     values = {
-        name: _value(name, value, [*ids, *own], parties)
+        name: _value(name, value, [*ids, *own], others)
         for name, value in row.items()
         if not (numbered and name in keys)
     }
@@ -107,30 +110,31 @@ def _copied(table: Table, row: dict[str, Any], ids: Sequence[str], parties: dict
     return _Found(table.name, key, values)
 
 
-def _value(name: str, value: Any, ids: Sequence[str], parties: dict[str, str]) -> str:
+def _value(name: str, value: Any, ids: Sequence[str], others: dict[str, str]) -> str:
     """Return the SQL of a column's value in a copy."""
     if not isinstance(value, str):
         return f"model.{name}"
-    if value in parties:
-        return parties[value]
+    if value in others:
+        return others[value]
     made = f"model.{name}"
     for found in ids:
         bare = found.rpartition("_")[2]  # some columns have an id without its prefix
         if bare in value:
             made = f"replace({made}, {_quoted(bare)}, {_quoted(bare[:-DIGITS])} || {NUMBERED})"
-    for agent, sql in parties.items():
-        if agent in value:
-            made = f"replace({made}, {_quoted(agent)}, {sql})"
+    for other, sql in others.items():
+        if other in value:
+            made = f"replace({made}, {_quoted(other)}, {sql})"
     return made
 
 
-def _insert(found: _Found, first: int, last: int, agents: int) -> str:
+def _insert(found: _Found, first: int, last: int, agents: int, listings: int) -> str:
     columns, values = ", ".join(found.values), ", ".join(found.values.values())
     shift = f"1 + {_modulo(f'series.number / {agents}', agents - 1)}"  # no agent buys from itself
     return (
         f"INSERT INTO {found.table} ({columns}) {SERIES.format(first=first, last=last)} SELECT {values} FROM series "
         f"JOIN bench_agents AS buyer ON buyer.place = {_modulo('series.number', agents)} "
         f"JOIN bench_agents AS seller ON seller.place = {_modulo(f'buyer.place + {shift}', agents)} "
+        f"JOIN bench_listings AS listing ON listing.place = {_modulo('series.number', listings)} "
         f"JOIN {found.table} AS model ON {found.key}"
     )
 

@@ -79,7 +79,7 @@ def _copied(stage: Stage, place: Place, models: list[str], first: int, last: int
     counts = (last - first - 2 * part, part, part)
     database = open_database(place.url)
     copies = [Model(job, count) for job, count in zip(models, counts, strict=True)]
-    clone(database, copies, [trader.id for trader in stage.data.traders], first + 1)
+    clone(database, copies, [trader.id for trader in stage.data.traders], stage.data.listing_ids, first + 1)
     database.close()
     print(f"{place.name}: {last:,} jobs after {perf_counter() - began:.0f} s", flush=True)
     return range(first + 1 + counts[0], first + 1 + counts[0] + part)

@@ -30,9 +30,10 @@ async def test_a_copied_job_is_a_whole_job(trade: Trade) -> None:
     await trade.market.call("accept_job", by=buyer, job_id=job["id"])
     await trade.market.call("review_job", by=buyer, job_id=job["id"], rating=5)
     before = tables_of(trade)
+    listings = [(await trade.listing(seller))["id"] for _ in range(2)]
     others = [await trade.market.register(name) for name in ("Ada", "Bela", "Cara")]
 
-    clone(trade.market.store.database, [Model(job["id"], COPIES)], [agent.id for agent in others])
+    clone(trade.market.store.database, [Model(job["id"], COPIES)], [agent.id for agent in others], listings)
 
     after = tables_of(trade)
     for name in ("jobs", "threads", "settlements", "reviews", "job_deliveries"):
@@ -48,6 +49,7 @@ async def test_a_copied_job_is_a_whole_job(trade: Trade) -> None:
         events = await trade.market.call("list_events", by=agent, limit=100)
         assert {event["data"].get("job_id") for event in events["data"]} <= {*copies, None}
     assert len(copies) == COPIES
+    assert {copy["listing_id"] for copy in copies.values()} == {*listings}
     for copy in copies.values():
         assert copy["buyer"]["id"] != copy["seller"]["id"]
         assert copy["thread_id"] != original["thread_id"]
