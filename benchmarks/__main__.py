@@ -9,7 +9,7 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from benchmarks.goals import goals_of
 from benchmarks.rounds import Row, broken
 from benchmarks.stage import Stage
 
-CASES: dict[str, Callable[[Stage], Row | list[Row]]] = {
+CASES: dict[str, Callable[[Stage], Row | Iterable[Row]]] = {
     "G1": ratios.listing,
     "G3": ratios.search,
     "G4": limits.scale,
@@ -67,15 +67,18 @@ def main() -> int:
 def measured(stage: Stage, names: Sequence[str]) -> Iterator[Row]:
     """Run the cases.
 
-    The rows of a case that raises an error are `broken`, and the next case runs.
+    If a case raises an error, the rest of its rows are `broken`, and the next case runs.
     """
     for name in names:
+        measured_names: set[str] = set()
         try:
             made = CASES[name](stage)
+            for row in [made] if isinstance(made, Row) else made:
+                measured_names.add(row.goal.name)
+                yield row
         except Exception as error:  # noqa: BLE001 - shown, and fails the bench
             traceback.print_exc()
-            made = [broken(goal, error) for goal in goals_of(name)]
-        yield from made if isinstance(made, list) else [made]
+            yield from (broken(goal, error) for goal in goals_of(name) if goal.name not in measured_names)
 
 
 def arguments() -> argparse.Namespace:

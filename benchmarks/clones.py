@@ -39,6 +39,8 @@ def clone(
     Counters, reputations and search are not copied. A listing's copies may have other sellers than its own.
     """
     tx = database.writing()
+    if not tx.is_sqlite:
+        tx.cursor.execute("SET lock_timeout = 0; SET statement_timeout = 0")  # autovacuum may work on the copies too
     _list(tx, "bench_agents", agents)
     _list(tx, "bench_listings", listings)
     for model in models:

@@ -69,11 +69,11 @@ class Stepped:
             yield waited
 
 
-def rows(stage: Stage) -> list[Row]:
+def rows(stage: Stage) -> Iterator[Row]:
     """Measure N on both databases."""
     path = stage.market_file(stage.history)
-    made = _rows("SQLite", asyncio.run(counted(f"sqlite:///{path}", stage.data, stage.folder)))
-    return made + _rows("PostgreSQL", asyncio.run(counted(stage.cluster.history, stage.data, stage.folder)))
+    yield from _rows("SQLite", asyncio.run(counted(f"sqlite:///{path}", stage.data, stage.folder)))
+    yield from _rows("PostgreSQL", asyncio.run(counted(stage.cluster.history, stage.data, stage.folder)))
 
 
 async def counted(url: str, data: Seeded, folder: Path) -> Costs:

@@ -95,6 +95,7 @@ def seed(url: str, pepper: bytes, listings: int) -> Seeded:
     with _unit(database, tx, piped=False):
         _catch_up(tx)
     if not tx.is_sqlite:
+        tx.cursor.execute("SET lock_timeout = 0; SET statement_timeout = 0")
         tx.cursor.execute("VACUUM ANALYZE")
     database.close()
     by_id = {trader.id: trader for trader in traders}

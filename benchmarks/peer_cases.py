@@ -1,5 +1,7 @@
 """The cases against peers: the market's CPU for a request beside that of the same work in a usual framework."""
 
+from collections.abc import Iterator
+
 from benchmarks import shots
 from benchmarks.data import Seeded
 from benchmarks.goals import GOALS
@@ -18,21 +20,18 @@ PLAIN = {  # a peer's records have fewer fields
 }
 
 
-def rows(stage: Stage) -> list[Row]:
+def rows(stage: Stage) -> Iterator[Row]:
     """Measure F1 to F10."""
     fastapi = _fastapi(stage)
     fastmcp = stage.start(
         ["-m", "benchmarks.peers.fastmcp_tool", "--answers", str(stage.answers)], stage.folder
     )  # fmt: skip
-    made = [
-        _beside(stage, "F1", fastapi, shots.listings),
-        _beside(stage, "F3", fastapi, shots.searches),
-        _beside(stage, "F5", fastapi, shots.jobs, WRITING),
-        _beside(stage, "F10", fastmcp, shots.tool_calls),
-    ]
+    yield _beside(stage, "F1", fastapi, shots.listings)
+    yield _beside(stage, "F3", fastapi, shots.searches)
+    yield _beside(stage, "F5", fastapi, shots.jobs, WRITING)
+    yield _beside(stage, "F10", fastmcp, shots.tool_calls)
     for peer in (fastapi, fastmcp):
         peer.stop()
-    return made
 
 
 def _fastapi(stage: Stage) -> Child:

@@ -1,6 +1,6 @@
 """The cases on PostgreSQL: the same requests to one process and to two, with the CPU of the servers and the database."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from statistics import median
 
 from benchmarks import shots
@@ -51,18 +51,17 @@ class Load:
         return f"server {server:,.0f} + database {database:,.0f} µs; {rate:,.0f}/s, p99 {p99:,.0f} ms"
 
 
-def rows(stage: Stage) -> list[Row]:
+def rows(stage: Stage) -> Iterator[Row]:
     """Measure P1 to P9, with one process, then with two."""
     cluster = stage.cluster
     one = cluster.markets("one", 1)
-    made = [_reading(stage, Load(cluster, one, "P1"), warmed(stage, stage.subject, shots.listings))]
-    made += [_repeated(stage, kind, Load(cluster, one, kind)) for kind in ("P3", "P5", "P9")]
+    yield _reading(stage, Load(cluster, one, "P1"), warmed(stage, stage.subject, shots.listings))
+    yield from (_repeated(stage, kind, Load(cluster, one, kind)) for kind in ("P3", "P5", "P9"))
     one[0].stop()
     two = cluster.markets("two", 2)
-    made += [_repeated(stage, f"{kind} two", Load(cluster, two, kind)) for kind in MAKES]
+    yield from (_repeated(stage, f"{kind} two", Load(cluster, two, kind)) for kind in MAKES)
     for child in two:
         child.stop()
-    return made
 
 
 def _reading(stage: Stage, load: Load, on_sqlite: Cost) -> Row:

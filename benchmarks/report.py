@@ -5,6 +5,7 @@ import platform
 import sqlite3
 from collections.abc import Sequence
 from importlib.metadata import version
+from math import isfinite
 from typing import Any
 
 import psutil
@@ -72,7 +73,7 @@ def record(rows: Sequence[Row]) -> dict[str, Any]:
             {
                 "goal": row.goal.name,
                 "what": row.goal.what,
-                "figure": None if row.verdict == "broken" else row.figure,
+                "figure": row.figure if isfinite(row.figure) else None,
                 "limits_off": row.unlimited,
                 "unit": row.goal.unit or "ratio",
                 "least": row.goal.least,

@@ -1,12 +1,14 @@
 """A row is the median of rounds. What varies too widely is noisy, and what breaks fails."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import cycle
+from typing import Any
 
 import pytest
 
-from benchmarks.goals import Goal
-from benchmarks.rounds import absolute, broken, compare, repeat, verdict
+import benchmarks.__main__ as bench
+from benchmarks.goals import GOALS, Goal
+from benchmarks.rounds import Row, absolute, broken, compare, repeat, verdict
 
 FLOOR = Goal("G", "the floor to the subject", 0.5, 0.8)
 COST = Goal("C", "one call", 1_000, 700, "µs", least=False)
@@ -56,3 +58,19 @@ def test_a_missed_mark_and_a_broken_case_fail_the_bench() -> None:
     assert broken(UNMARKED, RuntimeError("3 wrong answers")).failed
     assert not absolute(COST, 900).failed
     assert not absolute(UNMARKED, 9_000).failed
+
+
+def test_a_case_that_breaks_loses_only_the_rows_that_it_did_not_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(stage: object) -> Iterator[Row]:
+        yield absolute(GOALS["G14 memory"], 10)
+        raise RuntimeError("the server ended")
+
+    monkeypatch.setattr(bench, "CASES", {"G14": breaks, "G8": lambda stage: absolute(GOALS["G8"], 100)})
+    stage: Any = None
+    rows = list(bench.measured(stage, ["G14", "G8"]))
+    assert [(row.goal.name, row.verdict) for row in rows] == [
+        ("G14 memory", "aim"),
+        ("G14 idle", "broken"),
+        ("G8", "aim"),
+    ]
+    assert rows[1].note == "RuntimeError: the server ended"
