@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from threading import Event
 from time import thread_time
 from typing import Any
 
@@ -86,10 +87,21 @@ async def counted(url: str, data: Seeded, folder: Path) -> Costs:
         calls = _reads(data) | {"create_job": orders[:TIMES]}
         costs = {name: await _repeated(market, log, some) for name, some in calls.items()}
         began = log()
-        await asyncio.gather(*(perform(market, call) for call in orders[TIMES:]))
+        await _at_once(market, orders[TIMES:])
         together = (log() - began) / TOGETHER
     await close(store)
     return Costs(costs, together)
+
+
+async def _at_once(market: Market, calls: Sequence[Call]) -> None:
+    """Make the calls while the writers are stopped, so that they share commits."""
+    store, gate = market.store, Event()
+    stopped = [asyncio.ensure_future(store.write(lambda tx: gate.wait())) for _ in store.writers]
+    performed = asyncio.gather(*(perform(market, call) for call in calls))
+    while store.waiting < len(stopped) + len(calls) and not performed.done():  # noqa: ASYNC110 - a queue sets no event
+        await asyncio.sleep(0.001)
+    gate.set()
+    await asyncio.gather(performed, *stopped)
 
 
 def _reads(data: Seeded) -> dict[str, list[Call]]:
