@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -161,11 +162,12 @@ def migrate(data_dir: DataDir = None) -> None:
 def doctor(
     data_dir: DataDir = None,
     recompute: Annotated[bool, typer.Option("--recompute", help="make every stored count and sum again")] = False,
+    with_archive: Annotated[Path | None, typer.Option(help="also compare the archive in this folder")] = None,
 ) -> None:
     """Check settings, database, secrets and chains; exit 1 if anything is wrong."""
     from server.doctor import examine
 
-    raise typer.Exit(asyncio.run(examine(settings(data_dir=data_dir), recompute)))
+    raise typer.Exit(asyncio.run(examine(settings(data_dir=data_dir), recompute, with_archive)))
 
 
 @command(app)
@@ -204,6 +206,27 @@ def restore(
 
 
 @command(app)
+def archive(
+    before: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="jobs that ended before it, UTC")
+    ] = None,
+    to: Annotated[Path | None, typer.Option(help="folder of the files; default: archive in the data folder")] = None,
+    restore: Annotated[Path | None, typer.Option(help="move the jobs in this folder back; exit 2 if changed")] = None,
+    job: Annotated[str | None, typer.Option(help="with --restore: only the file with this job")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Move inputs, outputs, history and messages of old jobs into signed files, and back.
+
+    Only of jobs that ended 180 days ago or earlier and owe no refund. PostgreSQL: also while the market is served.
+    SQLite: stop it first. A run that was interrupted is continued by the next. Keep the files: nothing else has what
+    they have.
+    """
+    from server.archive import run
+
+    asyncio.run(run(settings(data_dir=data_dir), before and before.replace(tzinfo=UTC), to, restore, job))
+
+
+@command(app)
 def export(
     out: Annotated[Path, typer.Option(help="where to: with --agent a new file, else a folder, empty or not there yet")],
     agent: Annotated[str | None, typer.Option(help="agent id or handle: the document it gets by export_me")] = None,
@@ -232,7 +255,7 @@ def export(
 
 @app.command()
 def verify(
-    file: Annotated[Path, typer.Argument(help="a receipt, an attestation or an export; - reads standard input")],
+    file: Annotated[Path, typer.Argument(help="a receipt, attestation, export or archive folder; - is standard input")],
     did: Annotated[str | None, typer.Option(help="the did:key that must have signed: the market's own")] = None,
     retired: Annotated[
         Path | None,

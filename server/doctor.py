@@ -7,6 +7,7 @@ from pathlib import Path
 from server.adapters.clock import SystemClock
 from server.adapters.facilitator import HttpFacilitator
 from server.app import make_world
+from server.archive_checks import check_archives
 from server.findings import Findings
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import Secrets, check_brand, check_secrets, known_secrets, read_secrets
@@ -31,17 +32,18 @@ DRIFT_PATIENCE_SECONDS, DRIFT_STEP_SECONDS = 4.5, 0.25  # a busy chain makes a b
 PATIENCE_SECONDS = 600.0  # long, because a listing may have any number of jobs, and a thread any number of messages
 
 
-async def examine(settings: Settings, recomputing: bool = False) -> int:
+async def examine(settings: Settings, recomputing: bool = False, archive: Path | None = None) -> int:
     """Print one line for each finding; return 0 if all is well, otherwise 1.
 
-    With `recomputing`, every stored aggregate is computed again and compared.
+    With `recomputing`, every stored aggregate is computed again and compared. With the folder of an `archive`, the rows
+    in it are compared too.
     """
     found = Findings()
-    await _examine(settings, recomputing, found)
+    await _examine(settings, recomputing, archive, found)
     return found.exit_code
 
 
-async def _examine(settings: Settings, recomputing: bool, found: Findings) -> None:
+async def _examine(settings: Settings, recomputing: bool, archive: Path | None, found: Findings) -> None:
     if settings.database_file is not None and not settings.database_file.exists():
         found.add(False, f"database: {settings.database_file} is not there; `emporion serve` makes it")
         return
@@ -75,6 +77,7 @@ async def _examine(settings: Settings, recomputing: bool, found: Findings) -> No
         except BadSettings as bad:
             found.add(False, str(bad))
         await _check_rows(store, served, recomputing, found)
+        await check_archives(store, archive, found)
     await _check_chains(settings, secrets, found)
 
 

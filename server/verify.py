@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from server.archive_checks import checked_archive
 from tools.jobs.signed_documents import Checked, all_checked
 
 MAX_BYTES = 1024 * 1024 * 1024
@@ -21,9 +22,11 @@ class Unreadable(Exception):
 def verify(path: Path, now: datetime, trusted: str | None = None, retired: Path | None = None) -> int:
     """Print one line for each signed document and revealed output; return 0 if all are valid.
 
-    `path` - is standard input. `retired` is the market's retired-keys.json: signatures by these keys are invalid.
+    `path` - is standard input, and a folder is an archive. `retired` is the market's retired-keys.json: signatures by these keys are invalid.
     """
-    found = list(all_checked(_read(path), now, trusted, _keys_of(retired) if retired else None))
+    replaced = _keys_of(retired) if retired else {}
+    checks = checked_archive(path, now, trusted, replaced) if path.is_dir() else None
+    found = list(checks or all_checked(_read(path), now, trusted, replaced))
     if not found:
         raise Unreadable(f"{path}: holds no signed receipt or attestation, and no job with its output_salt")
     for one in found:

@@ -55,7 +55,7 @@ class View:
 
     def artifacts(self, job: Record) -> list[Json]:
         """Return the output as the only artifact, once it is readable."""
-        if job["output_sealed"] or job["output_hash"] is None:
+        if job["output_sealed"] or job["output_hash"] is None or job.get("archived_at"):
             return []
         return [{"artifactId": f"{job['id']}-output", "name": "output", "parts": self.parts(job["output"])}]
 

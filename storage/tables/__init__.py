@@ -11,6 +11,7 @@ from storage.tables.agents import (
     KeyRow,
     WalletRow,
 )
+from storage.tables.archives import ArchivedJobRow, ArchiveRow
 from storage.tables.bounties import BountyAlertRow, BountyMatchRow, BountyRow, ProposalRow
 from storage.tables.daily import DailyCountRow
 from storage.tables.disputes import DisputeRow, DrawRow, EvaluatorRow, HeldWalletRow, SeatRow

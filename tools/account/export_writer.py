@@ -11,7 +11,7 @@ import orjson
 from tools.engine.arguments import Arguments
 from tools.engine.authentication import still_opens
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.errors import NotFound, Unauthenticated
+from tools.engine.errors import Archived, NotFound, Unauthenticated
 from tools.engine.registry import CATALOGUE
 from tools.kernel.records import Json, encode, stamp
 
@@ -89,7 +89,7 @@ async def written(reader: Reader, section: Section, of: str) -> AsyncGenerator[b
     while more:
         try:
             page = await section.pages(reader, of, place)
-        except NotFound:  # the owner of the list was deleted meanwhile
+        except (NotFound, Archived):  # the owner of the list was deleted meanwhile, or its texts were archived
             break
         for record, name in zip(page.records, page.names, strict=True):
             async with aclosing(_element(reader, section, record, name)) as pieces:

@@ -134,6 +134,13 @@ class NotFound(Missing):
     usual_hint = "Check the id, and that your key is of the environment (live or test) the record was made in."
 
 
+class Archived(Missing):
+    """410: the job ended long ago, and its texts, history and messages are in the operator's archive."""
+
+    status, code = 410, "archived"
+    usual_hint = "get_job and get_receipt still show the job, its hashes and its payments. Ask the operator by report_support to restore the job of details.job_id."
+
+
 class RouteNotFound(Missing):
     """No such path."""
 

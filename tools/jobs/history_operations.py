@@ -6,10 +6,11 @@ from pydantic import Field
 
 from storage.jobs import audit_after
 from storage.tables import JobDeliveryRow, JobEventRow
+from tools.engine.archives import refuse_archived
 from tools.engine.arguments import Listed
 from tools.engine.context import TxContext
 from tools.engine.documents import text_of
-from tools.engine.errors import InvalidCursor, NotFound
+from tools.engine.errors import Archived, InvalidCursor, NotFound
 from tools.engine.paging import page
 from tools.engine.registry import operation
 from tools.jobs.logic import JobRef
@@ -24,13 +25,14 @@ class ListJobEvents(Listed, JobRef):
     pass
 
 
-@operation("GET /v1/jobs/{job_id}/events", errors=(NotFound, InvalidCursor), toolset="jobs")
+@operation("GET /v1/jobs/{job_id}/events", errors=(NotFound, Archived, InvalidCursor), toolset="jobs")
 def list_job_events(ctx: TxContext, asked: ListJobEvents) -> JobEventPage:
     """Read all events of a job, oldest first: what happened when, and the agent that did it.
 
     Events caused by a deadline have no agent. Use it to settle what happened; get_job says what can be done now.
     """
     seen = find_mine(ctx.tx, asked.job_id, ctx.agent, ctx.env)
+    refuse_archived(ctx, seen.row.id, seen.row.created_at)
     found = page(ctx, asked, audit_after, partial(map, _event), first=0, at="after", where={"job_id": seen.row.id})
     return JobEventPage(**found)
 
@@ -41,7 +43,7 @@ class DeliveryOf(JobRef):
 
 @operation(
     "GET /v1/jobs/{job_id}/deliveries/{revision}",
-    errors=(NotFound,),
+    errors=(NotFound, Archived),
     toolset="jobs",
     examples=({"job_id": "<job_…>", "revision": 0},),
 )
@@ -55,6 +57,7 @@ def get_delivery(ctx: TxContext, asked: DeliveryOf) -> Delivery:
     row = ctx.tx.get(JobDeliveryRow, seen.row.id, asked.revision)
     if row is None:
         raise NotFound("this job has no such delivery", param="revision")
+    refuse_archived(ctx, seen.row.id, seen.row.created_at)
     sealed = seen.facts.is_sealed
     return record_from(
         Delivery,

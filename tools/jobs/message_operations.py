@@ -4,8 +4,9 @@ from pydantic import Field
 
 from storage.tables import AgentRow, ThreadRow
 from storage.vocabulary import AgentStatus, ThreadKind
+from tools.engine.archives import refuse_archived
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.errors import InvalidRequest, NotFound, PayloadTooLarge, StorageFull
+from tools.engine.errors import Archived, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.next_steps import after_words
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
@@ -35,7 +36,7 @@ async def screen_in_thread(read_ctx: ReadContext, arguments: PostMessage) -> Wor
     action="message",
     scope="message",
     gather=screen_in_thread,
-    errors=(NotFound, AwaitingReply, ContentRejected, PayloadTooLarge, StorageFull),
+    errors=(NotFound, Archived, AwaitingReply, ContentRejected, PayloadTooLarge, StorageFull),
     status=201,
     rate=Rate.MESSAGES,
     ends_work=True,
@@ -53,6 +54,7 @@ def post_message(ctx: TxContext, arguments: PostMessage, words: Words) -> Messag
     case = _disputed(ctx, arguments.thread_id) if arguments.evidence_done else None
     thread = find_thread(ctx.tx, arguments.thread_id, ctx.agent, ctx.env, lock=True)
     _check_reachable(ctx, thread)
+    refuse_archived(ctx, thread.job_id, thread.created_at)
     thread, posted = write(ctx, thread, words)
     if case is not None:
         rest(ctx, case)

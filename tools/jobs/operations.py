@@ -12,7 +12,7 @@ from storage.vocabulary import FINAL, Actor
 from tools.engine.arguments import MAX_WAITED, Listed, LongPoll
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import Document
-from tools.engine.errors import InvalidCursor, NotFound
+from tools.engine.errors import Archived, InvalidCursor, NotFound
 from tools.engine.paging import page
 from tools.engine.registry import internal_operation, operation
 from tools.jobs.errors import PriceAboveMax, ReferenceReused
@@ -28,7 +28,7 @@ from tools.jobs.views import created_record, job_record, job_records
 from tools.jobs.waiting_rules import TaskStatus, has_output, task_status
 from tools.kernel.records import Existing, Json
 
-HIRE_ERRORS = (*ORDER_ERRORS, ReferenceReused, PriceAboveMax)
+HIRE_ERRORS = (*ORDER_ERRORS, Archived, ReferenceReused, PriceAboveMax)
 USUALLY_WAITED = 20  # seconds; clients without a timeout of their own give up at 30 or later
 
 

@@ -1,31 +1,23 @@
 """Operations on signed receipts of jobs, which anybody can verify offline."""
 
-from dataclasses import asdict
-
 from pydantic import Field
 
 from storage.requests import retired_keys
-from storage.tables import AgentRow, RetiredKeyRow, WalletRow
-from tools.agents.key_possession import proven_did
-from tools.agents.logic import GONE
+from storage.tables import RetiredKeyRow
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import canonical_document
 from tools.engine.errors import InvalidRequest, NotFound, PayloadTooLarge
-from tools.engine.platform_signatures import how_to_verify, platform, sign, signer_in_force
+from tools.engine.platform_signatures import signer_in_force
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.jobs.facts import refund_expected
-from tools.jobs.lifecycle import after_due_move
 from tools.jobs.logic import JobRef
-from tools.jobs.payments.logic import settlement_record
+from tools.jobs.receipts import signed_receipt
 from tools.jobs.records import SignedReceipt, Verification
-from tools.jobs.snapshot import JobSnapshot, find_mine
-from tools.jobs.views import marks_of
+from tools.jobs.snapshot import find_mine
 from tools.kernel.errors import Json
 from tools.kernel.keys import did_of, jwk_of, verify_ed25519
-from tools.kernel.money import display_or_none
-from tools.kernel.records import shown_columns, stamp, stamp_or_none
+from tools.kernel.records import stamp
 from tools.kernel.signed_records import KeySet, PublicKey, RetiredKeySet, RetiredPlatformKey
 
 MAX_SIGNED = 65_536  # bytes; a receipt is a few KB
@@ -39,9 +31,7 @@ def get_receipt(ctx: TxContext, ref: JobRef) -> SignedReceipt:
 
     Check it with verify_receipt, or offline with the keys at /.well-known/jwks.json.
     """
-    seen = find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env)
-    receipt = _receipt(ctx, seen)
-    return SignedReceipt(receipt=receipt, signature=sign(ctx, receipt))
+    return signed_receipt(ctx, find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env))
 
 
 class VerifyReceipt(Arguments):
@@ -161,56 +151,3 @@ def _claim_fault(ctx: TxContext, signature: dict[str, Json]) -> str | None:
     if not wrong or signature.get("kid") != jwk_of(ctx.world.signer.public_key)["kid"]:
         return None
     return f"the signature's {wrong[0]} is not ours"
-
-
-def _receipt(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
-    """Make the content of a receipt.
-
-    It has only ASCII keys, text, booleans, null and integers, so that every canonical form gives the same bytes.
-    """
-    return {
-        "object": "receipt",
-        "version": 1,
-        "platform": platform(ctx),
-        "issued_at": stamp(ctx.now),
-        "job": _job(ctx, seen),
-        "buyer": _party(ctx, seen.row.buyer_id, seen.row.pay_from),
-        "seller": _party(ctx, seen.row.seller_id, seen.row.pay_to),
-        "settlements": [asdict(settlement_record(one, ctx.network, None)) for one in seen.settlements],
-        "verify": how_to_verify(ctx),
-    }
-
-
-def _job(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
-    row = seen.row
-    facts = after_due_move(seen.facts, ctx.now)
-    return {
-        **shown_columns(row, "id", "env", "listing_id", "bounty_id", "title"),
-        "status": facts.status.value,
-        "payment": row.payment,
-        "price": row.price,
-        "price_display": display_or_none(row.price),
-        "currency": "USDC",
-        "units": row.units,
-        **marks_of(row, sealed=facts.is_sealed),
-        **shown_columns(row, "created_at", "accepted_at", "delivered_at"),
-        "paid_at": stamp_or_none(facts.paid_at),
-        "completed_at": stamp_or_none(row.completed_at),
-        "resolution": None if row.outcome is None else {"outcome": row.outcome, "by": row.resolved_by},
-        "cancel_kind": facts.closed_as.value if facts.closed_as else None,
-        "refund_due": refund_expected(facts) > 0,
-        "first_party": row.first_party,
-    }
-
-
-def _party(ctx: TxContext, agent_id: str, frozen: str | None) -> dict[str, Json]:
-    agent, wallet = ctx.tx.get(AgentRow, agent_id), ctx.tx.get(WalletRow, agent_id, ctx.env)
-    if agent is None:  # the account of a purchase that was never paid is deleted
-        return {"id": agent_id, "handle": GONE, "did": None, "wallet_address": frozen, "first_party": False}
-    return {
-        "id": agent.id,
-        "handle": agent.handle,
-        "did": proven_did(agent),
-        "wallet_address": frozen or (wallet.address if wallet else None),
-        "first_party": agent.first_party,
-    }

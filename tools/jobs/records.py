@@ -196,6 +196,9 @@ class Job(Priced):
     delivered_at: Stamp | None
     completed_at: Stamp | None
     updated_at: Stamp
+    archived_at: Annotated[
+        Stamp | None, Field(description="since then input, output, events and messages answer 410")
+    ] = None
     next_steps: Alone[list[Step]]
 
 

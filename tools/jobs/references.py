@@ -8,6 +8,7 @@ from storage.jobs import job_of_reference
 from storage.tables import JobRow, ListingRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
+from tools.engine.archives import refuse_archived
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import Document, StaleInput, canonical_document
 from tools.jobs.errors import ReferenceReused
@@ -29,7 +30,8 @@ async def judge_once(read_ctx: ReadContext, order: Order) -> JudgedOrder | Docum
 def order_once(ctx: TxContext, order: Order, judged: JudgedOrder | Document) -> tuple[JobSnapshot, Warnings, bool]:
     """Place an order unless its reference is known.
 
-    Returns the job, warnings for its buyer, and whether the job is new. Raises ReferenceReused if the known job was ordered with other arguments.
+    Returns the job, warnings for its buyer, and whether the job is new. Raises
+    ReferenceReused if the known job was ordered with other arguments, and Archived if it was archived.
     """
     known = _known(ctx, order, judged)
     if known is not None:
@@ -55,4 +57,5 @@ def _known(ctx: TxContext, order: Order, judged: JudgedOrder | Document) -> JobS
     given = judged.input if isinstance(judged, JudgedOrder) else judged
     if row.order_hash != order.hash_with(given):
         raise ReferenceReused("this reference names another order of yours", param="reference", job_id=row.id)
+    refuse_archived(ctx, row.id, row.created_at)
     return load(ctx.tx, row)

@@ -9,7 +9,11 @@ from tools.jobs.sealing_rules import is_revealed, reveal_fault
 from tools.kernel.canonical_json import NotCanonical, canonical
 from tools.kernel.keys import BadKey, jwk_of, public_key_from, verify_ed25519
 
-KINDS = {"receipt": "receipt", "attestation": "reputation_attestation"}  # field: the `object` of the document in it
+KINDS = {
+    "receipt": "receipt",
+    "attestation": "reputation_attestation",
+    "archive": "archive",
+}  # field: the `object` of the document in it
 Json = Any  # a JSON value
 UNTRUSTED = "signed by another key than the one you trust"
 Retired = Mapping[str, str]  # did:key of each key that was replaced: when
@@ -188,8 +192,8 @@ def _time(text: Json) -> datetime | None:
 
 
 def _about(body: dict[str, Json]) -> str:
-    """Return the id of the job or the agent that a document is about."""
+    """Return the id of the job or the agent that a document is about, or the name of the archive."""
     for name in ("job", "agent"):
         if isinstance(body.get(name), dict):
             return str(body[name].get("id"))[:64]
-    return "?"
+    return str(body.get("name", "?"))[:64]

@@ -99,21 +99,21 @@ def count_as_paid(ctx: TxContext, job: JobRow, facts: JobFacts) -> JobRow:
     counted = is_counted(facts)
     if counted == job.counted:
         return job
-    move_texts(ctx, job, counted=counted)
+    move_texts(ctx.tx, job, counted=counted)
     return ctx.tx.change(job, counted=counted)
 
 
-def move_texts(ctx: TxContext, job: JobRow, *, counted: bool) -> None:
+def move_texts(tx: Tx, job: JobRow, *, counted: bool) -> None:
     """Add the texts and messages of a job to the counters, or subtract them.
 
     Its row must be locked; the caller changes `counted`.
     """
-    ctx.tx.get(ThreadRow, job.thread_id, lock=True)  # so that no message is posted meanwhile and counted wrongly
+    tx.get(ThreadRow, job.thread_id, lock=True)  # so that no message is posted meanwhile and counted wrongly
     sign = 1 if counted else -1
-    for _, size in ctx.tx.all(texts_of_job, job_id=job.id):
-        ctx.tx.count_bytes(job.buyer_id, job.env, sign * size)
-    for sender_id, size in ctx.tx.all(said_in, thread_id=job.thread_id):
-        ctx.tx.count_bytes(sender_id, job.env, sign * size)
+    for _, size in tx.all(texts_of_job, job_id=job.id):
+        tx.count_bytes(job.buyer_id, job.env, sign * size)
+    for sender_id, size in tx.all(said_in, thread_id=job.thread_id):
+        tx.count_bytes(sender_id, job.env, sign * size)
 
 
 def forget_unpaid(ctx: TxContext) -> int:

@@ -39,6 +39,7 @@ class Prefix(StrEnum):
     REPORT = "rpt_"
     DELIVERY = "dlv_"
     REQUEST = "req_"
+    ARCHIVE = "arc_"
 
 
 class BadId(ValueError):

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from storage import operator as stored
+from storage.archives import archived_among
 from storage.daily_counts import ALL, kept_counts, made_counts
 from storage.disputes import dispute_ids
 from storage.jobs import deliveries_of_jobs, settlements_of_jobs
@@ -111,12 +112,12 @@ def _jobs(tx: Tx, ids: Ids) -> list[str]:
 
     `counted`: the texts and messages count as storage, because the job is not paid.
     """
-    asked = dict(tx.all(stored.revisions_asked, ids=ids))
+    asked, away = dict(tx.all(stored.revisions_asked, ids=ids)), {*tx.all(archived_among, ids=ids)}
     last = {one.job_id: one for one in tx.all(deliveries_of_jobs, job_ids=ids)}
     return [
         job.row.id
         for job in with_settlements(tx, tx.all(stored.jobs_among, ids=ids))
-        if job.row.revision_count != asked.get(job.row.id, 0)
+        if (job.row.revision_count != asked.get(job.row.id, 0) and job.row.id not in away)
         or any(getattr(job.row, name) != getattr(last.get(job.row.id), name, None) for name in COMMITTED)
         or job.row.counted != is_counted(job.facts)
     ]
@@ -125,10 +126,11 @@ def _jobs(tx: Tx, ids: Ids) -> list[str]:
 def _deliveries(tx: Tx, ids: Ids) -> set[str]:
     """Find jobs with a delivery of a wrong revision number (from 0), size or commitment.
 
-    Size and commitment cannot be checked if the text was deleted.
+    Size and commitment cannot be checked if the text was deleted or archived.
     """
     texts = {(one.job_id, one.part): one.text.encode() for one in tx.all(stored.texts_of_jobs, ids=ids)}
     forgotten = {row.id for row in tx.all(stored.jobs_among, ids=ids) if row.forgotten_at is not None}
+    forgotten.update(tx.all(archived_among, ids=ids))
     wrong = set[str]()
     for job_id, rows in groupby(tx.all(deliveries_of_jobs, job_ids=ids), lambda row: row.job_id):
         for place, row in enumerate(rows):
@@ -184,7 +186,14 @@ def _threads(tx: Tx, ids: Ids) -> list[str]:
     said = defaultdict[str, list[Any]](list)
     for message in tx.all(stored.messages_in, ids=ids):
         said[message[0]].append(message)
-    return [row.id for row in tx.all(stored.threads_among, ids=ids) if not _counts(row, said[row.id])]
+    return [row.id for row in _present(tx, ids) if not _counts(row, said[row.id])]
+
+
+def _present(tx: Tx, ids: Ids) -> list[ThreadRow]:
+    """Return the threads of which no message is in an archive."""
+    found = tx.all(stored.threads_among, ids=ids)
+    away = {*tx.all(archived_among, ids=[row.job_id for row in found if row.job_id])}
+    return [row for row in found if row.job_id not in away]
 
 
 def _counts(row: ThreadRow, said: Sequence[Any]) -> bool:
@@ -208,11 +217,13 @@ def _unread(said: Sequence[Any], read: int, reader: str) -> int:
 
 def _messages(tx: Tx, ids: Ids) -> list[str]:
     """Find messages with a wrong number (from 1) or wrong counts of each side's messages so far."""
-    threads = {row.id: row for row in tx.all(stored.threads_among, ids=ids)}
+    threads = {row.id: row for row in _present(tx, ids)}
     wrong, last, senders = list[str](), "", Counter[str]()
     for thread_id, message_id, number, from_a, from_b, sender, _ in tx.all(stored.messages_in, ids=ids):
         if thread_id != last:
             last, senders = thread_id, Counter[str]()
+        if thread_id not in threads:
+            continue
         senders[sender] += 1
         row = threads[thread_id]
         if (number, from_a, from_b) != (senders.total(), senders[row.a], senders[row.b]):

@@ -13,11 +13,12 @@ from tools.chain.errors import ChainUnavailable, TransactionPending
 from tools.chain.wallet_proof import address_of
 from tools.chain.x402_payload import settle_body
 from tools.chain.x402_payments import ANEW, BadPayment, Fault, Payment, fault_of, is_for, read_payment
+from tools.engine.archives import refuse_archived
 from tools.engine.arguments import Arguments, EnvChoice, PublicRead
 from tools.engine.caller import Caller, Surface
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import StaleInput
-from tools.engine.errors import InvalidRequest, NotImplementedHere, TooBusy
+from tools.engine.errors import Archived, InvalidRequest, NotImplementedHere, TooBusy
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.errors import SellerHasNoWalletAddress
@@ -209,6 +210,7 @@ def _fingerprint(wanted: BuyWithX402) -> str:
     errors=(
         *ORDER_ERRORS,
         AddressSanctioned,
+        Archived,
         BuyerNotActive,
         ChainUnavailable,
         NotImplementedHere,
@@ -249,6 +251,7 @@ def buy_with_x402(
     refusal = _refusal(row, seen)
     if refusal is not None:
         return refusal
+    refuse_archived(here, row.job_id, seen.row.created_at)
     return X402Result(
         job_id=row.job_id,
         listing_id=row.listing_id,

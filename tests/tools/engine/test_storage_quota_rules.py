@@ -145,7 +145,7 @@ def test_a_payment_frees_the_texts_and_messages_of_the_job_and_a_refund_counts_t
     counted: bool, sign: int
 ) -> None:
     unit = Unit(answers={texts_of_job: TEXTS, said_in: [("agt_b", 40), ("agt_s", 50)]})
-    stored_texts.move_texts(context(unit), JOB, counted=counted)
+    stored_texts.move_texts(unit, JOB, counted=counted)
     assert [one[:3] for one in unit.counted] == [
         ("agt_b", "test", sign * 10),
         ("agt_b", "test", sign * 200),

@@ -13,6 +13,7 @@ from storage.disputes import disputes_of
 from storage.tables import DisputeRow, SeatRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor, DisputeStatus, Env, Outcome, SeatStatus
+from tools.engine.archives import archived_at
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor, NotFound
@@ -205,7 +206,8 @@ def _read(tx: Tx, read_ctx: ReadContext, dispute_id: str) -> tuple[Dispute, Evid
     panel, role = _found(tx, dispute_id, read_ctx.caller.agent, read_ctx.env)
     (record,) = dispute_records(read_ctx, tx, [panel], read_ctx.caller.agent)
     (seen,) = jobs_under(tx, [panel])
-    return record, evidence_of(tx, seen) if role == "evaluator" else None
+    reads = role == "evaluator" and archived_at(tx, seen.row.id, seen.row.created_at, read_ctx.now) is None
+    return record, evidence_of(tx, seen) if reads else None
 
 
 def _found(tx: Tx, dispute_id: str, agent_id: str, env: Env) -> tuple[Panel, Role]:

@@ -114,7 +114,7 @@ def _paid(ctx: TxContext, seen: JobSnapshot, row: SettlementRow, move: JobMove) 
     count_job_change(ctx.tx, seen, settled)
     changes: JobChanges = {"counted": is_counted(settled.facts)}
     if changes["counted"] != seen.row.counted:
-        move_texts(ctx, seen.row, counted=changes["counted"])
+        move_texts(ctx.tx, seen.row, counted=changes["counted"])
     revealed = move.target is JobStatus.DELIVERED
     if revealed:
         changes["review_by"] = in_seconds(ctx, ctx.windows.review_seconds)

@@ -1,0 +1,73 @@
+"""A market with jobs that ended long ago, and the archive of them, for tests."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from server.archive import Moved, move_back, move_out
+from storage.query import Query
+from storage.rows import metadata
+from storage.store import Store
+from storage.tables import ArchivedJobRow
+from tests.support.market import Agent, TestMarket
+from tests.support.panels import Court, evaluator
+from tests.support.trade import Trade
+from tools.engine.archives import ARCHIVED_AFTER
+
+LONG = ARCHIVED_AFTER.total_seconds() + 86_400
+MOVED = ("job_texts", "job_events", "messages")
+MARKS = ("archives", "archived_jobs")
+TABLES = {table.name: Query(select(table)) for table in metadata.sorted_tables}
+
+
+class Old:
+    """Traders with ended jobs: one with a revision, messages and reviews, one judged, one declined, one that owes a refund."""
+
+    def __init__(self, trade: Trade, seller: Agent, buyer: Agent, job: Any, owing: Any, court: Court) -> None:
+        self.trade, self.market, self.seller, self.buyer = trade, trade.market, seller, buyer
+        self.job, self.owing, self.court = job, owing, court
+
+    @staticmethod
+    async def made(trade: Trade) -> "Old":
+        seller, buyer = await trade.parties()
+        call = trade.market.call
+        job = await trade.job_at("revealed", seller, buyer)
+        await call("request_revision", by=buyer, job_id=job["id"], message="Good day, please. \u00fc")
+        await trade.deliver(seller, job, {"english": "Good day."})
+        await call("accept_job", by=buyer, job_id=job["id"])
+        await call("review_job", by=buyer, job_id=job["id"], rating=4)
+        await call("post_message", by=seller, thread_id=job["thread_id"], body="Thank you.", data={"n": [1, None]})
+        owing = await trade.failed(seller, buyer)
+        open_ = await trade.order(buyer, await trade.listing(seller, price=0))
+        await call("decline_job", by=seller, job_id=open_["id"], reason="I am away.")
+        judges = {one.id: one for one in [await evaluator(trade) for _ in range(3)]}
+        court = await Court.of(trade, seller, buyer, judges)
+        await court.votes("seller", "seller")
+        return Old(trade, seller, buyer, await trade.seen(buyer, job), owing, court)
+
+    def grow_old(self, seconds: float = LONG) -> None:
+        self.market.pass_seconds(seconds)
+
+
+async def archive(market: TestMarket, folder: Path, before: datetime | None = None) -> Moved:
+    now = market.clock.now()
+    return await move_out(market.market, folder, before or now - ARCHIVED_AFTER, say=lambda _: None)
+
+
+async def restore(market: TestMarket, folder: Path, job_id: str | None = None) -> Moved:
+    return await move_back(market.market, folder, job_id, say=lambda _: None)
+
+
+async def dump(store: Store) -> Mapping[str, list[str]]:
+    """Return every row of every table."""
+    return await store.read(lambda tx: {name: sorted(map(repr, tx.all(query))) for name, query in TABLES.items()})
+
+
+async def mark_archived(market: TestMarket, job_id: str) -> None:
+    """Mark a job as archived long after its end, without a file."""
+    market.pass_seconds(LONG)
+    mark = ArchivedJobRow(job_id=job_id, archive="arc_1", archived_at=market.clock.now())
+    await market.store.write(lambda tx: tx.add(mark))
