@@ -1,17 +1,17 @@
 """A market with jobs that ended long ago, and the archive of them, for tests."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from server.archive import Moved, move_back, move_out
 from storage.query import Query
 from storage.rows import metadata
 from storage.store import Store
-from storage.tables import ArchivedJobRow
+from storage.tables import ArchivedJobRow, JobRow, ThreadRow
 from tests.support.market import Agent, TestMarket
 from tests.support.panels import Court, evaluator
 from tests.support.trade import Trade
@@ -71,3 +71,11 @@ async def mark_archived(market: TestMarket, job_id: str) -> None:
     market.pass_seconds(LONG)
     mark = ArchivedJobRow(job_id=job_id, archive="arc_1", archived_at=market.clock.now())
     await market.store.write(lambda tx: tx.add(mark))
+
+
+async def back_dated(market: TestMarket) -> None:
+    """Move the begin and the end of all jobs and threads to 2019, so that a real clock finds them old."""
+    at = datetime(2019, 1, 1, tzinfo=UTC)
+    for kind, columns in ((JobRow, ("created_at", "updated_at")), (ThreadRow, ("created_at",))):
+        moved = Query[None](update(kind.__table__).values(dict.fromkeys(columns, at)))
+        await market.store.write(lambda tx, m=moved: tx.run(m))  # type: ignore[misc]

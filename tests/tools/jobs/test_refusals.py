@@ -4,6 +4,7 @@ from typing import Any
 
 from storage.tables import AgentRow
 from tests.requirements import covers
+from tests.support.archives import mark_archived
 from tests.support.refusals import (
     COSTLY,
     LEAK,
@@ -608,3 +609,48 @@ async def test_cancel_job_fault_not_allowed(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer)
     return await trade.market.refusal("cancel_job", by=seller, job_id=job["id"], fault="input")
+
+
+async def refused_archived(trade: Trade, operation: str, **given: Any) -> Any:
+    """Call an operation about the thread or the job of an archived job."""
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("completed", seller, buyer)
+    await mark_archived(trade.market, job["id"])
+    place = {"thread_id": job["thread_id"]} if operation == "post_message" else {"job_id": job["id"]}
+    return await trade.market.refusal(operation, by=buyer, **place, **given)
+
+
+@refusal
+async def test_list_job_events_archived(trade: Trade) -> Any:
+    return await refused_archived(trade, "list_job_events")
+
+
+@refusal
+async def test_get_delivery_archived(trade: Trade) -> Any:
+    return await refused_archived(trade, "get_delivery", revision=0)
+
+
+@refusal
+async def test_post_message_archived(trade: Trade) -> Any:
+    return await refused_archived(trade, "post_message", body="Do you remember?")
+
+
+async def order_archived(trade: Trade, operation: str) -> Any:
+    """Repeat the order of an archived job, by its reference."""
+    seller, buyer = await trade.parties()
+    listing = await trade.listing(seller, price=0)
+    order = {"listing_id": listing["id"], "input": {"text": "guten Tag"}, "reference": "order-7"}
+    job = await trade.market.call("create_job", by=buyer, **order)
+    await trade.market.call("decline_job", by=seller, job_id=job["id"])
+    await mark_archived(trade.market, job["id"])
+    return await trade.market.refusal(operation, by=buyer, **order)
+
+
+@refusal
+async def test_create_job_archived(trade: Trade) -> Any:
+    return await order_archived(trade, "create_job")
+
+
+@refusal
+async def test_hire_archived(trade: Trade) -> Any:
+    return await order_archived(trade, "hire")

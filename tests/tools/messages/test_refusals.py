@@ -4,6 +4,7 @@ from typing import Any
 
 from storage.tables import AgentRow
 from tests.requirements import covers
+from tests.support.archives import mark_archived
 from tests.support.refusals import LEAK, change_row, fill, refusal, refused_words
 from tests.support.trade import Trade
 
@@ -90,3 +91,11 @@ async def test_start_thread_content_rejected(trade: Trade) -> Any:
 @refusal
 async def test_start_thread_payload_too_large(trade: Trade) -> Any:
     return await refused_words(trade, "start_thread", body="See data.", data="x" * 32767)
+
+
+@refusal
+async def test_list_messages_archived(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("completed", seller, buyer)
+    await mark_archived(trade.market, job["id"])
+    return await trade.market.refusal("list_messages", by=buyer, thread_id=job["thread_id"])

@@ -10,6 +10,7 @@ import pytest
 from storage.tables import AgentRow
 from storage.vocabulary import Env
 from tests.requirements import covers
+from tests.support.archives import mark_archived
 from tests.support.refusals import (
     COSTLY,
     LONG,
@@ -285,3 +286,10 @@ async def test_buy_with_x402_storage_full(shop: Shop) -> Any:
     buyer = await shop.trade.agent("Bo", PRICE)
     await fill(shop.trade, buyer)
     return await paying(replace(shop, wallet=buyer.wallet))
+
+
+@refusal
+async def test_buy_with_x402_archived(shop: Shop) -> Any:
+    paid, result = await shop.bought()
+    await mark_archived(shop.trade.market, result["job_id"])
+    return await refused(shop, pay=paid)
