@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 
 @dataclass(slots=True)
 class Moved:
-    """The result of a run: jobs and files that were moved, and the ids of jobs that are too large."""
+    """The jobs and files that a run moved, and the ids of jobs that are too large."""
 
     jobs: int = 0
     files: int = 0
@@ -79,7 +79,10 @@ async def run(
     job_id: str | None,
     say: Say = print,
 ) -> None:
-    """Do the work of `emporion archive` and say its result. Raises BadSettings if the options contradict."""
+    """Do the work of `emporion archive` and say its result.
+
+    Raises BadSettings if the options contradict.
+    """
     if (before is None) == (restore is None) or (restore and to) or (job_id and before):
         raise BadSettings("either --before DATE with or without --to FOLDER, or --restore FOLDER with or without --job")
     async with opened(settings) as market:
@@ -95,7 +98,10 @@ async def run(
 
 
 async def move_out(market: Market, folder: Path, ended_before: datetime, say: Say) -> Moved:
-    """Move the texts of jobs that ended before a time, at least ARCHIVED_AFTER ago, into files of a folder."""
+    """Move the texts of jobs that ended before a time into files of a folder.
+
+    Raises BadSettings if the time is less than ARCHIVED_AFTER ago.
+    """
     now = market.world.clock.now()
     if ended_before > now - ARCHIVED_AFTER:
         raise BadSettings(f"--before: at the latest {stamp(now - ARCHIVED_AFTER)}, {ARCHIVED_AFTER.days} days ago")
@@ -114,7 +120,10 @@ async def move_out(market: Market, folder: Path, ended_before: datetime, say: Sa
 
 
 async def move_back(market: Market, folder: Path, job_id: str | None, say: Say) -> Moved:
-    """Restore the jobs of all files of a folder that are archived now, or of the file with one job."""
+    """Restore the jobs of all files in a folder, or of the file with one job.
+
+    Raises BadArchive if a file is missing or was changed, and BadSettings if the one job is not archived.
+    """
     wanted = await _archived(market, job_id)
     moved = Moved()
     for path in [one for one in manifests(folder) if one.stem in wanted]:
@@ -143,7 +152,7 @@ async def _archived(market: Market, job_id: str | None) -> set[str]:
 
 
 async def _unfinished(market: Market, folder: Path) -> list[Path]:
-    """Return the manifests that this market has signed and whose jobs are not archived, the oldest first."""
+    """Return the manifests that this market has signed and whose jobs are not archived."""
     known, own, now = await _archived(market, None), did_of(market.world.signer.public_key), market.world.clock.now()
     return [path for path in manifests(folder) if path.stem not in known and not check_manifest(path, now, own).fault]
 
@@ -158,7 +167,7 @@ async def _written(market: Market, folder: Path, found: Draft) -> Path:
 
 
 async def _finish(market: Market, path: Path, say: Say) -> Part | None:
-    """Delete the rows that a file on the disk holds; set the file aside if its jobs were changed."""
+    """Delete the rows that a file has, or set the file aside if its jobs were changed."""
     part = await asyncio.to_thread(read_part, path, market.world.clock.now())
     try:
         await market.store.write(lambda tx: take_out(context_of(market, tx), part), "archive")

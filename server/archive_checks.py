@@ -51,7 +51,7 @@ async def _fault(store: Store, path: Path) -> str | None:
 
 
 def checked_archive(folder: Path, now: datetime, trusted: str | None, retired: Retired) -> Iterator[Checked]:
-    """Yield a check of each manifest of a folder, and of each receipt and last output in its file."""
+    """Yield checks of each manifest of a folder, and of the receipts and outputs in its file."""
     for path in manifests(folder):
         try:
             signed = check_manifest(path, now, trusted, retired)

@@ -1,8 +1,8 @@
 """The files of an archive: `arc_….jsonl.zst` with the jobs, and beside it `arc_….json`, its signed manifest.
 
-A file counts only once its manifest stands beside it; both are on the disk by then. Files come back from media and
-from other hands, so nothing of them is believed before its hash: sizes, names and the number of bytes that are
-unpacked have limits.
+A file counts only once it has a manifest; both are on the disk by then. Files come back from other disks and other
+people, so nothing in them is believed before its hash. Sizes, names and the number of bytes that are unpacked have
+limits.
 """
 
 from collections import Counter
@@ -66,7 +66,7 @@ def pack(name: str, made_at: str, lines: Sequence[bytes], jobs: int, platform: d
 
 
 def write(folder: Path, packed: Packed, signature: Any) -> Path:
-    """Write a file, then its manifest; both are on the disk when the manifest's path is returned."""
+    """Write a file, then its manifest, to the disk; return the path of the manifest."""
     write_file(folder / (packed.name + DATA), packed.data)
     sync(folder)
     signed = orjson.dumps({"archive": packed.manifest, "signature": signature}, option=orjson.OPT_INDENT_2)
@@ -78,7 +78,7 @@ def write(folder: Path, packed: Packed, signature: Any) -> Path:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder of an archive, which only its owner can read; one that is there stays as it is."""
+    """Make a folder that only its owner can read, unless it exists."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
@@ -90,7 +90,7 @@ def manifests(folder: Path) -> list[Path]:
 
 
 def set_aside(folder: Path, name: str) -> None:
-    """Rename a file whose jobs were changed before their rows were deleted: it is not the archive of anything."""
+    """Rename a file whose jobs were changed before their rows were deleted."""
     for ending in (MANIFEST, DATA):
         path = folder / (name + ending)
         if path.exists():
@@ -105,7 +105,10 @@ def check_manifest(path: Path, now: datetime, trusted: str | None = None, retire
 
 
 def lines_of(path: Path, now: datetime) -> tuple[dict[str, Json], list[bytes]]:
-    """Return a manifest and the lines of its file; raises BadArchive if anything differs from what was signed."""
+    """Return a manifest and the lines of its file.
+
+    Raises BadArchive if anything differs from what was signed.
+    """
     fault = check_manifest(path, now).fault
     if fault is not None:
         raise BadArchive(f"{path}: {fault}")

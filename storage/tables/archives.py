@@ -8,7 +8,7 @@ from storage.rows import Row
 
 
 class ArchiveRow(Row, name="archives"):
-    """A file that holds the texts, the history and the messages of some jobs, which no other table has."""
+    """A file with the texts, the history and the messages of some jobs."""
 
     name: Mapped[str] = mapped_column(primary_key=True)  # of the file, without its ending
     sha256: Mapped[str]  # hex, of the compressed file

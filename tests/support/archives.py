@@ -24,7 +24,7 @@ TABLES = {table.name: Query(select(table)) for table in metadata.sorted_tables}
 
 
 class Old:
-    """Traders with ended jobs: one with a revision, messages and reviews, one judged, one declined, one that owes a refund."""
+    """Two traders with old jobs: revised and reviewed, judged, declined, and owing a refund."""
 
     def __init__(self, trade: Trade, seller: Agent, buyer: Agent, job: Any, owing: Any, court: Court) -> None:
         self.trade, self.market, self.seller, self.buyer = trade, trade.market, seller, buyer
@@ -74,7 +74,7 @@ async def mark_archived(market: TestMarket, job_id: str) -> None:
 
 
 async def back_dated(market: TestMarket) -> None:
-    """Move the begin and the end of all jobs and threads to 2019, so that a real clock finds them old."""
+    """Move all jobs and threads to 2019, so that a real clock finds them old."""
     at = datetime(2019, 1, 1, tzinfo=UTC)
     for kind, columns in ((JobRow, ("created_at", "updated_at")), (ThreadRow, ("created_at",))):
         moved = Query[None](update(kind.__table__).values(dict.fromkeys(columns, at)))

@@ -135,7 +135,7 @@ class NotFound(Missing):
 
 
 class Archived(Missing):
-    """410: the job ended long ago, and its texts, history and messages are in the operator's archive."""
+    """410: the job is old; its texts, history and messages are in the operator's archive."""
 
     status, code = 410, "archived"
     usual_hint = "get_job and get_receipt still show the job, its hashes and its payments. Ask the operator by report_support to restore the job of details.job_id."

@@ -192,7 +192,7 @@ def _time(text: Json) -> datetime | None:
 
 
 def _about(body: dict[str, Json]) -> str:
-    """Return the id of the job or the agent that a document is about, or the name of the archive."""
+    """Return the id of the job, the agent or the archive that a document is about."""
     for name in ("job", "agent"):
         if isinstance(body.get(name), dict):
             return str(body[name].get("id"))[:64]

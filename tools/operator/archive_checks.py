@@ -7,7 +7,10 @@ from tools.operator.archives import Changed, Part, put_back
 
 
 class Compared(Exception):
-    """The result of a comparison: the faults that were found. Raising it undoes the unit of work."""
+    """The faults that a comparison found.
+
+    Raising it undoes the unit of work.
+    """
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("; ".join(faults))
@@ -15,7 +18,10 @@ class Compared(Exception):
 
 
 def compare(tx: Tx, part: Part) -> None:
-    """Put the rows of an archive back, compare every figure of its jobs and threads, and undo it by raising Compared."""
+    """Put the rows of an archive back and compare every figure of its jobs and threads.
+
+    Always raises Compared, which undoes it.
+    """
     try:
         there = put_back(tx, part)
     except Changed:

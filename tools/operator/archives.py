@@ -47,7 +47,7 @@ class Changed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The content of one file: its name and hash, the ids of its jobs, and a line for each row that moves."""
+    """The content of one file: its name, its hash, its jobs, and a line for each row."""
 
     name: str
     sha256: str
@@ -86,7 +86,7 @@ def draft(ctx: TxContext, ended_before: datetime, after: str) -> Draft:
 
 
 def may_leave(ctx: TxContext, row: JobRow) -> bool:
-    """Check whether nothing can be due of this job: it ended ARCHIVED_AFTER ago, and cannot be revived."""
+    """Check that a job ended ARCHIVED_AFTER ago, owes nothing and cannot be revived."""
     facts = load(ctx.tx, row).facts
     return (
         facts.status in FINAL
@@ -99,9 +99,9 @@ def may_leave(ctx: TxContext, row: JobRow) -> bool:
 
 
 def take_out(ctx: TxContext, part: Part) -> None:
-    """Delete the rows of a part that is on the disk, and mark its jobs; nothing if that was done before.
+    """Delete the rows of a part that is on the disk, and mark its jobs.
 
-    Raises Changed if the tables do not have exactly the rows of the file.
+    It does nothing if that was done before. Raises Changed if the tables do not have exactly the rows of the file.
     """
     jobs = _locked(ctx.tx, part.jobs)
     if ctx.tx.get(ArchiveRow, part.name) is not None:  # also by a run that was killed while it committed
@@ -122,9 +122,9 @@ def take_out(ctx: TxContext, part: Part) -> None:
 
 
 def put_back(tx: Tx, part: Part) -> bool:
-    """Insert the rows of an archived part again, and drop its marks; False if it is not archived now.
+    """Insert the rows of an archived part again, and drop its marks.
 
-    Raises Changed if the file is not the one that was archived.
+    Returns False if it is not archived now. Raises Changed if the file is not the one that was archived.
     """
     kept = tx.get(ArchiveRow, part.name, lock=True)
     if kept is None:
@@ -171,7 +171,7 @@ def row_of(line: bytes) -> Row:
 
 
 def parsed(name: str, sha256: str, made_at: datetime, lines: Iterable[bytes]) -> Part:
-    """Return the part that these lines are; raises KeyError, TypeError or ValueError if they are none."""
+    """Return the part with these lines; raises KeyError, TypeError or ValueError."""
     jobs, rows = list[str](), list[bytes]()
     for line in lines:
         told = orjson.loads(line)
@@ -199,7 +199,7 @@ def _stored_bytes(tx: Tx, row: JobRow) -> int:
 
 
 def _proof(ctx: TxContext, row: JobRow) -> bytes:
-    """Return the line of a job: its signed receipt and, if it was disputed, the case as evaluators read it."""
+    """Return the line of a job: its signed receipt, and its case as evaluators read it."""
     here, seen = replace(ctx, env=Env(row.env)), load(ctx.tx, row)
     return orjson.dumps(
         {

@@ -1352,6 +1352,7 @@ class Job(TypedDict):
     delivered_at: str | None
     completed_at: str | None
     updated_at: str
+    archived_at: str | None
     next_steps: list[Step]
 
 
@@ -1478,6 +1479,7 @@ class JobCreated(TypedDict):
     delivered_at: str | None
     completed_at: str | None
     updated_at: str
+    archived_at: str | None
     next_steps: list[Step]
     warnings: list[dict[str, Any]]
 
