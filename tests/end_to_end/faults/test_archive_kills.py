@@ -1,5 +1,6 @@
 """SIGKILL of `emporion archive` at each step: no row is lost, and the next run finishes."""
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -90,3 +91,29 @@ async def test_killed_while_it_restores(
     assert but_marks(standing(database_url)) == but_marks(expected)
     assert emporion(database_url, data, "archive", "--restore", folder).returncode == 0
     assert but_marks(standing(database_url)) == but_marks(old_rows)
+
+
+async def test_beside_a_served_market_it_runs_on_postgresql_only(
+    trade: Trade, database: str, database_url: str, tmp_path: Path
+) -> None:
+    old = await Old.made(trade)
+    await back_dated(trade.market)
+    data, folder = tmp_path / "data", str(tmp_path / "archive")
+    done = await asyncio.to_thread(emporion, database_url, data, *BEFORE, folder)
+    if database == "sqlite":
+        assert (done.returncode, "stop the market" in done.stderr) == (2, True)
+        return
+    assert (done.returncode, "2 jobs in 1 new files" in done.stdout) == (0, True), done.stderr
+    assert (await trade.seen(old.buyer, old.job))["output"] is None
+    checked = await asyncio.to_thread(emporion, database_url, data, "doctor", "--recompute", "--with-archive", folder)
+    assert "ok    archive: 2 jobs in 1 files, of which 0 are wrong" in checked.stdout
+    wrong = [line for line in checked.stdout.splitlines() if line.startswith("WRONG recomputed")]
+    assert [line for line in wrong if "daily_counts" not in line] == []  # the test has moved jobs to another day
+    verified = await asyncio.to_thread(emporion, database_url, data, "verify", folder)
+    assert (verified.returncode, "INVALID" in verified.stdout) == (0, False)
+
+
+@pytest.mark.parametrize("words", [[], ["--job", "job_1"], ["--before", "2020-01-01", "--restore", "x"]], ids=str)
+async def test_options_that_contradict_are_refused(words: list[str], tmp_path: Path) -> None:
+    done = await asyncio.to_thread(emporion, f"sqlite:///{tmp_path}/market.db", tmp_path, "archive", *words)
+    assert (done.returncode, "either --before DATE" in done.stderr) == (2, True)
