@@ -1,6 +1,6 @@
 """Queries of archives: jobs that ended long ago, the rows of jobs that move, and the marks that stay."""
 
-from sqlalchemy import bindparam, exists, func, select
+from sqlalchemy import bindparam, exists, select
 
 from storage.query import Query
 from storage.statements import after_id, delete_where, in_json_list, is_one_of, matching, rows_among
@@ -31,7 +31,6 @@ drop_history = delete_where(JobEventRow, in_json_list(JobEventRow.job_id, "ids")
 drop_messages = delete_where(MessageRow, in_json_list(MessageRow.thread_id, "ids"))
 
 archives: Query[ArchiveRow] = Query(select(ArchiveRow).order_by(ArchiveRow.name))
-archived_count: Query[int] = Query(select(func.coalesce(func.sum(ArchiveRow.jobs), 0)))
 archived_among: Query[str] = Query(select(ArchivedJobRow.job_id).where(in_json_list(ArchivedJobRow.job_id, "ids")))
 drop_archive = delete_where(ArchiveRow, *matching(ArchiveRow.name))
 drop_marks = delete_where(ArchivedJobRow, *matching(ArchivedJobRow.archive))

@@ -32,6 +32,7 @@ NO_AGGREGATES = {
     "bounties.first_party": AGREED,
     "bounties.stored_bytes": WEIGHED,
     "bounty_search.newest": PLACE,
+    "archives.jobs": "of a file, which is never written again",
     "bounty_search.seq": NUMBERED,
     "daily_counts.at": "part of the key",
     "daily_counts.day": "part of the key",

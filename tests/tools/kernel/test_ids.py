@@ -23,7 +23,7 @@ def test_an_id_is_its_prefix_and_a_ulid() -> None:
 def test_the_prefixes_are_the_ones_published() -> None:
     assert {prefix.value for prefix in Prefix} == {
         "agt_", "lst_", "job_", "stl_", "msg_", "evt_", "whk_", "bty_", "key_", "thr_", "dsp_", "rev_", "prp_", "sch_", "rpt_", "dlv_",
-        "req_",
+        "req_", "arc_",
     }  # fmt: skip
 
 

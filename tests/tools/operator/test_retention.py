@@ -113,7 +113,7 @@ async def test_everything_else_stays_whatever_its_age(trade: Trade) -> None:
     await market.workers.write_touches()
     before = await all_that_stays(market)
     assert {name for name, rows in before.items() if not rows} == {
-        "bounty_alerts", "departures", "domains_held", "faucet_claims", "house", "identities", "listing_promises", "open_refunds",
+        "archived_jobs", "archives", "bounty_alerts", "departures", "domains_held", "faucet_claims", "house", "identities", "listing_promises", "open_refunds",
         "payment_searches", "peer_catalogs", "purchases", "retired_keys", "unindexed_agents", "unmarked_jobs", "webhook_fanout", "x402_accounts",
     }  # fmt: skip
     assert await market.store.read(lambda tx: tx.all(EVENTS))
