@@ -18,7 +18,8 @@ from server.secrets import check_brand, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, config_of
 from server.workers import SYSTEM_CALLER, context_of
 from storage.archives import archives
-from storage.open import PATIENCE_SECONDS, open_store
+from storage.open import open_store
+from storage.snapshots import PATIENCE_SECONDS
 from storage.tables import ArchivedJobRow
 from storage.transaction import StorageError
 from storage.vocabulary import Env
