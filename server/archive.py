@@ -54,7 +54,7 @@ async def opened(settings: Settings) -> AsyncIterator[Market]:
     if settings.database_file is not None and not settings.database_file.exists():
         raise BadSettings(f"{settings.database_file} is not there: it has no jobs")
     try:
-        store = open_store(settings.database, PATIENCE_SECONDS)
+        store = open_store(settings.session_database, PATIENCE_SECONDS)
     except StorageError as error:
         stop = "; stop the market, run this, start it again" if settings.database_file else ""
         raise BadSettings(f"database: {error}{stop}") from error
