@@ -85,6 +85,7 @@ NOT_EXPORTED = {
     "agent_search": "an index of agents", "bounty_search": "an index of bounties",
     "listing_search": "an index of listings", "unindexed_agents": "work that waits to be done",
     "dispute_draws": "who was eligible for a panel: shown to nobody before the case is closed, then in its dispute",
+    "archives": "the operator's files", "archived_jobs": "when a job was archived: get_job shows it",
     "daily_counts": "counts of the whole market", "peer_catalogs": "what other markets publish",
     "webhook_hosts": "leases of seconds", "webhook_fanout": "how far the installation has come",
 }  # fmt: skip

@@ -22,6 +22,7 @@ SHOWN_TO_PARTIES = {
     "max_price",
     "max_price_display",
     "worker",
+    "archived_at",
     "lease_until",
     "cancel_kind",
     "output_commitment",
