@@ -6,12 +6,15 @@ marks. Exits with 1 if a row misses what it must reach, or if a case breaks; eac
 
 import argparse
 import json
+import logging
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+
+import structlog
 
 from benchmarks import against, counts, growth, jobs, limits, peer_cases, postgres, ratios, report
 from benchmarks.goals import goals_of
@@ -48,6 +51,7 @@ def main() -> int:
     if given.against:
         return against.compare(given.against, given.only or CASES)
     began = time.monotonic()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))  # of markets in here
     print(report.machine(), flush=True)
     rows: list[Row] = []
     with ExitStack() as stack:

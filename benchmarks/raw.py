@@ -1,6 +1,5 @@
 """The raw floors: the exact SQL statements of a call, recorded from the market, replayed with the sqlite3 module."""
 
-import logging
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import structlog
 
 from server.adapters.checks import CheckPool
 from server.adapters.clock import SeedSigner, SystemClock, SystemDice
@@ -112,7 +110,6 @@ async def record(path: Path, pepper: bytes, calls: Sequence[Call]) -> list[Unit]
 
 def market_over(store: Store, pepper: bytes, folder: Path) -> Market:
     """Return the market in this process, without chains."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     signer, sanctions = SeedSigner(bytes(32)), SanctionsLists((), (), folder)
     world = World(SystemClock(), SystemDice(), {}, signer, sanctions, CheckPool(), GuardedWeb(), NameServers())
     return Market(store, world, config_of(read_settings(), pepper))

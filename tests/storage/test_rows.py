@@ -65,7 +65,7 @@ def test_a_row_is_made_of_exactly_its_columns() -> None:
 )
 def test_a_moment_keeps_its_microsecond(moment: datetime) -> None:
     kept = UtcMicroseconds().process_bind_param(moment, sqlite.dialect())
-    assert UtcMicroseconds().process_result_value(kept, sqlite.dialect()) == moment
+    assert UtcMicroseconds().result_processor(sqlite.dialect(), None)(kept) == moment
 
 
 def test_a_moment_of_another_zone_is_the_same_moment_and_one_without_a_zone_is_refused() -> None:

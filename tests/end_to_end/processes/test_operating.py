@@ -80,7 +80,11 @@ async def test_what_the_market_refuses_is_said_in_a_sentence(service: Service) -
 
 @pytest.mark.parametrize("name", ["overview", "resolve", "set-status", "first-party"])
 def test_the_help_of_an_operators_command_names_its_secret(name: str) -> None:
-    shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    before = os.umask(0o022)
+    try:
+        shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    finally:
+        os.umask(before)  # every command sets its own
     assert shown.exit_code == 0
     assert "EMPORION_OPERATOR_SECRET" in shown.output
 
