@@ -36,7 +36,7 @@ PING_SECONDS = 0.4
 PROOF_SECONDS = 5.0  # without an answer, or with a notification missing for so long, the connection is replaced
 RECONNECT_SECONDS = 1.0
 NO_SESSION = (
-    "the address of the database keeps no session, as a pooler in transaction mode does not, or does not hear what is sent through "
+    "the address of the database keeps no session, as a pooler in transaction mode does not, or receives no notification that is sent through "
     "EMPORION_DATABASE_URL: set EMPORION_DATABASE_DIRECT_URL to the address of the same database without the pooler"
 )
 CONNECT_SECONDS = 5
@@ -56,7 +56,7 @@ class Postgres(Database):
         super().__init__(self.engine.dialect)
 
     def check_sessions(self) -> None:
-        """Check that an idle session keeps its options and hears a notification.
+        """Check that an idle session keeps its options and receives a notification.
 
         The session is one of `direct`, and the notification is sent through `address`. Raises Unavailable if not:
         notifications would be lost, and a session of the pooler would keep the migrations' lock.

@@ -1,4 +1,4 @@
-"""SQL statements and WAL pages of calls: at most so many, and in a list as many for few rows as for many."""
+"""Bounds on the SQL statements and WAL pages of calls; those of a list do not grow with its rows."""
 
 import asyncio
 import sqlite3

@@ -129,7 +129,7 @@ def extended(server: Server[Any], method: str, name: str, more: Sequence[Any]) -
 
 
 def add_tools(surface: McpSurface, tools: Sequence[t.Tool], calls: Mapping[str, Call]) -> None:
-    """Add tools to a surface that serves nobody yet; their calls are streamed."""
+    """Add tools to a surface that serves no client yet; their calls are streamed."""
     schemas, known = {tool.name: tool.input_schema for tool in tools}, surface.tools.input_schema
     surface.server.get_tool_input_schema = lambda name: schemas.get(name) or known(name)
     surface.plain = Streaming(surface, calls)

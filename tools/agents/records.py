@@ -50,7 +50,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyStatusAgent(Agent):
-    """An agent as the operator sees it: also one that a purchase made and nobody has claimed."""
+    """An agent as the operator sees it: also an unclaimed one that a purchase made."""
 
     status: Literal["active", "suspended", "deleted", "unclaimed"]  # type: ignore[assignment]
 

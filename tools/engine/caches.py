@@ -133,7 +133,7 @@ class BlockCache:
         if not self._stands(place):
             self._forget()
             reading = asyncio.create_task(read(), name="block")
-            reading.add_done_callback(_has_failed)  # asyncio logs a failure that nobody has looked at
+            reading.add_done_callback(_has_failed)  # asyncio logs a failure that no caller has awaited
             self.kept[place] = reading, self.clock.monotonic() + BLOCK_SECONDS
         reading = self.kept[place][0]
         return cast(B, await asyncio.shield(reading))  # a caller that leaves does not end the read of the others

@@ -154,7 +154,7 @@ class Declaration(Options):
     rate: Rate | None = field(default=None, kw_only=True)
     scope: str | tuple[str, ...] | None = field(default=None, kw_only=True)  # None: `read` for a read that needs a key
     only_rest: str | None = field(default=None, kw_only=True)  # why it is on REST only
-    # Makes the next steps of a record that has none of its own.
+    # Makes the next steps of a record that has no member for them.
     next_steps: Callable[[TxContext, Any], list[base.Step]] | None = field(default=None, kw_only=True)
 
     def operation_of(self, run: Run) -> Operation:

@@ -88,8 +88,8 @@ def set_agent_status(ctx: TxContext, arguments: StatusSet) -> AnyStatusAgent:
 
     Suspended: calls with its keys or signatures are refused, its listings are paused, its open bounties and proposals close; its
     profile and jobs stay. Deleted: as delete_me does it. Active again: the profile returns, its listings stay paused until it
-    activates them; keys that the deletion revoked stay revoked. An agent that an x402 purchase made and nobody has claimed becomes
-    unclaimed again: it becomes active when its wallet claims it.
+    activates them; keys that the deletion revoked stay revoked. An unclaimed agent that an x402 purchase made becomes unclaimed
+    again: it becomes active when its wallet claims it.
     """
     wanted = AgentStatus(arguments.status)
     row = need_agent(ctx.tx, arguments.agent_id, deleted=True)

@@ -28,7 +28,7 @@ OUT = [
     ("after", "sync", 2),
     ("before", "read_part", 1),
     ("before", "commit", 1),
-    ("after", "commit", 1),  # nobody knows that it is archived
+    ("after", "commit", 1),  # the answer of the COMMIT was lost
 ]
 BACK = [("before", "read_part", 1), ("before", "commit", 1), ("after", "commit", 1)]
 
