@@ -16,12 +16,11 @@ from protocol.discovery.ard_registry import (
 from protocol.http import RequestReader, read_body, send_response
 from rest.arguments import arguments_of, is_dry_run
 from rest.headers import of_answer, send_tagged
-from rest.routes import Router
+from rest.routes import Router, Target
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed, NotImplementedHere
 from tools.engine.idempotency import Response
-from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
 from tools.kernel.records import etag
 
@@ -46,7 +45,8 @@ class ArdRegistry:
         came = self.request_of(scope, Surface.REST)
         request = CallRequest(Surface.REST, came.ip, came.request_id)
         try:
-            op, path = self._route(scope)
+            target = self._route(scope)
+            op = target.op
             request.dry_run = is_dry_run(op, scope["query_string"])
             body = await read_body(scope, receive)
         except ClientDisconnect:
@@ -56,10 +56,10 @@ class ArdRegistry:
             allowed = error.details["allowed"] if isinstance(error, MethodNotAllowed) else []
             await self._send(scope, send, answer, 0, *([(b"allow", ", ".join(allowed).encode())] if allowed else []))
             return
-        given = partial(arguments_of, op, path, scope["query_string"], body)
+        given = partial(arguments_of, op, target.path, target.query, body)
         await self._send(scope, send, await self.market.call(op, given, request), op.cache_seconds)
 
-    def _route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:
+    def _route(self, scope: Scope) -> Target:
         if scope["path"] == EXPLORE:
             raise NotImplementedHere("this registry does not aggregate", hint="POST /ard/search finds entries.")
         return self.table.route(scope)

@@ -16,6 +16,7 @@ from tools.engine.registry import CATALOGUE, Operation
 from tools.purchases.quotes import header, settled_headers
 
 Headers = list[tuple[bytes, bytes]]
+OF_ONE_CALLER: Headers = [(b"vary", b"Authorization, X-API-Key"), (b"cache-control", b"no-store")]
 CHANGELOG = "/v1/changelog"
 INTEGER, TEXT, TRUE = {"type": "integer", "minimum": 0}, {"type": "string"}, {"const": "true"}
 HEADERS: dict[str, str] = {
@@ -70,7 +71,7 @@ def matches(given: bytes, tag: bytes) -> bool:
 
 async def send_tagged(scope: Scope, send: Send, body: bytes, tag: bytes, headers: Headers, kind: bytes = JSON) -> None:
     """Send a read with its ETag, or 304 without a body if the client has it (RFC 9110, 13.1.2)."""
-    headers = [*headers, (b"etag", tag)]
+    headers.append((b"etag", tag))
     known = header_values(scope).get(b"if-none-match")
     if known is not None and matches(known, tag):
         await send_response(send, 304, b"", *headers, kind=None)
@@ -83,24 +84,25 @@ def of_answer(answer: Response, cache_seconds: int = 0) -> Headers:
 
     A successful answer that is the same for all callers may be cached for `cache_seconds`.
     """
-    headers: Headers = [(b"vary", b"Authorization, X-API-Key"), (b"cache-control", b"no-store")]
+    headers = [*OF_ONE_CALLER]
     if cache_seconds and answer.status == 200:
         headers = [(b"cache-control", b"public, max-age=%d" % cache_seconds)]
     if answer.replayed:
         headers.append((b"idempotent-replayed", b"true"))
     if answer.dry_run:
         headers.append((b"dry-run", b"true"))
-    return headers + of_limits(answer)
+    headers += of_limits(answer)
+    return headers
 
 
 def of_limits(answer: Response) -> Headers:
     """Return the headers that say when to call again, and the state of the rate limit."""
-    headers: Headers = []
+    headers = of_quota(answer.quota) if answer.quota else []
     if answer.refusal is not None and answer.refusal.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % answer.refusal.retry_after_seconds))
     elif answer.status in (502, 503):
         headers.append((b"retry-after", b"2"))
-    return headers + (of_quota(answer.quota) if answer.quota else [])
+    return headers
 
 
 def of_quota(quota: RateLimitStatus) -> Headers:

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from urllib.parse import unquote_to_bytes
 
 import orjson
@@ -21,6 +22,7 @@ from protocol.http import (
 from rest.arguments import arguments_of, is_dry_run
 from rest.headers import Headers, as_x402, of_answer, send_tagged, version_tag, with_deprecation_headers
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
+from tools.engine.arguments import Arguments, parse_arguments
 from tools.engine.caller import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
@@ -30,13 +32,30 @@ from tools.engine.registry import CATALOGUE, Operation
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.records import etag
 
-Given = Callable[[], dict[str, Json]]
+Given = Callable[[], dict[str, Json] | Arguments]
 
 CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"signature"})
 ALIASES = {b".well-known/x402": b"v1/x402"}  # paths that x402 clients look for, and ours
 VERSION = re.compile(r'"?(\d{1,16})"?')
 Parts = tuple[str, ...]
 Methods = dict[str, Operation]
+KEPT_TARGETS, MAX_KEPT = 4096, 512  # parsed targets of reads, and the bytes of the longest of them
+
+
+@dataclass(slots=True)
+class Target:
+    """The operation of a request, the values in its path, and its query."""
+
+    op: Operation
+    path: dict[str, str]
+    query: bytes
+    arguments: Arguments | None = None  # of a read, once it was called
+
+    def read(self) -> Arguments:
+        """Return the arguments of a read, which has no body."""
+        if self.arguments is None:
+            self.arguments = parse_arguments(self.op.input, arguments_of(self.op, self.path, self.query, b""))
+        return self.arguments
 
 
 class Router:
@@ -53,6 +72,7 @@ class Router:
         self.named: dict[int, dict[tuple[int, ...], dict[Parts, tuple[Methods, Parts]]]] = {}  # length, places, words
         self.open: dict[Parts, tuple[Methods, Parts]] = {}  # by the parts before the rest
         self.names: dict[Parts, tuple[tuple[int, str], ...]] = {}  # the parameters of a shape, with their places
+        self.kept = lru_cache(KEPT_TARGETS)(self.parse)
         for op in operations:
             parts = tuple(op.path.strip("/").split("/"))
             self._place(parts)[op.method] = op
@@ -78,25 +98,30 @@ class Router:
                 return found
         return next((found for head, found in self.open.items() if parts[: len(head)] == head != parts), None)
 
-    def route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:
-        """Return the operation of a request and the values in its path.
+    def route(self, scope: Scope) -> Target:
+        """Return the target of a request; that of a read is cached.
 
         Raises RouteNotFound and MethodNotAllowed.
         """
-        path = _path(scope)
+        method, raw, query = scope["method"], scope.get("raw_path") or scope["path"].encode(), scope["query_string"]
+        keeps = method == "GET" and len(raw) + len(query) <= MAX_KEPT
+        return self.kept(method, raw, query) if keeps else self.parse(method, raw, query)
+
+    def parse(self, method: str, raw: bytes, query: bytes) -> Target:
+        """Find the operation of a method and a path. Raises RouteNotFound and MethodNotAllowed."""
+        path = _path(raw)
         parts = _parts(path.rstrip(b"/"))
         found = self.find(parts)
         if found is None:
             raise RouteNotFound(f"there is no path /{'/'.join(parts)[:200]}")
         methods, shape = found
-        method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        op = methods.get(method)
+        op = methods.get("GET" if method == "HEAD" else method)
         if op is None:
-            raise MethodNotAllowed(f"{scope['method'][:20]} is not served here", allowed=sorted(methods))
+            raise MethodNotAllowed(f"{method[:20]} is not served here", allowed=sorted(methods))
         if shape[:-1] in self.open:  # then a slash at the end belongs to the value
             last = len(shape) - 1
             parts = (*parts[:last], "/".join(_parts(path)[last:]))
-        return op, {name: parts[place] for place, name in self.names[shape]}
+        return Target(op, {name: parts[place] for place, name in self.names[shape]}, query)
 
 
 class Rest:
@@ -112,17 +137,19 @@ class Rest:
 
     def serves(self, scope: Scope) -> bool:
         """Check whether the path is that of an operation, by any method."""
-        return self.table.find(_parts(_path(scope).rstrip(b"/"))) is not None
+        return self.table.find(_parts(_path(scope.get("raw_path") or scope["path"].encode()).rstrip(b"/"))) is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = self.request_of(scope, Surface.REST)
         try:
-            op, path = self.table.route(scope)
+            target = self.table.route(scope)
+            op = target.op
             if op.deprecated is not None:
                 send = with_deprecation_headers(send, op)
             body = await read_body(scope, receive)
             request.set_body(body)
-            given = partial(given_in, op, path, scope, body)
+            reads = op.method == "GET" and not op.streams
+            given: Given = target.read if reads else partial(given_in, op, target.path, scope, body)
             if scope["query_string"] and is_dry_run(op, scope["query_string"]):
                 request.dry_run = True
         except ClientDisconnect:
@@ -208,9 +235,8 @@ def takes_slashes(op: Operation) -> bool:
     return "pattern" in schema and re.fullmatch(schema["pattern"], "a/b") is not None
 
 
-def _path(scope: Scope) -> bytes:
+def _path(raw: bytes) -> bytes:
     """Return the path as it was sent, without slashes before it; an alias is replaced."""
-    raw: bytes = scope.get("raw_path") or scope["path"].encode()
     path = raw.partition(b"?")[0].lstrip(b"/")
     return ALIASES.get(path, path)
 

@@ -140,16 +140,12 @@ class Service:
         self.served: Served | None = None
         self.replaced: Callable[[], None] = lambda: None  # called once this process's signing key was replaced
         self.hosts = hosts_of(self.config.urls)
-        self.edge = Edge(self._serve, self.hosts, self.config.docs_url, self.world.dice)
+        self.edge = Edge(not_running, self.hosts, self.config.docs_url, self.world.dice)
         self.tracing = make_tracing(settings, self.config)
         self.application = self.edge if self.tracing is None else partial(self.tracing.trace_request, self.edge)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.application(scope, receive, send)
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        assert self.served is not None
-        await self.served(scope, receive, send)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Served]:
@@ -178,7 +174,7 @@ class Service:
                 stack.push_async_callback(asyncio.to_thread, self.tracing.provider.shutdown)
             metrics = Metrics(self.world.clock) if self.settings.metrics else None
             market = make_market(store, self.world, self.config, metrics, self.tracing)
-            self.served = assemble(market, self.settings, self.hosts, metrics)
+            self.edge.app = self.served = assemble(market, self.settings, self.hosts, metrics)
             await stack.enter_async_context(self.served.mcp.running())
             workers = Workers(market, partial(disk_is_low, self.settings))
             await workers.check_health()
@@ -194,6 +190,11 @@ class Service:
             for name, loop in loops.items():
                 stack.push_async_callback(_stop, asyncio.create_task(loop, name=name))
             yield self.served
+
+
+async def not_running(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stand for the surfaces of a service before it runs."""
+    raise RuntimeError("this service does not run yet")
 
 
 def disk_is_low(settings: Settings) -> bool:

@@ -13,6 +13,7 @@ from tools.engine.rate_limits import bare_address
 from tools.kernel.http_signatures import READ, HttpRequest
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{8,128}")
+CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
 CONTRADICTION = "an empty credential, or more than one"  # not a valid API key, so the call is refused
 
 
@@ -25,8 +26,8 @@ def request_reader(trusted_proxies: frozenset[str]) -> RequestReader:
             surface,
             client_ip(scope, trusted_proxies),
             scope["state"]["request_id"],
-            _credential(scope, surface),
-            admin_token=_admin_token(scope) if surface is Surface.REST else None,
+            _credential(scope, values, surface),
+            admin_token=_admin_token(scope) if surface is Surface.REST and b"x-admin-token" in values else None,
             payment=_payment(values),
             http=None if READ.isdisjoint(values) else _request(scope, body),
             body_bytes=len(body),
@@ -43,8 +44,9 @@ def _request(scope: Scope, body: bytes) -> HttpRequest:
 
 def request_id(given: bytes | None, dice: RandomSource) -> str:
     """Return the caller's X-Request-Id if it is well-formed, otherwise a new id."""
-    told = "" if given is None else given.decode("latin-1")
-    return told if REQUEST_ID.fullmatch(told) else f"req_{dice.random_bytes(13).hex()}"
+    if given is not None and REQUEST_ID.fullmatch(own := given.decode("latin-1")):
+        return own
+    return f"req_{dice.random_bytes(13).hex()}"
 
 
 def client_ip(scope: Scope, trusted_proxies: frozenset[str]) -> str:
@@ -60,7 +62,9 @@ def client_ip(scope: Scope, trusted_proxies: frozenset[str]) -> str:
     return peer
 
 
-def _credential(scope: Scope, surface: Surface) -> str | None:
+def _credential(scope: Scope, values: dict[bytes, bytes], surface: Surface) -> str | None:
+    if surface is not Surface.MCP and CREDENTIALS.isdisjoint(values):
+        return None
     found = {*map(_bearer, _values(scope, b"authorization")), *_values(scope, b"x-api-key")}
     if surface is Surface.MCP and scope["query_string"]:
         keys = parse_qs(scope["query_string"].decode("latin-1")).get("api_key", ())

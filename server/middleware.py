@@ -9,7 +9,7 @@ import orjson
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from protocol.http import header_values, send_response
+from protocol.http import FRAMING, VALUES, send_response
 from server.http_identity import request_id
 from server.http_limits import MAX_HEAD, TOO_LARGE
 from tools.engine.errors import (
@@ -64,7 +64,7 @@ class Edge:
             return
         # httptools keeps blanks
         scope["headers"] = headers = [(name.lower(), value.strip()) for name, value in scope["headers"]]
-        values = header_values(scope)
+        values = scope.setdefault("state", {})[VALUES] = dict(headers)
         rid = request_id(values.get(b"x-request-id"), self.dice)
         scope["state"]["request_id"] = rid
         reply = _Reply(send, rid)
@@ -73,7 +73,8 @@ class Edge:
             if scope["method"] == "OPTIONS":
                 await reply.preflight(values.get(b"access-control-request-headers", b"*, Authorization"))
                 return
-            await self.app(scope, bounded(receive, values.get(b"content-length", b"0")), reply)
+            has_body = scope["method"] != "GET" or not FRAMING.isdisjoint(values)
+            await self.app(scope, bounded(receive, values.get(b"content-length", b"0")) if has_body else receive, reply)
         except Refused as refused:
             await reply.error(refused.error, self.docs_url)
         except MarketError as error:
@@ -84,8 +85,8 @@ class Edge:
 
     def _check(self, headers: Headers, values: dict[bytes, bytes]) -> None:
         host = values.get(b"host", b"").decode("latin-1").lower()
-        repeated = [name for name, _ in headers] if len(values) < len(headers) else []
-        if repeated.count(b"host") > 1 or host not in self.hosts:
+        repeated = [name for name, _ in headers] if len(values) < len(headers) else ()
+        if host not in self.hosts or repeated.count(b"host") > 1:
             raise HostNotAllowed("this service is not published under that host")
         if repeated.count(KEY) > 1 and len({value for name, value in headers if name == KEY}) > 1:
             raise InvalidIdempotencyKey("one request has two different keys", param="Idempotency-Key")

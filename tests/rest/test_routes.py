@@ -1,5 +1,10 @@
 """Routes by their documented paths, over HTTP: each works, and an agent without access gets 404."""
 
+from typing import Any
+
+import pytest
+
+from rest.routes import MAX_KEPT, Router
 from server.webhook_sender import Sender
 from tests.requirements import covers
 from tests.server.test_http import Web, web
@@ -9,6 +14,8 @@ from tests.support.panels import Court
 from tests.support.proofs import Registry, own_file
 from tests.support.trade import PRICE, Trade
 from tests.support.webhooks import Scene
+from tools.catalogue import CATALOGUE
+from tools.engine.errors import InvalidRequest, RouteNotFound
 
 
 async def not_for(http: Web, key: str, *calls: tuple[str, str]) -> None:
@@ -178,3 +185,30 @@ async def test_an_order_with_a_known_reference_is_answered_200_and_listed_by_it(
             listed = await http.http.get(f"/v1/jobs?{query}", headers={"X-API-Key": key})
             assert [one["id"] for one in listed.json()["data"]] == found, query
         await http.ask("GET", "/v1/jobs", reference="row-7", status=401)
+
+
+def asked(path: str, query: str = "", method: str = "GET") -> dict[str, Any]:
+    return {"method": method, "path": path, "raw_path": path.encode(), "query_string": query.encode()}
+
+
+def test_the_target_of_a_read_is_parsed_once_and_no_error_is_kept() -> None:
+    router = Router([*CATALOGUE.values()])
+    first = router.route(asked("/v1/listings", "q=translate&limit=5"))
+    assert (first.op.name, first.read().identity()["q"]) == ("search_listings", "translate")
+    again = router.route(asked("/v1/listings", "q=translate&limit=5"))
+    assert again is first
+    assert again.read() is first.read()
+    assert router.route(asked("/v1/listings", "q=translate&limit=6")).read() != first.read()
+    assert router.route(asked("/v1/listings", method="POST")).op.name == "create_listing"
+    wrong = router.route(asked("/v1/listings", "limit=0"))
+    for _ in range(2):
+        with pytest.raises(InvalidRequest, match="limit"):
+            wrong.read()
+        with pytest.raises(RouteNotFound):
+            router.route(asked("/v1/nothing"))
+
+
+def test_a_long_target_is_not_kept() -> None:
+    router, long = Router([*CATALOGUE.values()]), asked("/v1/listings", "q=" + "a" * MAX_KEPT)
+    assert router.route(long) is not router.route(long)
+    assert router.kept.cache_info().currsize == 0

@@ -9,8 +9,9 @@ from typing import Annotated, Any, ClassVar, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from storage.vocabulary import Env
-from tools.engine.errors import InvalidRequest
+from tools.engine.errors import InvalidRequest, MalformedJson
 from tools.kernel.amount_hints import PRICES, as_integer, in_minor_units
+from tools.kernel.strict_json import BadJson, is_trivially_valid, validate_tree
 
 BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 MAX_WAITED = 55  # seconds; MCP clients give up at 60
@@ -121,6 +122,16 @@ class Listed(Arguments):
 
     limit: int = Field(20, ge=1, le=100, description="how many records, 1-100")
     cursor: str | None = Field(None, max_length=1000, description="next_cursor of the page before")
+
+
+def parse_arguments(model: type[Arguments], sent: dict[str, Any]) -> Arguments:
+    """Return the validated arguments of a caller. Raises MalformedJson and InvalidRequest."""
+    if not is_trivially_valid(sent):
+        try:
+            validate_tree(sent)
+        except BadJson as bad:
+            raise MalformedJson(str(bad), param=bad.path or None) from None
+    return read_arguments(model, sent)
 
 
 def read_arguments(model: type[Arguments], arguments: dict[str, Any]) -> Arguments:

@@ -27,6 +27,16 @@ OPERATOR_HINT = "Send the operator's secret as X-Admin-Token."
 BAD_KEY = "the API key is unknown, revoked, expired, or its agent is not active"
 
 
+def known_caller(request: CallRequest, services: Services) -> Caller | None:
+    """Return the caller if a cached API key is all there is to check, otherwise None."""
+    if request.credential is None or request.http is not None or request.argument_key not in (None, request.credential):
+        return None
+    facts = services.caches.keys.get(request.credential)
+    if facts is None or not facts.is_usable(services.world.clock.now()):
+        return None
+    return Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, request)
+
+
 async def identify(request: CallRequest, services: Services) -> Caller:
     """Identify the caller of a request.
 
@@ -38,9 +48,8 @@ async def identify(request: CallRequest, services: Services) -> Caller:
             param="api_key",
             hint="Leave the api_key argument out, or connect without a key.",
         )
-    known = None if request.credential is None else services.caches.keys.get(request.credential)
-    if known is not None and request.http is None and known.is_usable(services.world.clock.now()):
-        return Caller(known.agent_id, known.key_id, known.env, known.scopes, request)
+    if known := known_caller(request, services):
+        return known
     caller = await holder_of_credential(request, services)
     fault = None if caller.proof is not None or request.http is None else digest_fault(request.http)
     if fault is not None:  # a body must match its Content-Digest, whatever the caller (RFC 9530)

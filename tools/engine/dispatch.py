@@ -12,8 +12,8 @@ import structlog
 from storage.store import Store
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
-from tools.engine.arguments import Arguments, read_arguments
-from tools.engine.authentication import authorise, holder_of_credential, identify
+from tools.engine.arguments import Arguments, parse_arguments
+from tools.engine.authentication import authorise, holder_of_credential, identify, known_caller
 from tools.engine.call_log import CallLog
 from tools.engine.caller import Caller, CallRequest
 from tools.engine.config import MarketConfig
@@ -24,7 +24,6 @@ from tools.engine.errors import (
     AsksPayment,
     InternalError,
     InvalidRequest,
-    MalformedJson,
     TooBusy,
     Unauthenticated,
 )
@@ -40,11 +39,10 @@ from tools.engine.services import HasServices, Services
 from tools.engine.storage_quotas import refuse_on_low_disk, refuse_overfull
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.records import Existing, Ready, encode
-from tools.kernel.strict_json import BadJson, is_trivially_valid, validate_tree
 
 GATHERINGS = 3  # attempts, if gathered data changes before the unit of work uses it
 
-RawArguments: TypeAlias = "dict[str, Json] | Callable[[], dict[str, Json]]"
+RawArguments: TypeAlias = "dict[str, Json] | Callable[[], dict[str, Json] | Arguments]"
 
 log = structlog.get_logger("emporion.door")
 
@@ -88,8 +86,8 @@ class Market(HasServices):
     ) -> Response:
         """Run an operation for a caller; return a record or an error, never raise.
 
-        `raw_arguments` may be a callable; it is only invoked after authentication and rate limiting. `key` is the
-        Idempotency-Key.
+        `raw_arguments` may be a callable, which may return valid ones; it is only invoked after authentication and rate
+        limiting. `key` is the Idempotency-Key.
         """
         if not self.observers:
             return await self._call(op, raw_arguments, request, key)
@@ -132,33 +130,27 @@ class Market(HasServices):
         """Authenticate and authorise the caller, and count the call."""
         if op.auth == "signed":
             request = replace(request, credential=None, argument_key=None)
-        caller = await identify(request, self.services)
-        authorise(op, caller, self.config)
-        refuse_on_low_disk(op, request, self.services.health)
+        services = self.services
+        caller = known_caller(request, services) or await identify(request, services)
+        authorise(op, caller, services.config)
+        refuse_on_low_disk(op, request, services.health)
         if caller.proof is not None:
-            await reject_replayed(caller, self.services)
-        await self.services.last_seen.note_call(self.store, caller, self.world.clock.now())
-        return caller, await self._count(op, caller)
+            await reject_replayed(caller, services)
+        now = services.world.clock.now()
+        if services.last_seen.note_call(caller, now):
+            await services.last_seen.begin_live(services.store, caller, now)
+        return caller, await self._count(op, caller) if services.config.limits.enforced else None
 
-    async def _count(self, op: Operation, caller: Caller) -> RateLimitStatus | None:
-        limits = self.config.limits
-        if not limits.enforced:
-            return None
+    async def _count(self, op: Operation, caller: Caller) -> RateLimitStatus:
         rate = op.rate if op.paid_rate is None or caller.request.payment is None else op.paid_rate
         allowance = ALLOWANCES[rate]
         if rate is Rate.REGISTER:
-            allowance = replace(allowance, calls=limits.registrations_per_hour)
+            allowance = replace(allowance, calls=self.config.limits.registrations_per_hour)
         return await self.services.rate_limits.of_caller(rate, allowance, caller)
 
     def _validated(self, op: Operation, raw_arguments: RawArguments, caller: Caller) -> Call:
-        if callable(raw_arguments):
-            raw_arguments = raw_arguments()
-        if not is_trivially_valid(raw_arguments):
-            try:
-                validate_tree(raw_arguments)
-            except BadJson as bad:
-                raise MalformedJson(str(bad), param=bad.path or None) from None
-        arguments = read_arguments(op.input, raw_arguments)
+        given = raw_arguments() if callable(raw_arguments) else raw_arguments
+        arguments = given if isinstance(given, Arguments) else parse_arguments(op.input, given)
         env = arguments.chosen_env or caller.env or Env.LIVE
         return Call(op, arguments, ReadContext(self.services, caller, env, self.world.clock.now(), op.name))
 

@@ -20,18 +20,21 @@ class LastSeenBuffer:
         self.seen: dict[tuple[str, str], datetime] = {}  # (key id, or "" for a signature; agent id) -> last call
         self.on_live: set[str] = set()  # agents of which the first call on live is written
 
-    async def note_call(self, store: Store, caller: Caller, now: datetime) -> None:
-        """Buffer the time of a call; write an agent's first call on live before its answer."""
+    def note_call(self, caller: Caller, now: datetime) -> bool:
+        """Buffer the time of a call; return whether `begin_live` must run before its answer."""
         if caller.agent_id is None:
-            return
+            return False
         self.seen[caller.key_id or "", caller.agent_id] = now
-        if caller.env is Env.LIVE and caller.agent_id not in self.on_live:
-            agent = await store.read(lambda tx: tx.get(AgentRow, caller.agent))
-            if agent is not None and agent.live_since is None:  # from now on its test key changes no identity
-                await store.write(lambda tx: tx.run(begin_live, id=caller.agent, at=now), "begin_live")
-            if len(self.on_live) >= MAX_REMEMBERED:
-                self.on_live.clear()
-            self.on_live.add(caller.agent_id)
+        return caller.env is Env.LIVE and caller.agent_id not in self.on_live
+
+    async def begin_live(self, store: Store, caller: Caller, now: datetime) -> None:
+        """Write an agent's first call on live, if this is the first."""
+        agent = await store.read(lambda tx: tx.get(AgentRow, caller.agent))
+        if agent is not None and agent.live_since is None:  # from now on its test key changes no identity
+            await store.write(lambda tx: tx.run(begin_live, id=caller.agent, at=now), "begin_live")
+        if len(self.on_live) >= MAX_REMEMBERED:
+            self.on_live.clear()
+        self.on_live.add(caller.agent)
 
     def drain(self) -> dict[tuple[str, str], datetime]:
         taken, self.seen = self.seen, {}

@@ -112,17 +112,18 @@ class FixedWindowCounter:
     def count(self, rate: Rate, allowance: RateLimit, bucket: str, now_seconds: float) -> RateLimitStatus:
         """Count one call and return the quota; `remaining` is negative over the limit."""
         name = f"{rate}:{bucket}"
-        began, calls = self.counts.get(name, (now_seconds, 0))
-        if now_seconds - began >= allowance.seconds:
-            began, calls = now_seconds, 0
-        if len(self.counts) >= MAX_BUCKETS and name not in self.counts:
-            self._prune(now_seconds)
-        self.counts[name] = (began, calls + 1)
-        return judged(rate, allowance, calls + 1, ceil(began + allowance.seconds - now_seconds))
+        window = self.counts.get(name)
+        if window is None or now_seconds - window[0] >= allowance.seconds:
+            if window is None and len(self.counts) >= MAX_BUCKETS:
+                self._prune(now_seconds)
+            window = now_seconds, 0
+        began, calls = window[0], window[1] + 1
+        self.counts[name] = began, calls
+        return judged(rate, allowance, calls, ceil(began + allowance.seconds - now_seconds))
 
     def is_used_up(self, rate: Rate, allowance: RateLimit, bucket: str, now_seconds: float) -> bool:
         """Check whether the next call would be over the limit; count nothing."""
-        began, calls = self.counts.get(f"{rate}:{bucket}", (now_seconds, 0))
+        began, calls = self.counts.get(f"{rate}:{bucket}") or (now_seconds, 0)
         return calls >= allowance.calls and now_seconds - began < allowance.seconds
 
     def _prune(self, now_seconds: float) -> None:
@@ -144,13 +145,18 @@ class RateLimitCounter:
 
     async def of_caller(self, rate: Rate, allowance: RateLimit, caller: Caller) -> RateLimitStatus:
         """Count a call by key and agent, or by address; return the quota with less remaining."""
-        (limit, bucket), *others = _windows_of(allowance, caller)
-        quota = await self._take(rate, limit, bucket) if limit.shared else self._take_here(rate, limit, bucket)
-        for limit, bucket in others:
+        quota: RateLimitStatus | None = None
+        seconds = self.clock.monotonic()
+        for limit, bucket in _windows_of(allowance, caller):
+            if limit.shared:
+                status = await self._take(rate, limit, bucket)
+            else:
+                status = self.windows.count(rate, limit, bucket, seconds)
+            if quota is None or status.remaining < quota.remaining:
+                quota = status
             if quota.remaining < 0:
                 break
-            other = await self._take(rate, limit, bucket) if limit.shared else self._take_here(rate, limit, bucket)
-            quota = other if other.remaining < quota.remaining else quota
+        assert quota is not None
         return quota
 
     def of_address(self, rate: Rate, ip: str) -> RateLimitStatus:
@@ -162,9 +168,6 @@ class RateLimitCounter:
         now, bucket = self.clock.monotonic(), bucket_of(ip)
         spent = (rate for rate in BY_ADDRESS if self.windows.is_used_up(rate, ALLOWANCES[rate], bucket, now))
         return next(spent, None)
-
-    def _take_here(self, rate: Rate, allowance: RateLimit, bucket: str) -> RateLimitStatus:
-        return self.windows.count(rate, allowance, bucket, self.clock.monotonic())
 
     async def _take(self, rate: Rate, allowance: RateLimit, bucket: str) -> RateLimitStatus:
         now = self.clock.now()

@@ -54,8 +54,7 @@ def has_room_to_accept(ctx: TxContext, seller_id: str) -> bool:
 
 def refuse_on_low_disk(op: Operation, request: CallRequest, health: HealthSnapshot) -> None:
     """Refuse large writes while the disk is nearly full; calls that end work may be larger."""
-    most = MAX_ON_LOW_DISK[op.ends_work]
-    if health.disk_low and not op.safe and request.body_bytes > most:
+    if health.disk_low and not op.safe and request.body_bytes > (most := MAX_ON_LOW_DISK[op.ends_work]):
         raise TooBusy(
             f"the disk of this market is nearly full: until there is room a call that writes may bring {most} bytes",
             hint="Send less, or the same call again later.",

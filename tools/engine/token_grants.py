@@ -65,7 +65,9 @@ async def grant(
         if key_expires_at is not None:
             ends = min(ends, int(key_expires_at.timestamp()))
         token = Token(client.agent, env, scopes, client.key_id, epoch, ends)
-        await market.services.last_seen.note_call(market.store, replace(client, env=Env(env)), now)
+        seen, client_in_env = market.services.last_seen, replace(client, env=Env(env))
+        if seen.note_call(client_in_env, now):
+            await seen.begin_live(market.store, client_in_env, now)
         text = write_token(token_key(market.config.pepper), token)
         scope = " ".join((f"env:{env}", *scopes))
         return TokenResponse(text, ends - int(now.timestamp()), scope, client.agent), quota

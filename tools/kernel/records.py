@@ -229,7 +229,12 @@ def stamp(at: datetime) -> str:
 def stamp_of(microseconds: int) -> str:
     """Format the microseconds since 1970 of a row like `stamp`."""
     seconds, rest = divmod(microseconds, 1_000_000)
-    return _stamp(*divmod(seconds, 86_400), rest)
+    return f"{_second(seconds)}{_THOUSANDTHS[rest // 1000]}"
+
+
+@lru_cache(4096)  # events that are read together often happened in the same second
+def _second(seconds: int) -> str:
+    return _stamp(*divmod(seconds, 86_400), 0)[:-4]
 
 
 def stamp_or_none(at: datetime | None) -> str | None:
