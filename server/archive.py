@@ -18,8 +18,10 @@ from server.secrets import check_brand, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, config_of
 from server.workers import SYSTEM_CALLER, context_of
 from storage.archives import archives
+from storage.beside import open_beside
 from storage.open import open_store
 from storage.snapshots import PATIENCE_SECONDS
+from storage.store import Store
 from storage.tables import ArchivedJobRow
 from storage.transaction import StorageError
 from storage.vocabulary import Env
@@ -48,16 +50,22 @@ class Moved:
         self.files += 1 if part else 0
 
 
+def open_used(settings: Settings) -> Store:
+    """Open the database, which a market may use at the same time; raises StorageError."""
+    if settings.database_file is not None:
+        return open_beside(settings.session_database)
+    return open_store(settings.session_database, PATIENCE_SECONDS)
+
+
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Market]:
-    """Open the market that these settings name, beside its processes on PostgreSQL."""
+    """Open the market that these settings name, beside its processes."""
     if settings.database_file is not None and not settings.database_file.exists():
         raise BadSettings(f"{settings.database_file} is not there: it has no jobs")
     try:
-        store = open_store(settings.session_database, PATIENCE_SECONDS)
+        store = open_used(settings)
     except StorageError as error:
-        stop = "; stop the market, run this, start it again" if settings.database_file else ""
-        raise BadSettings(f"database: {error}{stop}") from error
+        raise BadSettings(f"database: {error}") from error
     try:
         secrets = await check_secrets(store, read_secrets(settings))
         await check_brand(store, settings.service_name)
@@ -128,7 +136,8 @@ async def move_back(market: Market, folder: Path, job_id: str | None, say: Say) 
     wanted = await _archived(market, job_id)
     moved = Moved()
     for path in [one for one in manifests(folder) if one.stem in wanted]:
-        part = await asyncio.to_thread(read_part, path, market.world.clock.now())
+        archived = wanted.pop(path.stem)
+        part = await asyncio.to_thread(read_part, path, market.world.clock.now(), archived=archived)
         try:
             back = await market.store.write(lambda tx: put_back(tx, part), "restore_archive")  # noqa: B023
         except Changed:
@@ -136,26 +145,30 @@ async def move_back(market: Market, folder: Path, job_id: str | None, say: Say) 
         if back:
             moved.add(part)
             say(f"{path.stem}: {len(part.jobs)} jobs are in the tables again")
-        wanted.discard(path.stem)
     if wanted:
         raise BadArchive(f"{folder}: does not have {', '.join(sorted(wanted)[:5])} ({len(wanted)} archives)")
     return moved
 
 
-async def _archived(market: Market, job_id: str | None) -> set[str]:
-    """Return the names of the archives in force; with `job_id`, of the one that has this job."""
+async def _archived(market: Market, job_id: str | None = None) -> dict[str, str]:
+    """Return the SHA-256 of the archives in force by name; with `job_id`, only of its archive."""
+    found = {row.name: row.sha256 for row in await market.store.read(lambda tx: tx.all(archives))}
     if job_id is None:
-        return {row.name for row in await market.store.read(lambda tx: tx.all(archives))}
+        return found
     row = await market.store.read(lambda tx: tx.get(ArchivedJobRow, job_id))
-    if row is None:
+    if row is None or row.archive not in found:
         raise BadSettings(f"{job_id} is not archived")
-    return {row.archive}
+    return {row.archive: found[row.archive]}
 
 
 async def _unfinished(market: Market, folder: Path) -> list[Path]:
     """Return the manifests that this market has signed and whose jobs are not archived."""
-    known, own, now = await _archived(market, None), did_of(market.world.signer.public_key), market.world.clock.now()
+    known, own, now = await _archived(market), _own(market), market.world.clock.now()
     return [path for path in manifests(folder) if path.stem not in known and not check_manifest(path, now, own).fault]
+
+
+def _own(market: Market) -> str:
+    return did_of(market.world.signer.public_key)
 
 
 async def _written(market: Market, folder: Path, found: Draft) -> Path:
@@ -169,7 +182,7 @@ async def _written(market: Market, folder: Path, found: Draft) -> Path:
 
 async def _finish(market: Market, path: Path, say: Say) -> Part | None:
     """Delete the rows that a file has, or set the file aside if its jobs were changed."""
-    part = await asyncio.to_thread(read_part, path, market.world.clock.now())
+    part = await asyncio.to_thread(read_part, path, market.world.clock.now(), _own(market))
     try:
         await market.store.write(lambda tx: take_out(context_of(market, tx), part), "archive")
     except Changed:

@@ -1,7 +1,7 @@
 """Checks of archives: with the market's tables for `emporion doctor`, and offline for `emporion verify`."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from server.archive_files import MANIFEST, BadArchive, check_manifest, lines_of,
 from server.findings import Findings
 from storage.archives import archives
 from storage.store import Store
-from storage.transaction import Unavailable
 from tools.jobs.signed_documents import Checked, Retired, all_checked, revealed
 from tools.jobs.stored_texts import INPUT
 from tools.operator.archive_checks import Compared, compare
+from tools.operator.archives import MOVED
 
 
 async def check_archives(store: Store, folder: Path | None, found: Findings) -> None:
@@ -29,22 +29,20 @@ async def check_archives(store: Store, folder: Path | None, found: Findings) -> 
         return
     wrong = 0
     for row in rows:
-        fault = await _fault(store, folder / (row.name + MANIFEST))
+        fault = await _fault(store, folder / (row.name + MANIFEST), row.sha256)
         wrong += fault is not None
         if fault is not None:
             found.add(False, f"archive: {fault}")
     found.add(not wrong, f"archive: {jobs} jobs in {len(rows)} files, of which {wrong} are wrong")
 
 
-async def _fault(store: Store, path: Path) -> str | None:
-    """Return what is wrong with an archive, or None."""
+async def _fault(store: Store, path: Path, archived: str) -> str | None:
+    """Return what is wrong with the archive of this SHA-256, or None."""
     try:
-        part = await asyncio.to_thread(read_part, path, SystemClock().now())
+        part = await asyncio.to_thread(read_part, path, SystemClock().now(), archived=archived)
         await store.write(lambda tx: compare(tx, part), "compare_archive")
     except BadArchive as bad:
         return str(bad)
-    except Unavailable:
-        return "a served SQLite market is only read: stop it, and run this again"
     except Compared as compared:
         return f"{path}: {'; '.join(compared.faults[:5])}" if compared.faults else None
     raise AssertionError("a comparison always ends with its result")
@@ -58,16 +56,18 @@ def checked_archive(folder: Path, now: datetime, trusted: str | None, retired: R
             _, lines = lines_of(path, now)
             yield signed
             yield from _of_jobs(map(orjson.loads, lines), now, trusted, retired)
-        except (BadArchive, ValueError, KeyError, TypeError) as bad:
+        except (BadArchive, ValueError, KeyError, TypeError, AttributeError) as bad:
             yield Checked("archive", path.stem, None, str(bad))
 
 
-def _of_jobs(lines: Iterator[Any], now: datetime, trusted: str | None, retired: Retired) -> Iterator[Checked]:
+def _of_jobs(lines: Iterable[Any], now: datetime, trusted: str | None, retired: Retired) -> Iterator[Checked]:
     jobs, outputs = dict[str, Any](), dict[str, str]()
     for line in lines:
         if line.get("object") == "archived_job":
             yield from all_checked(line["receipt"], now, trusted, retired)
             jobs[line["job_id"]] = line["receipt"]["receipt"]["job"]
+        elif line["table"] not in MOVED:
+            raise ValueError("a row of another table")
         elif line["table"] == "job_texts" and line["row"]["part"] != INPUT:
             outputs[line["row"]["job_id"]] = line["row"]["text"]  # the last one replaces those before a revision
     for job_id, text in outputs.items():

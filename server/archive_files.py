@@ -6,7 +6,7 @@ limits.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -26,6 +26,7 @@ from tools.operator.archives import Part, parsed
 
 DATA, MANIFEST, STALE = ".jsonl.zst", ".json", ".changed"
 MAX_MANIFEST, MAX_PACKED, MAX_UNPACKED = 65_536, 128 * 1024 * 1024, 256 * 1024 * 1024  # bytes
+MAX_LINE = 8 * 1024 * 1024  # bytes, because a line of JSON takes many times as much memory once it is parsed
 MAX_WINDOW = 8 * 1024 * 1024  # bytes of memory that a file may ask the decompressor for
 LEVEL = 10
 
@@ -46,7 +47,7 @@ class Packed:
 def pack(name: str, made_at: str, lines: Sequence[bytes], jobs: int, platform: dict[str, Json]) -> Packed:
     """Compress the lines of some jobs, and describe them in a manifest."""
     raw = b"".join(line + b"\n" for line in lines)
-    if len(raw) > MAX_UNPACKED:
+    if len(raw) > MAX_UNPACKED or max(map(len, lines)) >= MAX_LINE:
         raise BadArchive(f"{name}: {len(raw)} bytes, more than can be read again")
     data = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(raw)
     tables = Counter(str(told["table"]) for told in map(orjson.loads, lines) if "table" in told)
@@ -104,29 +105,37 @@ def check_manifest(path: Path, now: datetime, trusted: str | None = None, retire
     return found
 
 
-def lines_of(path: Path, now: datetime) -> tuple[dict[str, Json], list[bytes]]:
+def lines_of(
+    path: Path, now: datetime, signer: str | None = None, archived: str | None = None
+) -> tuple[dict[str, Json], Iterator[bytes]]:
     """Return a manifest and the lines of its file.
 
-    Raises BadArchive if anything differs from what was signed.
+    With `signer` only that did:key may have signed it; with `archived` the file must have this SHA-256, in hex. Raises
+    BadArchive if anything differs from what was signed.
     """
-    fault = check_manifest(path, now).fault
+    fault = check_manifest(path, now, signer).fault
     if fault is not None:
         raise BadArchive(f"{path}: {fault}")
     told: dict[str, Json] = _signed(path)["archive"]
     if told.get("version") != 1 or told.get("name") != path.stem:
         raise BadArchive(f"{path}: not the manifest of {path.stem}")
+    if archived is not None and told.get("sha256") != archived:
+        raise BadArchive(f"{path}: not the file that was archived")
     file, size = path.with_suffix(DATA), told.get("unpacked_bytes")
     data = _read(file, MAX_PACKED)
     if sha256(data).hexdigest() != told.get("sha256"):
         raise BadArchive(f"{file}: not the file that its manifest was signed for")
     if not isinstance(size, int) or not 0 <= size <= MAX_UNPACKED:
         raise BadArchive(f"{path}: unpacked_bytes is not between 0 and {MAX_UNPACKED}")
-    return told, _unpacked(file, data, size).split(b"\n")[:-1]
+    return told, _lines(file, _unpacked(file, data, size))
 
 
-def read_part(path: Path, now: datetime) -> Part:
-    """Return the jobs and rows of a file; raises BadArchive if it is not whole or was changed."""
-    told, lines = lines_of(path, now)
+def read_part(path: Path, now: datetime, signer: str | None = None, archived: str | None = None) -> Part:
+    """Return the jobs and rows of a file; the arguments are those of `lines_of`.
+
+    Raises BadArchive if it is not whole or was changed.
+    """
+    told, lines = lines_of(path, now, signer, archived)
     try:
         made_at = datetime.fromisoformat(told["made_at"])
         return parsed(path.stem, told["sha256"], made_at, lines)
@@ -145,6 +154,14 @@ def _unpacked(file: Path, data: bytes, size: int) -> bytes:
     if len(raw) != size:
         raise BadArchive(f"{file}: it does not unpack to {size} bytes")
     return raw
+
+
+def _lines(file: Path, raw: bytes) -> Iterator[bytes]:
+    """Yield the lines one by one, because a list of many short ones takes too much memory."""
+    for line in BytesIO(raw):
+        if len(line) > MAX_LINE:
+            raise BadArchive(f"{file}: a line of {len(line)} bytes")
+        yield line.removesuffix(b"\n")
 
 
 def _signed(path: Path) -> dict[str, Any]:

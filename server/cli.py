@@ -217,9 +217,8 @@ def archive(
 ) -> None:
     """Move inputs, outputs, history and messages of old jobs into signed files, and back.
 
-    Only of jobs that ended 180 days ago or earlier and owe no refund. PostgreSQL: also while the market is served.
-    SQLite: stop it first. A run that was interrupted is continued by the next. Keep the files: nothing else has what
-    they have.
+    Only of jobs that ended 180 days ago or earlier and owe no refund. The market may be served meanwhile. A run that
+    was interrupted is continued by the next. Keep the files: nothing else has what they have.
     """
     from server.archive import run
 

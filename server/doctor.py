@@ -12,6 +12,7 @@ from server.findings import Findings
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import Secrets, check_brand, check_secrets, known_secrets, read_secrets
 from server.settings import BadSettings, Settings, check_named, config_of
+from storage.beside import open_beside
 from storage.listing_search import stale_listings_counted, unseen_counted
 from storage.open import open_store
 from storage.requests import retired_keys
@@ -77,7 +78,11 @@ async def _examine(settings: Settings, recomputing: bool, archive: Path | None, 
         except BadSettings as bad:
             found.add(False, str(bad))
         await _check_rows(store, served, recomputing, found)
-        await check_archives(store, archive, found)
+        if served and archive is not None:  # a snapshot cannot put rows back, not even to compare them
+            with closing(open_beside(settings.session_database)) as written:
+                await check_archives(written, archive, found)
+        else:
+            await check_archives(store, archive, found)
     await _check_chains(settings, secrets, found)
 
 

@@ -6,15 +6,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from psycopg.errors import UndefinedTable
-from sqlalchemy import create_engine
-from sqlalchemy.engine import URL
-from sqlalchemy.pool import NullPool
 
 from storage.database import Database
 from storage.migrate import knows, newer_sentence, newest
 from storage.open import SQLITE
 from storage.postgres import Postgres
-from storage.sqlite import SQLite
+from storage.sqlite import UnlockedSQLite
 from storage.store import Store
 from storage.transaction import Cursor, Tx, Unavailable
 
@@ -40,13 +37,8 @@ class OneConnection(Database):
         """Do nothing: the snapshot ends with the store."""
 
 
-class SQLiteMoment(OneConnection, SQLite):
-    """The database file without the lock beside it: a reader of a WAL does not block writers."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.module = path, sqlite3
-        self.engine = create_engine(URL.create("sqlite", database=str(path)), poolclass=NullPool)
-        Database.__init__(self, self.engine.dialect)
+class SQLiteMoment(OneConnection, UnlockedSQLite):
+    """The database file as of one moment: a reader of a WAL does not block writers."""
 
     def read_cursor(self, seconds: float) -> Cursor:
         cursor = super().read_cursor(seconds)
@@ -55,9 +47,6 @@ class SQLiteMoment(OneConnection, SQLite):
 
     def start_read(self, tx: Tx, seconds: float) -> None:
         """Do nothing: the snapshot began with the first read."""
-
-    def close(self) -> None:
-        Database.close(self)
 
 
 class PostgresMoment(OneConnection, Postgres):
@@ -81,21 +70,26 @@ async def open_moment(url: str) -> SnapshotStore:
         scan_seconds=PATIENCE_SECONDS,
     )
     try:
-        found = await moment.read(_revision)
-        if found is not None and not knows(found):
-            raise Unavailable(newer_sentence(found))
-        if found != newest():
-            raise Unavailable(
-                f"the tables ({found or 'none'}) are not those of this version ({newest()}): use the version that serves "
-                "them, or bring them up to date with `emporion migrate`"
-            )
+        check_revision(await moment.read(revision_of))
     except BaseException:
         moment.close()
         raise
     return moment
 
 
-def _revision(tx: Tx) -> str | None:
+def check_revision(found: str | None) -> None:
+    """Raise Unavailable if the tables of a database are not those of this version."""
+    if found is not None and not knows(found):
+        raise Unavailable(newer_sentence(found))
+    if found != newest():
+        raise Unavailable(
+            f"the tables ({found or 'none'}) are not those of this version ({newest()}): use the version that serves "
+            "them, or bring them up to date with `emporion migrate`"
+        )
+
+
+def revision_of(tx: Tx) -> str | None:
+    """Return the revision of the tables; None if there are none."""
     try:
         tx.cursor.execute(REVISION)
     except (sqlite3.OperationalError, UndefinedTable):

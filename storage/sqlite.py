@@ -106,6 +106,18 @@ class SQLite(Database):
         return connection
 
 
+class UnlockedSQLite(SQLite):
+    """A file without the lock beside it, so that another process can serve it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.module = path, sqlite3
+        self.engine = create_engine(URL.create("sqlite", database=str(path)), poolclass=NullPool)
+        Database.__init__(self, self.engine.dialect)
+
+    def close(self) -> None:
+        Database.close(self)
+
+
 class SQLiteStore(Store):
     """A store that runs quick reads on the event loop, because a thread takes longer."""
 

@@ -19,7 +19,7 @@ FILE_STEPS = {"write_file": server.archive_files, "sync": server.archive_files, 
 def main(when: str, step: str, count: str, *words: str) -> None:
     module: Any = FILE_STEPS.get(step, server.archive)
     if step == COMMIT:
-        module.open_store = opened(module.open_store, when, UNITS, int(count))
+        module.open_used = opened(module.open_used, when, UNITS, int(count))
     else:
         setattr(module, step, deadly(getattr(module, step), when, int(count)))
     app([*words])

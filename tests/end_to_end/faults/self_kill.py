@@ -19,11 +19,11 @@ def deadly(real: Callable[..., Any], when: str, count: int) -> Callable[..., Any
     """
     runs = [0]
 
-    def run(*given: Any) -> Any:
+    def run(*given: Any, **named: Any) -> Any:
         runs[0] += 1
         if (when, runs[0]) == ("before", count):
             die()
-        done = real(*given)
+        done = real(*given, **named)
         if (when, runs[0]) == ("after", count):
             die()
         return done
