@@ -1,5 +1,7 @@
 """Queries of archives: jobs that ended long ago, the rows of jobs that move, and the marks that stay."""
 
+from typing import Any
+
 from sqlalchemy import bindparam, exists, select
 
 from storage.query import Query
@@ -31,6 +33,9 @@ drop_history = delete_where(JobEventRow, in_json_list(JobEventRow.job_id, "ids")
 drop_messages = delete_where(MessageRow, in_json_list(MessageRow.thread_id, "ids"))
 
 archives: Query[ArchiveRow] = Query(select(ArchiveRow).order_by(ArchiveRow.name))
+archived_times: Query[Any] = Query(
+    select(ArchivedJobRow.job_id, ArchivedJobRow.archived_at).where(in_json_list(ArchivedJobRow.job_id, "ids"))
+)
 archived_among: Query[str] = Query(select(ArchivedJobRow.job_id).where(in_json_list(ArchivedJobRow.job_id, "ids")))
 drop_archive = delete_where(ArchiveRow, *matching(ArchiveRow.name))
 drop_marks = delete_where(ArchivedJobRow, *matching(ArchivedJobRow.archive))

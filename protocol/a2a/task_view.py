@@ -173,6 +173,7 @@ def _facts(job: Record) -> Record:
         "threadId": job["thread_id"],
         "price": job["price"],
         "paymentStatus": job["payment"]["status"],
+        "archivedAt": job.get("archived_at"),
     }
     return {name: value for name, value in facts.items() if value is not None}
 

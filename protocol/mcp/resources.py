@@ -10,9 +10,12 @@ from mcp.shared.exceptions import MCPError
 
 from protocol.mcp.wording import Wording
 from protocol.untrusted_markers import UntrustedMarkers, places_in
+from tools.engine.archives import archived_error
 from tools.engine.caller import CallRequest
 from tools.engine.dispatch import Market
+from tools.engine.errors import Archived
 from tools.engine.registry import CATALOGUE
+from tools.kernel.records import Json
 
 JSON = "application/json"
 OTHERWISE = "A resource takes the connection's own key; {operation} with detail full tells the same, and takes the argument api_key too."
@@ -94,16 +97,25 @@ async def read_record(
         return None
     op = CATALOGUE[template.operation]
     answer = await market.call(op, arguments, call_request)
-    if answer.refusal is not None:
+    told = orjson.loads(answer.body)
+    refusal = answer.refusal or (_archived(told) if template.member else None)
+    if refusal is not None:
         otherwise = OTHERWISE.format(operation=wording.name(op.name))
-        reason = f"Resource not found: {answer.refusal.message}. {otherwise}"
-        raise MCPError(t.INVALID_PARAMS, reason, data={"uri": uri, **wording.refusal({"error": answer.error})})
-    record = wording.record(op, orjson.loads(answer.body))
+        reason = f"Resource not found: {refusal.message}. {otherwise}"
+        error = answer.error or refusal.record(call_request.request_id, market.config.docs_url)
+        raise MCPError(t.INVALID_PARAMS, reason, data={"uri": uri, **wording.refusal({"error": error})})
+    record = wording.record(op, told)
     body, places = orjson.dumps(record), places_in(op, record)
     if template.member is None:
         shown = fences.show(body, record, places, answer.caller_id)
     else:
         shown = fences.show_member(body, record, places, template.member, answer.caller_id)
-    told = {f"{market.config.brand}/untrusted": [*shown.untrusted]} if shown.untrusted else None
-    content = t.TextResourceContents(uri=uri, mime_type=JSON, text=shown.text, _meta=told)
+    marked = {f"{market.config.brand}/untrusted": [*shown.untrusted]} if shown.untrusted else None
+    content = t.TextResourceContents(uri=uri, mime_type=JSON, text=shown.text, _meta=marked)
     return t.ReadResourceResult(contents=[content], ttl_ms=0, cache_scope="private")
+
+
+def _archived(record: dict[str, Json]) -> Archived | None:
+    """Return the refusal of a text of a job that was archived, or None."""
+    at = record.get("archived_at")
+    return None if at is None else archived_error(record["id"], at)

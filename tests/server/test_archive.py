@@ -24,6 +24,7 @@ from storage.tables import ArchiveRow
 from tests.support.archives import LONG, MARKS, MOVED, Old, archive, dump, restore
 from tests.support.exports import exported
 from tests.support.market import TestMarket
+from tests.support.statement_counts import statements
 from tests.support.trade import Trade
 from tests.tools.operator.test_aggregate_checks import differing
 from tools.kernel.canonical_json import canonical
@@ -144,6 +145,25 @@ async def test_an_archived_job_takes_a_refund_and_an_export_leaves_its_texts_out
     assert await differing(old.market.store) == {}
     await restore(old.market, folder)
     assert await differing(old.market.store) == {}
+
+
+async def test_a_page_of_archived_jobs_takes_as_many_statements_as_one_of_them(trade: Trade, folder: Path) -> None:
+    market, (seller, buyer) = trade.market, await trade.parties()
+    listing = await trade.listing(seller, price=0)
+    for _ in range(5):
+        job = await trade.order(buyer, listing)
+        await market.call("decline_job", by=seller, job_id=job["id"])
+    market.pass_seconds(LONG)
+    await market.workers.purge_old()
+    assert (await archive(market, folder)).jobs == 5
+    count, taken = statements(market.store), dict[int, int]()
+    for limit in (4, 1, 4):  # the first call also reads the key
+        before = next(count)
+        page = await market.call("list_jobs", by=seller, limit=limit)
+        taken[limit] = next(count) - before
+        assert [one["archived_at"] is None for one in page["data"]] == [False] * limit
+    count.close()
+    assert taken[1] == taken[4]
 
 
 # The files: what verifies, and what is refused.

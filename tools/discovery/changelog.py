@@ -225,8 +225,8 @@ CHANGELOG = (
             "get_daily_stats (GET /v1/stats/daily) shows the market by day: jobs, volume, time to accept and to deliver, "
             "share paid, disputes. get_dispute_stats (GET /v1/stats/disputes) shows disputes by month and their results.",
             "Jobs that ended 180 days ago or earlier may be archived: they show archived_at and no input or output. Their "
-            "messages, events and deliveries, an order with their reference and a repeated x402 payment of one answer 410 "
-            "archived. get_receipt, reviews and settlements stay.",
+            "messages, events, deliveries and MCP resources, an order with their reference and a repeated x402 payment of one "
+            "answer 410 archived; the metadata of a task has archivedAt. get_receipt, reviews and settlements stay.",
             "openapi.json: every refusal is the schema Error, and x-codes of the response lists its codes; every body, "
             "refusal and enumeration has a name, every body and success an example. Published generators make "
             "clients of it without a warning.",

@@ -1,12 +1,14 @@
 """The input and outputs of a job as stored texts, and whether they count as their buyer's storage."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 
 from storage.jobs import texts_of_jobs
 from storage.quotas import forget_input, forget_outputs, forgettable_jobs, said_in, texts_of_job
 from storage.tables import JobRow, JobTextRow, ThreadRow
 from storage.transaction import Tx
+from tools.engine.archives import archived_among
 from tools.engine.context import TxContext
 from tools.engine.documents import READ_AHEAD, Document, TextsAhead, texts_ahead
 from tools.jobs.facts import JobFacts, kept_minor
@@ -31,21 +33,26 @@ def keep_text(tx: Tx, job_id: str, part: str, made: Document) -> None:
 
 
 class JobTexts(TextsAhead[tuple[str, str]]):
-    """The inputs, outputs and previews of jobs; the first two by the job's id and their part."""
+    """The inputs, outputs and previews of jobs; the first two by the job's id and their part.
 
-    def __init__(self, tx: Tx) -> None:
+    `archived` names the jobs that have no texts, because they were archived, and when that was.
+    """
+
+    def __init__(self, tx: Tx, archived: Mapping[str, datetime] | None = None) -> None:
         super().__init__(partial(_text, tx))
-        self.tx, self.previews = tx, texts_ahead(tx, ())
+        self.tx, self.archived, self.previews = tx, archived or {}, texts_ahead(tx, ())
 
     def input_of(self, job: JobRow) -> str | None:
-        """Return the input of a job; None if it was deleted."""
-        return self.get((job.id, INPUT))
+        """Return the input of a job; None if it was deleted or archived."""
+        return None if job.id in self.archived else self.get((job.id, INPUT))
 
     def output_of(self, job: JobRow) -> str | None:
-        """Return the last output of a job; None if there is none or it was deleted.
+        """Return the last output of a job; None if there is none or it was deleted or archived.
 
         It belongs to the present revision or, while that is under way, to the one before.
         """
+        if job.id in self.archived:
+            return None
         found = (self.get((job.id, part)) for part in _output_parts(job))
         return next((text for text in found if text is not None), None)
 
@@ -57,15 +64,17 @@ class JobTexts(TextsAhead[tuple[str, str]]):
         return complete
 
 
-def read_texts(tx: Tx, jobs: Sequence[JobSnapshot]) -> JobTexts:
+def read_texts(tx: Tx, jobs: Sequence[JobSnapshot], now: datetime) -> JobTexts:
     """Read the inputs and previews of these jobs, and their outputs that are not sealed.
 
-    It takes at most three statements.
+    It takes at most three statements, and one more if some jobs are so old that they may be archived.
     """
-    texts, rows = JobTexts(tx), [seen.row for seen in jobs]
-    shown = [seen.row for seen in jobs if not seen.facts.is_sealed]
+    rows = [seen.row for seen in jobs]
+    texts = JobTexts(tx, archived_among(tx, rows, now))
+    here = [seen for seen in jobs if seen.row.id not in texts.archived]
+    shown = [seen.row for seen in here if not seen.facts.is_sealed]
     parts = {part for row in shown for part in _output_parts(row)}
-    whole = texts.read_ahead(rows, [INPUT])
+    whole = not here or texts.read_ahead([seen.row for seen in here], [INPUT])
     texts.complete = (not parts or texts.read_ahead(shown, parts)) and whole
     texts.previews = texts_ahead(tx, (row.output_preview for row in rows))
     return texts

@@ -12,7 +12,7 @@ from storage.transaction import Tx
 from storage.vocabulary import FINAL, Actor, Env, JobStatus, SettlementKind, SettlementStatus
 from tools.agents.logic import handles
 from tools.agents.records import Party
-from tools.engine.archives import archived_at
+from tools.engine.archives import archived_among
 from tools.engine.context import TxContext
 from tools.engine.documents import Document
 from tools.engine.next_steps import step, steps, wait_step
@@ -51,13 +51,14 @@ _BUYERS_OWN = ("reference", "max_price")  # a seller that knew max_price would q
 
 def job_record(ctx: TxContext, seen: JobSnapshot) -> Job:
     """Return the record of the job for the caller."""
-    return _record(Job, ctx, seen, handles_in(ctx.tx, [seen.row]), JobTexts(ctx.tx))
+    texts = JobTexts(ctx.tx, archived_among(ctx.tx, [seen.row], ctx.now))
+    return _record(Job, ctx, seen, handles_in(ctx.tx, [seen.row]), texts)
 
 
 def job_records(ctx: TxContext, rows: Sequence[JobRow]) -> Iterator[tuple[JobSnapshot, Job]]:
     """Yield jobs with their records for the caller, all read in a few statements."""
     jobs, named = load_all(ctx.tx, rows), handles_in(ctx.tx, rows)
-    texts = read_texts(ctx.tx, jobs)
+    texts = read_texts(ctx.tx, jobs, ctx.now)
     return ((seen, _record(Job, ctx, seen, named, texts)) for seen in jobs)
 
 
@@ -95,7 +96,6 @@ def _record(
     role = seen.role_of(ctx.agent)
     actions = list(available_actions(facts, role, ctx.now))
     payment, waiting = _payment(ctx, seen, facts), waiting_on(facts, ctx.now)
-    text = texts.input_of(row)
     return record_from(
         kind,
         row,
@@ -105,8 +105,8 @@ def _record(
         waiting_on=waiting and record_from(WaitingOn, waiting),
         buyer=made_of(Party, {"id": row.buyer_id, "handle": named[row.buyer_id]}),
         seller=made_of(Party, {"id": row.seller_id, "handle": named[row.seller_id]}),
-        input=spliced(text),
-        archived_at=stamp_or_none(None if text else archived_at(ctx.tx, row.id, row.created_at, ctx.now)),
+        input=spliced(texts.input_of(row)),
+        archived_at=stamp_or_none(texts.archived.get(row.id)),
         **dict.fromkeys(_BUYERS_OWN) if role is Actor.SELLER else shown_columns(row, *_BUYERS_OWN),
         **dict.fromkeys(_SELLERS_OWN) if role is Actor.BUYER else shown_columns(row, *_SELLERS_OWN),
         output=None if facts.is_sealed else spliced(texts.output_of(row)),

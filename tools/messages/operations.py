@@ -137,7 +137,7 @@ class MarkThreadRead(ThreadRef):
 @operation(
     "POST /v1/threads/{thread_id}/read",
     scope="message",
-    errors=(NotFound,),
+    errors=(NotFound, Archived),
     idempotent=True,
     toolset="messages",
 )
@@ -160,6 +160,8 @@ def mark_thread_read(ctx: TxContext, done: MarkThreadRead) -> ThreadRead:
 
 def _message_in(ctx: TxContext, thread: ThreadRow, message_id: str) -> MessageRow:
     message = ctx.tx.get(MessageRow, message_id)
+    if message is None:
+        refuse_archived(ctx, thread.job_id, thread.created_at)
     if message is None or message.thread_id != thread.id:
         raise NotFound("there is no such message in this thread", param="up_to_message_id")
     return message

@@ -99,3 +99,12 @@ async def test_list_messages_archived(trade: Trade) -> Any:
     job = await trade.job_at("completed", seller, buyer)
     await mark_archived(trade.market, job["id"])
     return await trade.market.refusal("list_messages", by=buyer, thread_id=job["thread_id"])
+
+
+@refusal
+async def test_mark_thread_read_archived(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("completed", seller, buyer)
+    await mark_archived(trade.market, job["id"])
+    given = {"thread_id": job["thread_id"], "up_to_message_id": "msg_01M899PFS80000000000000000"}
+    return await trade.market.refusal("mark_thread_read", by=buyer, **given)
