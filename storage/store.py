@@ -63,6 +63,8 @@ class WorkResult(NamedTuple):
 class Store:
     """Access to a database from one event loop."""
 
+    reads_on_loop = False  # `read` runs on a thread
+
     def __init__(self, database: Database, most_waiting: int = 1024, scan_seconds: float = SCAN_SECONDS) -> None:
         self.database, self.most_waiting, self.scan_seconds = database, most_waiting, scan_seconds
         self.loop = asyncio.get_running_loop()

@@ -30,7 +30,7 @@ from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import Document, canonical_document, judge_schema, keep_document
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.next_steps import after_bounty
-from tools.engine.paging import as_many_as_fit, cursor_to, page, place_of, search_place
+from tools.engine.paging import Fitting, cursor_to, page, place_of, search_place
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import count_bytes, size_of
 from tools.jobs.logic import in_seconds
@@ -172,7 +172,9 @@ async def search_bounties(read_ctx: ReadContext, asked: SearchBounties) -> Bount
     """
     place = place_of(read_ctx, asked)
     found, records = await read_ctx.store.scan(lambda tx: _search(tx, read_ctx, asked, place))
-    page, _ = as_many_as_fit(records)
+    fitting = Fitting[Any]()
+    fitting.take(records)
+    page = fitting.page
     after = found.after if found else None
     if found and len(page) < len(records):  # large records may not fit: the next page begins after the last one here
         after = next(hit.key for hit in found.hits if hit.id == records[len(page) - 1].id)

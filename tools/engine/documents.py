@@ -97,7 +97,7 @@ def texts_ahead(tx: Tx, hashes: Iterable[str | None]) -> TextsAhead[str | None]:
     """Read the documents with these hashes."""
     texts = TextsAhead(partial(text_of, tx))
     if wanted := {one for one in hashes if one is not None}:
-        rows, _ = tx.all_within(documents_with, READ_AHEAD, hashes=wanted)
+        rows, texts.complete = tx.all_within(documents_with, READ_AHEAD, hashes=wanted)
         texts.known.update(rows)
     return texts
 

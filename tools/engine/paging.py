@@ -4,15 +4,18 @@ A cursor is valid only for the operation, environment, filters and owner it was 
 """
 
 import hmac
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import orjson
 
 from storage.query import Query
+from storage.transaction import Tx
 from tools.engine.arguments import Listed
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor
@@ -25,24 +28,30 @@ T = TypeVar("T")
 R = TypeVar("R")
 TAG_BYTES = 16
 FIRST_HIT = -1  # a key before that of every hit
+PART = 20  # records that are made in one turn, in about three milliseconds
 MAX_PAGE = 1_048_576  # bytes; a page ends before the record that would exceed it
 
 
-def as_many_as_fit(records: Iterable[T], shows: Callable[[T], bool] | None = None) -> tuple[list[Json], int]:
-    """Return the records that fit within MAX_PAGE bytes, at least one, as JSON.
+class Fitting(Generic[T]):
+    """The records of one page as JSON: at least one, and at most MAX_PAGE bytes.
 
-    Also return how many were looked at. With `shows`, the records for which it is false are left out.
+    With `shows`, the records for which it is false are left out. `looked_at` counts these too.
     """
-    page, size, looked_at = list[Json](), 0, 0
-    for record in records:
-        if shows is None or shows(record):
-            body = encode(record)
-            size += len(body)
-            if page and size > MAX_PAGE:
-                break
-            page.append(spliced(body))
-        looked_at += 1
-    return page, looked_at
+
+    def __init__(self, shows: Callable[[T], bool] | None = None) -> None:
+        self.shows, self.page, self.size, self.looked_at = shows, list[Json](), 0, 0
+
+    def take(self, records: Iterable[T]) -> bool:
+        """Add records; return False if one did not fit, so that the page is full."""
+        for record in records:
+            if self.shows is None or self.shows(record):
+                body = encode(record)
+                self.size += len(body)
+                if self.page and self.size > MAX_PAGE:
+                    return False
+                self.page.append(spliced(body))
+            self.looked_at += 1
+        return True
 
 
 def page(
@@ -72,10 +81,46 @@ def page(
         rows: Sequence[R] = ctx.tx.all(rows_of, **(where or {}), **{at: place}, limit=most)
     else:
         rows = rows_of(place, most)
-    data, looked_at = as_many_as_fit(to_records(rows[: asked.limit]), shows)
-    more = len(rows) > looked_at
-    cursor = cursor_to(ctx, asked, key(rows[looked_at - 1]), owner) if more else None
-    return {"data": data, "has_more": more, "next_cursor": cursor}
+    fitting = Fitting(shows)
+    fitting.take(to_records(rows[: asked.limit]))
+    return page_of(ctx, asked, fitting, [key(row) for row in rows], owner)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked(Generic[T]):
+    """The rows of a page: the places of all of them, and the records that it may show.
+
+    Making the records needs no transaction. `shows` is that of `page`.
+    """
+
+    keys: list[Json]
+    records: Iterator[T]
+    shows: Callable[[T], bool] | None = None
+
+
+async def page_in_turns(read_ctx: ReadContext, asked: Listed, look: Callable[[Tx], Looked[Any]]) -> dict[str, Any]:
+    """Return the same as `page`, made in parts, so that a long page does not block the event loop."""
+    loop_turns = read_ctx.services.loop_turns
+    if read_ctx.store.reads_on_loop:
+        async with loop_turns:
+            found = await read_ctx.store.read(look)
+    else:
+        found = await read_ctx.store.read(look)
+    fitting = Fitting(found.shows)
+    for _ in range(0, min(len(found.keys), asked.limit), PART):
+        async with loop_turns:
+            if not fitting.take(islice(found.records, PART)):
+                break
+    return page_of(read_ctx, asked, fitting, found.keys, read_ctx.caller.agent)
+
+
+def page_of(
+    ctx: TxContext | ReadContext, asked: Listed, fitting: Fitting[Any], keys: Sequence[Json], owner: str | None
+) -> dict[str, Any]:
+    """Return `data`, `has_more` and `next_cursor`; `keys` are the places of all rows that were found."""
+    more = len(keys) > fitting.looked_at
+    cursor = cursor_to(ctx, asked, keys[fitting.looked_at - 1], owner) if more else None
+    return {"data": fitting.page, "has_more": more, "next_cursor": cursor}
 
 
 def place_of(ctx: TxContext | ReadContext, asked: Listed, owner: str | None = None) -> Json:

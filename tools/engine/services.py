@@ -34,6 +34,23 @@ class HealthSnapshot:
     round_ended: float | None = None  # monotonic second at which the last round ended; None before the first
 
 
+class LoopTurns:
+    """Turns for long work on the event loop: one part of it runs in each round of the loop.
+
+    Without turns, the parts of all callers would follow each other before any other task runs.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def __aenter__(self) -> None:
+        await self._lock.acquire()
+
+    async def __aexit__(self, *error: object) -> None:
+        self._lock.release()
+        await asyncio.sleep(0)
+
+
 class CpuThread:
     """The worker thread of one event loop."""
 
@@ -62,7 +79,7 @@ class Services:
         self.caches, self.shared_results = Caches(store), SharedResults(world.clock)
         self.blocks = BlockCache(world.clock)
         self.rate_limits, self.notifier = RateLimitCounter(store, world.clock), Notifier(store)
-        self.health, self.cpu_thread = HealthSnapshot(), CpuThread()
+        self.health, self.cpu_thread, self.loop_turns = HealthSnapshot(), CpuThread(), LoopTurns()
         self.last_seen, self.searches = LastSeenBuffer(), SearchLog()  # a worker writes them
 
 

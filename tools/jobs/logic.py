@@ -49,6 +49,7 @@ class JobRef(Arguments):
     job_id: str = Field(max_length=64, description="job_…")
 
 
+LAST_JOB = "job_~"  # the place after the newest job
 JOB_PATH = "/v1/jobs/{job_id}"
 
 

@@ -1,6 +1,6 @@
 """Operations that order a listing, also with a wait for the buyer's turn, and read and list jobs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -8,16 +8,17 @@ from pydantic import BeforeValidator, Field
 
 from storage.jobs import jobs_of
 from storage.tables import JobRow
+from storage.transaction import Tx
 from storage.vocabulary import FINAL, Actor
 from tools.engine.arguments import MAX_WAITED, Listed, LongPoll
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import Document
 from tools.engine.errors import Archived, InvalidCursor, NotFound
-from tools.engine.paging import page
+from tools.engine.paging import Looked, page_in_turns, place_of
 from tools.engine.registry import internal_operation, operation
 from tools.jobs.errors import PriceAboveMax, ReferenceReused
 from tools.jobs.lifecycle import payment_due, waiting_on
-from tools.jobs.logic import JobRef, projected
+from tools.jobs.logic import LAST_JOB, JobRef, projected
 from tools.jobs.payments.searches import begin_search
 from tools.jobs.payments.terms import payment_terms
 from tools.jobs.place_order import ORDER_ERRORS, REFERENCE, JudgedOrder, Order, Warnings, hurdles
@@ -167,10 +168,10 @@ def get_job(ctx: TxContext, ref: GetJob) -> Job:
     return job_record(ctx, find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env))
 
 
-def _ordered(ctx: TxContext, asked: "ListJobs") -> Callable[[str, int], Sequence[JobRow]]:
-    """Return a query for the buyer's one job with a reference."""
+def _ordered(ctx: TxContext, asked: "ListJobs", before: str) -> Sequence[JobRow]:
+    """Return the row of the buyer's one job with a reference."""
     row = job_ordered_as(ctx.tx, asked.reference, ctx.agent, ctx.env)
-    return lambda before, _: [row] if row and row.id < before and asked.role != "seller" else []
+    return [row] if row and row.id < before and asked.role != "seller" else []
 
 
 def _split(given: Json) -> Json:
@@ -188,20 +189,28 @@ class ListJobs(Listed):
 
 
 @operation("GET /v1/jobs", errors=(InvalidCursor,), toolset="jobs")
-def list_jobs(ctx: TxContext, asked: ListJobs) -> JobPage:
+async def list_jobs(read_ctx: ReadContext, asked: ListJobs) -> JobPage:
     """List your jobs, newest first, as buyer, seller or both; of some statuses if you name them.
 
     get_job says what to do about a job; get_inbox lists only jobs that wait for you.
     """
     wanted = dict.fromkeys(asked.status or ())
-    query = jobs_of(asked.role or "both", len(wanted)) if asked.reference is None else _ordered(ctx, asked)
-    named = {f"status_{number}": status for number, status in enumerate(wanted)}
-    mine = {"agent_id": ctx.agent, "env": ctx.env, **named}
-
-    def to_records(rows: Sequence[JobRow]) -> Iterator[Job]:
-        return (job for _, job in job_records(ctx, rows))
+    before = place_of(read_ctx, asked, read_ctx.caller.agent) or LAST_JOB
 
     def is_wanted(job: Job) -> bool:
         return not wanted or job.status in wanted  # a row may lag behind its deadline
 
-    return JobPage(**page(ctx, asked, query, to_records, first="job_~", where=mine, shows=is_wanted))
+    def look(tx: Tx) -> Looked[Job]:
+        ctx = read_ctx.within(tx)
+        rows = _ordered(ctx, asked, before) if asked.reference is not None else _listed(ctx, asked, wanted, before)
+        records = (job for _, job in job_records(ctx, rows[: asked.limit]))
+        return Looked([row.id for row in rows], records, is_wanted)
+
+    return JobPage(**await page_in_turns(read_ctx, asked, look))
+
+
+def _listed(ctx: TxContext, asked: ListJobs, wanted: Iterable[str], before: str) -> Sequence[JobRow]:
+    """Return the rows of a page of jobs, and one more if there is one."""
+    named = {f"status_{number}": status for number, status in enumerate(wanted)}
+    query = jobs_of(asked.role or "both", len(named))
+    return ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)

@@ -56,6 +56,11 @@ class JobTexts(TextsAhead[tuple[str, str]]):
         found = (self.get((job.id, part)) for part in _output_parts(job))
         return next((text for text in found if text is not None), None)
 
+    @property
+    def is_whole(self) -> bool:
+        """True if all texts are read, so that no transaction is needed to get them."""
+        return all(one.complete and None not in one.known.values() for one in (self, self.previews))
+
     def read_ahead(self, jobs: Sequence[JobRow], parts: Iterable[str]) -> bool:
         """Read these parts of the jobs in one statement; return whether all are read."""
         wanted = {"job_ids": [job.id for job in jobs], "parts": parts}

@@ -22,7 +22,7 @@ from tools.engine.paging import page
 from tools.engine.registry import internal_operation
 from tools.events.webhooks.errors import WebhookLimit
 from tools.events.webhooks.logic import PUSHED_KINDS, TASK_KEPT, revived, seal_secret
-from tools.jobs.logic import JobRef
+from tools.jobs.logic import LAST_JOB, JobRef
 from tools.jobs.records import PushConfig, PushConfigDeleted, PushConfigPage, Task, TaskPage
 from tools.jobs.snapshot import find_mine
 from tools.jobs.views import job_records, newest_of, task_of, task_record
@@ -31,7 +31,7 @@ from tools.kernel.ssrf_guard import MAX_URL_CHARACTERS
 
 MAX_MESSAGES = 100
 MOVING = frozenset({JobStatus.OPEN, JobStatus.QUOTE_REQUESTED, JobStatus.IN_PROGRESS, JobStatus.DISPUTED})
-LATEST, LAST_JOB = datetime(9999, 1, 1, tzinfo=EPOCH.tzinfo), "job_~"
+LATEST = datetime(9999, 1, 1, tzinfo=EPOCH.tzinfo)
 
 
 class TaskRef(JobRef, LongPoll):

@@ -56,10 +56,14 @@ def job_record(ctx: TxContext, seen: JobSnapshot) -> Job:
 
 
 def job_records(ctx: TxContext, rows: Sequence[JobRow]) -> Iterator[tuple[JobSnapshot, Job]]:
-    """Yield jobs with their records for the caller, all read in a few statements."""
+    """Yield jobs with their records for the caller, all read in a few statements.
+
+    The iterator needs no transaction: if some texts are too large to be read ahead, the records are made now.
+    """
     jobs, named = load_all(ctx.tx, rows), handles_in(ctx.tx, rows)
     texts = read_texts(ctx.tx, jobs, ctx.now)
-    return ((seen, _record(Job, ctx, seen, named, texts)) for seen in jobs)
+    made = ((seen, _record(Job, ctx, seen, named, texts)) for seen in jobs)
+    return made if texts.is_whole else iter([*made])
 
 
 def created_record(
