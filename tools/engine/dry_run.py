@@ -28,7 +28,9 @@ async def rolled_back(store: Store, unit: Callable[[Tx], Response], name: str) -
     """Run a unit of work, roll it back and return its response."""
 
     def run(tx: Tx) -> None:
-        raise DryRunRollback(replace(unit(tx), dry_run=True))
+        answer = unit(tx)
+        tx.send_queued()
+        raise DryRunRollback(replace(answer, dry_run=True))
 
     try:
         await store.write(run, name)
