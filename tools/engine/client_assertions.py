@@ -2,11 +2,8 @@
 
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import Any
-
-from joserfc.errors import JoseError
-from joserfc.jwk import OKPKey
-from joserfc.jws import JWSRegistry, deserialize_compact
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from tools.kernel.base64url import base64url, from_base64url
 from tools.kernel.keys import jwk_of, signed_by
@@ -20,6 +17,9 @@ MAX_LENGTH = 4096  # characters
 MAX_ID_LENGTH = 255
 MAX_HEADER_LENGTH = 512  # bytes; the limit of joserfc
 DEPTH = 4
+
+if TYPE_CHECKING:
+    from joserfc.jws import JWSRegistry
 
 
 class BadAssertion(ValueError):
@@ -35,17 +35,22 @@ class Assertion:
     jti: str
 
 
-class _Ed25519Only(JWSRegistry):
-    """A registry of Ed25519 only, whatever a header names or the library adds later."""
+@cache
+def _registry() -> "JWSRegistry":
+    """Return a registry of Ed25519 only, whatever a header names or the library adds later.
 
-    max_header_length = MAX_HEADER_LENGTH
-    max_payload_length = MAX_LENGTH
+    joserfc is loaded at the first login with an assertion, because most markets see none.
+    """
+    from joserfc.jws import JWSRegistry
 
-    def get_alg(self, name: str) -> Any:
-        return super().get_alg("Ed25519" if name in ALGORITHMS else name)
+    class Ed25519Only(JWSRegistry):
+        max_header_length = MAX_HEADER_LENGTH
+        max_payload_length = MAX_LENGTH
 
+        def get_alg(self, name: str) -> Any:
+            return super().get_alg("Ed25519" if name in ALGORITHMS else name)
 
-REGISTRY = _Ed25519Only(algorithms=["Ed25519"], strict_check_header=False)
+    return Ed25519Only(algorithms=["Ed25519"], strict_check_header=False)
 
 
 def read_assertion(text: str, audiences: Container[str], now_seconds: float) -> Assertion:
@@ -91,11 +96,15 @@ def asserted_by(public: bytes, text: str) -> bool:
 
     libsodium verifies it too, because it accepts only one encoding of a signature.
     """
+    from joserfc.errors import JoseError
+    from joserfc.jwk import OKPKey
+    from joserfc.jws import deserialize_compact
+
     signing_input, _, signature = text.rpartition(".")
     jwk = jwk_of(public)
     key = OKPKey.import_key({"kty": jwk["kty"], "crv": jwk["crv"], "x": jwk["x"]})
     try:
-        deserialize_compact(text, key, registry=REGISTRY)
+        deserialize_compact(text, key, registry=_registry())
         return signed_by(public, signing_input.encode(), _decoded(signature, "signature"))
     except (JoseError, BadAssertion, ValueError):
         return False
