@@ -65,7 +65,7 @@ def _judge(ctx: TxContext, listing: ListingRow) -> None:
     share = (listing.max_open_jobs + 1) // 2
     if held >= share:
         raise _busy(f"you hold {counted(held, 'place')} of this listing; one buyer holds at most {share}")
-    if listing.price != 0:
+    if listing.price != 0 and (held or taken >= share):  # otherwise a newcomer is within its limits too
         _judge_newcomer(ctx, listing, held, share)
     _judge_buyer(ctx)
 

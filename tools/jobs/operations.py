@@ -21,10 +21,10 @@ from tools.jobs.lifecycle import payment_due, waiting_on
 from tools.jobs.logic import LAST_JOB, JobRef, projected
 from tools.jobs.payments.searches import begin_search
 from tools.jobs.payments.terms import payment_terms
-from tools.jobs.place_order import ORDER_ERRORS, REFERENCE, JudgedOrder, Order, Warnings, hurdles
+from tools.jobs.place_order import ORDER_ERRORS, REFERENCE, JudgedOrder, Order, Ordered, hurdles
 from tools.jobs.records import STATUSES, Hired, HireTask, Job, JobCreated, JobPage
 from tools.jobs.references import job_ordered_as, judge_once, order_once
-from tools.jobs.snapshot import JobSnapshot, find_mine
+from tools.jobs.snapshot import find_mine
 from tools.jobs.views import created_record, job_record, job_records
 from tools.jobs.waiting_rules import TaskStatus, has_output, task_status
 from tools.kernel.records import Existing, Json
@@ -57,7 +57,7 @@ def look_again(ctx: TxContext, _order: Hire, *, answered: Json) -> Hired:
     `answered` is the record that the order itself returned.
     """
     job = answered["job"]
-    return _hired(ctx, find_mine(ctx.tx, job["id"], ctx.agent, ctx.env), job["warnings"])
+    return _hired(ctx, Ordered(find_mine(ctx.tx, job["id"], ctx.agent, ctx.env), job["warnings"], new=False))
 
 
 async def remember_terms(read_ctx: ReadContext, hired: Hired) -> None:
@@ -87,10 +87,10 @@ def hire(ctx: TxContext, order: Hire, judged: JudgedOrder | Document) -> Hired |
     expires; nothing is owed. Repeated with its reference or its Idempotency-Key, the call returns the same job in its
     present state.
     """
-    seen, warned, new = order_once(ctx, order, judged)
-    hired = _hired(ctx, seen, warned)
+    ordered = order_once(ctx, order, judged)
+    hired = _hired(ctx, ordered)
     begin_search(ctx, hired.terms)
-    return hired if new else Existing(hired)
+    return hired if ordered.new else Existing(hired)
 
 
 @internal_operation("GET /v1/jobs/{job_id}", errors=(NotFound,), toolset="buying")
@@ -105,12 +105,13 @@ def read_hire(ctx: TxContext, ref: JobRef) -> HireTask:
         status=status.value,
         in_vain=status is TaskStatus.COMPLETED and not has_output(facts),
         your_turn=waits.action if waits is not None and status is TaskStatus.INPUT_REQUIRED else None,
-        hired=_hired(ctx, seen, []),
+        hired=_hired(ctx, Ordered(seen, [], new=False)),
     )
 
 
-def _hired(ctx: TxContext, seen: JobSnapshot, warned: Warnings) -> Hired:
-    job = created_record(ctx, seen, warned)
+def _hired(ctx: TxContext, ordered: Ordered) -> Hired:
+    seen = ordered.seen
+    job = created_record(ctx, seen, ordered.warned, named=ordered.named)
     is_payable = payment_due(seen.facts, ctx.now) and ctx.env in ctx.world.chains
     terms = payment_terms(ctx, seen) if is_payable else None
     return Hired(
@@ -135,9 +136,10 @@ def create_job(ctx: TxContext, order: Order, judged: JudgedOrder | Document) -> 
     The seller has accept_timeout_seconds to accept; then work begins (on_delivery) or you pay first (upfront).
     If it does not answer in time, the job expires and nothing is owed. Then wait with get_job and wait_seconds.
     """
-    seen, warned, new = order_once(ctx, order, judged)
-    job = created_record(ctx, seen, warned, judged.input if new and isinstance(judged, JudgedOrder) else None)
-    return job if new else Existing(job)
+    ordered = order_once(ctx, order, judged)
+    given = judged.input if ordered.new and isinstance(judged, JudgedOrder) else None
+    job = created_record(ctx, ordered.seen, ordered.warned, given=given, named=ordered.named)
+    return job if ordered.new else Existing(job)
 
 
 class GetJob(JobRef, LongPoll):

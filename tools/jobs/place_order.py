@@ -1,9 +1,9 @@
 """Ordering: validates an order and makes its job; all operations that place an order use this."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from pydantic import Field
@@ -118,7 +118,16 @@ ORDER_ERRORS = (
 )
 
 
-def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobSnapshot, Warnings]:
+class Ordered(NamedTuple):
+    """The job of an order; `named` are the handles of its parties by id, if they were read for it."""
+
+    seen: JobSnapshot
+    warned: Warnings
+    new: bool
+    named: Mapping[str, str] | None = None
+
+
+def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> Ordered:
     """Write the job of an order; return it with the warnings for its buyer.
 
     Raises StaleInput if the listing's input schema changed after the input was checked.
@@ -161,7 +170,7 @@ def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobS
         context_id=letter.context_id if letter else None,
     )
     seen = add_job(ctx, row, judged.input, {"accept_by": stamp_or_none(row.accept_by)})
-    return seen, _warnings(ctx, listing)
+    return Ordered(seen, _warnings(ctx, listing), True, {one.id: one.handle for one in (buyer, seller)})
 
 
 _FROZEN = (  # the listing's terms that the job keeps, so that later changes do not apply

@@ -12,7 +12,7 @@ from tools.engine.archives import refuse_archived
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import Document, StaleInput, canonical_document
 from tools.jobs.errors import ReferenceReused
-from tools.jobs.place_order import JudgedOrder, Order, Warnings, judge_order, place_order
+from tools.jobs.place_order import JudgedOrder, Order, Ordered, judge_order, place_order
 from tools.jobs.snapshot import JobSnapshot, load
 
 
@@ -27,18 +27,17 @@ async def judge_once(read_ctx: ReadContext, order: Order) -> JudgedOrder | Docum
     return await canonical_document(order.input, "input")
 
 
-def order_once(ctx: TxContext, order: Order, judged: JudgedOrder | Document) -> tuple[JobSnapshot, Warnings, bool]:
+def order_once(ctx: TxContext, order: Order, judged: JudgedOrder | Document) -> Ordered:
     """Place an order unless its reference is known.
 
-    Returns the job, warnings for its buyer, and whether the job is new. Raises
-    ReferenceReused if the known job was ordered with other arguments, and Archived if it was archived.
+    Raises ReferenceReused if the known job was ordered with other arguments, and Archived if it was archived.
     """
     known = _known(ctx, order, judged)
     if known is not None:
-        return known, [], False
+        return Ordered(known, [], new=False)
     if not isinstance(judged, JudgedOrder):
         raise StaleInput
-    return *place_order(ctx, order, judged), True
+    return place_order(ctx, order, judged)
 
 
 def job_ordered_as(tx: Tx, reference: str | None, buyer_id: str, env: Env) -> JobRow | None:

@@ -67,16 +67,21 @@ def job_records(ctx: TxContext, rows: Sequence[JobRow]) -> Iterator[tuple[JobSna
 
 
 def created_record(
-    ctx: TxContext, seen: JobSnapshot, warned: list[dict[str, str]], given: Document | None = None
+    ctx: TxContext,
+    seen: JobSnapshot,
+    warned: list[dict[str, str]],
+    *,
+    given: Document | None = None,
+    named: Mapping[str, str] | None = None,
 ) -> JobCreated:
     """Return the record of a new job for its buyer, with warnings.
 
-    `given` is its input, if it was stored just now.
+    `given` is its input, if it was stored just now, and `named` are the handles of its parties, if they were read.
     """
     texts = JobTexts(ctx.tx)
     if given is not None:
         texts.known[seen.row.id, INPUT] = given.text.decode()
-    return _record(JobCreated, ctx, seen, handles_in(ctx.tx, [seen.row]), texts, warnings=warned)
+    return _record(JobCreated, ctx, seen, named or handles_in(ctx.tx, [seen.row]), texts, warnings=warned)
 
 
 def handles_in(tx: Tx, rows: Iterable[JobRow]) -> dict[str, str]:

@@ -111,7 +111,7 @@ def begin(read_ctx: ReadContext, tx: Tx, order: Order, judged: JudgedOrder, ente
     listing = tx.need(ListingRow, order.listing_id)
     buyer = buyer_of(read_ctx.acting_for(tx, read_ctx.caller.agent_id), address_of(row.payer), listing)
     ctx = read_ctx.acting_for(tx, buyer.id)
-    seen, _ = place_order(ctx, order, judged)
+    seen = place_order(ctx, order, judged).seen
     if seen.row.price != row.amount:
         raise StaleInput  # the price was changed in between
     refuse_overfull(ctx)
