@@ -7,6 +7,7 @@ limits.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -67,20 +68,31 @@ def pack(name: str, made_at: str, lines: Sequence[bytes], jobs: int, platform: d
 
 
 def write(folder: Path, packed: Packed, signature: Any) -> Path:
-    """Write a file, then its manifest, to the disk; return the path of the manifest."""
-    write_file(folder / (packed.name + DATA), packed.data)
+    """Write a file, then its manifest, to the disk; return the path of the manifest.
+
+    Raises OSError and leaves neither behind if the disk is full.
+    """
+    data = folder / (packed.name + DATA)
+    write_file(data, packed.data)
     sync(folder)
     signed = orjson.dumps({"archive": packed.manifest, "signature": signature}, option=orjson.OPT_INDENT_2)
     unfinished, manifest = folder / (packed.name + ".unfinished"), folder / (packed.name + MANIFEST)
-    write_file(unfinished, signed)
+    try:
+        write_file(unfinished, signed)
+    except OSError:
+        data.unlink()
+        raise
     unfinished.replace(manifest)
     sync(folder)
     return manifest
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder that only its owner can read, unless it exists."""
+    """Make a folder that only its owner can read, unless it exists, and sync it to the disk."""
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for one in made:
+        sync(one.parent)
 
 
 def manifests(folder: Path) -> list[Path]:
@@ -94,7 +106,7 @@ def set_aside(folder: Path, name: str) -> None:
     """Rename a file whose jobs were changed before their rows were deleted."""
     for ending in (MANIFEST, DATA):
         path = folder / (name + ending)
-        if path.exists():
+        with suppress(FileNotFoundError):  # another run was faster
             path.replace(path.with_name(path.name + STALE))
     sync(folder)
 

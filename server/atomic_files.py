@@ -14,9 +14,15 @@ def new_file(path: Path) -> int:
 
 
 def write_file(path: Path, text: bytes) -> None:
-    with os.fdopen(new_file(path), "wb") as file:
-        file.write(text)
-    sync(path)
+    """Write a new file to the disk; leave nothing behind if the disk is full."""
+    opened = new_file(path)
+    try:
+        with os.fdopen(opened, "wb") as file:
+            file.write(text)
+        sync(path)
+    except OSError:
+        path.unlink()
+        raise
 
 
 def copy_file(source: Path, target: Path) -> None:

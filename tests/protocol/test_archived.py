@@ -8,7 +8,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from tests.protocol.mcp.test_resources import reader
-from tests.support.archives import Old, archive
+from tests.support.archives import Old, aged, archive
 from tests.support.protocols import WIRES, served, wire
 from tests.support.trade import Trade
 
@@ -16,8 +16,7 @@ from tests.support.trade import Trade
 @pytest.fixture
 async def old(trade: Trade, tmp_path: Path) -> Old:
     """Jobs whose texts were moved into files."""
-    made = await Old.made(trade)
-    made.grow_old()
+    made = await aged(trade)
     await archive(made.market, tmp_path)
     return made
 

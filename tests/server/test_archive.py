@@ -1,46 +1,28 @@
-"""Archives: what moves and what stays, restoring equal rows, changed and hostile files, and races with the market."""
+"""Archives: what moves and what stays, restoring equal rows, and races with the market."""
 
 import asyncio
-import os
-import re
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
-import zstandard
 from sqlalchemy import update
 
-from server.adapters.clock import SeedSigner
 from server.archive_checks import check_archives
-from server.archive_files import DATA, MANIFEST, BadArchive, lines_of
+from server.archive_files import MANIFEST, BadArchive
 from server.findings import Findings
 from server.settings import BadSettings
-from server.verify import verify
 from storage.query import Query
 from storage.rows import metadata
 from storage.tables import ArchiveRow
-from tests.support.archives import LONG, MARKS, MOVED, Old, archive, dump, restore
+from tests.support.archives import LONG, MARKS, MOVED, Old, aged, archive, dump, names, restore
 from tests.support.exports import exported
 from tests.support.market import TestMarket
 from tests.support.statement_counts import statements
 from tests.support.trade import Trade
 from tests.tools.operator.test_aggregate_checks import differing
-from tools.kernel.canonical_json import canonical
-from tools.kernel.keys import did_of, jwk_of
 
 pytestmark = pytest.mark.both_databases
-
-
-def names(folder: Path, ending: str = "") -> set[str]:
-    return {path.name for path in folder.iterdir() if path.name.endswith(ending)}
-
-
-def manifest_in(folder: Path) -> Path:
-    """Return the only manifest in a folder."""
-    (found,) = names(folder, MANIFEST)
-    return folder / found
 
 
 @pytest.fixture
@@ -50,10 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def old(trade: Trade) -> Old:
-    made = await Old.made(trade)
-    made.grow_old()
-    await made.market.workers.purge_old()
-    return made
+    return await aged(trade)
 
 
 async def test_texts_move_into_a_file_and_every_figure_and_receipt_stays(old: Old, folder: Path) -> None:
@@ -147,6 +126,43 @@ async def test_an_archived_job_takes_a_refund_and_an_export_leaves_its_texts_out
     assert await differing(old.market.store) == {}
 
 
+async def test_a_late_transfer_to_an_archived_job_is_owed_back_and_no_transaction_counts_twice(
+    trade: Trade, folder: Path
+) -> None:
+    market, (seller, buyer) = trade.market, await trade.parties()
+    done = await trade.job_at("completed", seller, buyer)
+    expired = await trade.job_at("delivered", seller, buyer)
+    terms = await market.call("pay_job", by=buyer, job_id=expired["id"])
+    for _ in range(2):  # it expires; 30 days later its output is deleted
+        market.pass_seconds(LONG / 2)
+        await market.workers.sweep()
+        await market.workers.purge_old()
+    market.pass_seconds(LONG)
+    assert (await archive(market, folder)).jobs == 2
+    spent = done["payment"]["settlement"]["transaction"]
+    late = trade.evm.transfer(buyer.wallet, terms["pay_to"], terms["amount"])
+    refused = [
+        await market.refusal("pay_job", by=buyer, job_id=expired["id"], transaction=one) for one in (spent, late, late)
+    ]
+    assert [error["code"] for error in refused] == ["transaction_already_used", "job_not_payable", "job_not_payable"]
+    assert (await market.call("get_job", by=buyer, job_id=expired["id"]))["refund_due"]
+    given_back = await trade.give_back(seller, buyer, expired, terms["amount"])
+    assert (given_back["refund_due"], given_back["archived_at"] is None) == (False, False)
+    assert await differing(market.store) == {}
+    assert (await restore(market, folder)).jobs == 2
+    assert await differing(market.store) == {}
+
+
+async def test_jobs_of_deleted_agents_come_back_and_every_figure_stays(old: Old, folder: Path) -> None:
+    await archive(old.market, folder)
+    for agent in (old.buyer, old.seller):
+        await old.market.call("delete_me", by=agent, confirm=agent.handle)
+    await old.market.workers.close_deleted_accounts()
+    assert await differing(old.market.store) == {}
+    assert (await restore(old.market, folder)).jobs == 3
+    assert await differing(old.market.store) == {}
+
+
 async def test_a_page_of_archived_jobs_takes_as_many_statements_as_one_of_them(trade: Trade, folder: Path) -> None:
     market, (seller, buyer) = trade.market, await trade.parties()
     listing = await trade.listing(seller, price=0)
@@ -164,136 +180,6 @@ async def test_a_page_of_archived_jobs_takes_as_many_statements_as_one_of_them(t
         assert [one["archived_at"] is None for one in page["data"]] == [False] * limit
     count.close()
     assert taken[1] == taken[4]
-
-
-# The files: what verifies, and what is refused.
-
-
-async def test_an_archive_verifies_offline_with_its_receipts_outputs_and_cases(
-    old: Old, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    await archive(old.market, folder)
-    now, own = old.market.clock.now(), did_of(old.market.market.world.signer.public_key)
-    assert verify(folder, now, own) == 0
-    said = capsys.readouterr().out
-    assert [said.count(f"VALID   {kind} ") for kind in ("archive", "receipt", "job")] == [1, 3, 2]
-    manifest = manifest_in(folder)
-    _, lines = lines_of(manifest, now)
-    cases = [told["dispute"] for line in lines if (told := orjson.loads(line)).get("dispute")]
-    (case,) = cases
-    assert (case["id"], case["case"]["job"]["output"]) == (old.court.dispute_id, {"english": "good day"})
-    assert case["tally"]["seller"] == 2
-
-    assert verify(folder, now, "did:key:z6MkpTHR8VNsBxYAAWHut2Geadd9jSwuBV8xRoAnwWsdvktH") == 1
-    retired = folder / "retired"
-    retired.write_bytes(orjson.dumps({"keys": [{"did": own, "retired_at": "2026-11-27T00:00:00.000Z"}]}))
-    assert verify(folder, now, None, retired) == 1
-
-
-def resigned(manifest: Path, signer: SeedSigner, **changes: Any) -> None:
-    """Change a manifest and sign it again."""
-    body = orjson.loads(manifest.read_bytes())["archive"] | changes
-    public = signer.public_key
-    signature = {"kid": jwk_of(public)["kid"], "did": did_of(public), "sig": signer.sign(canonical(body)).hex()}
-    manifest.write_bytes(orjson.dumps({"archive": body, "signature": signature}))
-
-
-def replaced(manifest: Path, signer: SeedSigner, data: bytes, **changes: Any) -> None:
-    """Replace the file of a manifest, and sign it again."""
-    manifest.with_suffix(DATA).write_bytes(data)
-    resigned(manifest, signer, sha256=sha256(data).hexdigest(), bytes=len(data), **changes)
-
-
-def bomb(size: int) -> bytes:
-    return zstandard.ZstdCompressor(level=3).compress(bytes(size))
-
-
-def with_lines(raw: bytes) -> Any:
-    """Return a change of the file to these lines, which the market's key has signed."""
-    data = zstandard.ZstdCompressor(level=3).compress(raw)
-    return lambda manifest, signer: replaced(manifest, signer, data, unpacked_bytes=len(raw))
-
-
-def flipped(manifest: Path, _: SeedSigner) -> None:
-    file = manifest.with_suffix(DATA)
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    file.write_bytes(data)
-
-
-def elsewhere(manifest: Path, _: SeedSigner) -> None:
-    file = manifest.with_suffix(DATA)
-    outside = file.with_name("outside")
-    file.rename(outside)
-    file.symlink_to(outside)
-
-
-def huge(manifest: Path, _: SeedSigner) -> None:
-    os.truncate(manifest, 1024 * 1024)
-
-
-CHANGES: dict[str, Any] = {
-    "flipped": (flipped, "not the file that its manifest was signed for"),
-    "gone": (lambda manifest, _: manifest.with_suffix(DATA).unlink(), "missing"),
-    "elsewhere": (elsewhere, "not a plain file"),
-    "huge": (huge, "more than"),
-    "no JSON": (lambda manifest, _: manifest.write_bytes(b"{"), "not the manifest"),
-    "unsigned": (
-        lambda manifest, _: manifest.write_bytes(manifest.read_bytes().replace(b'"jobs": 3', b'"jobs": 4')),
-        "signature does not match",
-    ),
-    "path": (lambda manifest, signer: resigned(manifest, signer, name="../../etc/passwd"), "not the manifest of arc_"),
-    "version": (lambda manifest, signer: resigned(manifest, signer, version=2), "not the manifest of arc_"),
-    "bomb": (lambda manifest, signer: replaced(manifest, signer, bomb(1 << 28), unpacked_bytes=1000), "unpack to 1000"),
-    "large": (lambda manifest, signer: replaced(manifest, signer, bomb(1 << 20), unpacked_bytes=1 << 40), "between 0"),
-    "no zstd": (lambda manifest, signer: replaced(manifest, signer, b"x" * 99), "nknown frame"),
-    "no lines": (with_lines(b"\0" * 9), "unexpected character"),
-    "empty lines": (with_lines(b"\n" * (1 << 20)), "zero-length"),
-    "long line": (with_lines(b"[" + b"[]," * (3 << 20) + b"[]]\n"), "a line of"),
-    "list": (with_lines(b"[]\n"), "no attribute"),
-    "other table": (with_lines(b'{"table":"jobs","row":{"part":"output/0","job_id":[],"text":1}}\n'), "another table"),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES)
-async def test_a_changed_file_is_refused_and_nothing_of_it_is_restored(
-    change: str, old: Old, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    await archive(old.market, folder)
-    before, manifest = await dump(old.market.store), manifest_in(folder)
-    act, why = CHANGES[change]
-    act(manifest, old.market.market.world.signer)
-    with pytest.raises(BadArchive, match=f"{why}|not the file that was archived"):
-        await restore(old.market, folder)
-    assert await dump(old.market.store) == before
-    assert verify(folder, old.market.clock.now()) == 1
-    assert re.search(why, capsys.readouterr().out)
-    findings = Findings()
-    await check_archives(old.market.store, folder, findings)
-    assert findings.exit_code == 1
-
-
-@pytest.mark.parametrize("own", [True, False])
-async def test_a_file_with_other_rows_is_not_restored_even_if_it_is_signed(own: bool, old: Old, folder: Path) -> None:
-    await archive(old.market, folder)
-    manifest = manifest_in(folder)
-    _, lines = lines_of(manifest, old.market.clock.now())
-    raw = b"".join(line.replace(b"Thank you.", b"Never paid") + b"\n" for line in lines)
-    signer = SeedSigner(bytes(32) if own else bytes(range(32)))
-    replaced(manifest, signer, zstandard.ZstdCompressor().compress(raw), unpacked_bytes=len(raw))
-    with pytest.raises(BadArchive, match="not the file that was archived"):
-        await restore(old.market, folder)
-
-
-async def test_files_of_another_market_are_left_alone(old: Old, folder: Path) -> None:
-    await archive(old.market, folder)
-    await restore(old.market, folder)
-    manifest = manifest_in(folder)
-    resigned(manifest, SeedSigner(bytes(range(32))))
-    kept = manifest.read_bytes()
-    assert (await archive(old.market, folder)).files == 1
-    assert manifest.read_bytes() == kept
-    assert len(names(folder, MANIFEST)) == 2
 
 
 async def test_the_doctor_compares_the_archive_with_the_rows_that_stayed(
@@ -344,8 +230,9 @@ async def test_a_job_that_changes_after_its_file_was_written_stays_whole(
     assert (await archive(old.market, folder)).jobs == 3
 
 
+@pytest.mark.parametrize("places", [("one", "other"), ("one", "one")], ids=["two folders", "one folder"])
 async def test_two_runs_and_readers_at_once_archive_each_job_once(
-    old: Old, folder: Path, monkeypatch: pytest.MonkeyPatch
+    places: tuple[str, str], old: Old, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tools.operator.archives.PART_JOBS", 1)
     market, thread = old.market, {"thread_id": old.job["thread_id"]}
@@ -363,12 +250,12 @@ async def test_two_runs_and_readers_at_once_archive_each_job_once(
         return seen
 
     readers = [asyncio.create_task(read()) for _ in range(4)]
-    await asyncio.gather(*(archive(market, folder / str(n)) for n in range(2)))
+    await asyncio.gather(*(archive(market, folder / place) for place in places))
     stop.set()
     assert set().union(*await asyncio.gather(*readers)) <= {(False, True), (True, False)}
     archived = await market.store.read(lambda tx: tx.all(Query(metadata.tables["archived_jobs"].select())))
     assert len(archived) == len({row.job_id for row in archived}) == 3
-    for one in [folder / "0", folder / "1"]:
+    for one in {folder / place for place in places}:
         kept = {row.name for row in await market.store.read(lambda tx: tx.all(ARCHIVES))}
         await restore_some(market, one, kept)
     assert texts(await dump(market.store)) == texts(before)

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import select, update
 
 from server.archive import Moved, move_back, move_out
+from server.archive_files import MANIFEST
 from storage.query import Query
 from storage.rows import metadata
 from storage.store import Store
@@ -50,6 +51,25 @@ class Old:
 
     def grow_old(self, seconds: float = LONG) -> None:
         self.market.pass_seconds(seconds)
+
+
+async def aged(trade: Trade) -> Old:
+    """Return traders whose jobs ended so long ago that they may be archived."""
+    made = await Old.made(trade)
+    made.grow_old()
+    await made.market.workers.purge_old()
+    return made
+
+
+def names(folder: Path, ending: str = "") -> set[str]:
+    """Return the names of the files in a folder that end so."""
+    return {path.name for path in folder.iterdir() if path.name.endswith(ending)}
+
+
+def manifest_in(folder: Path) -> Path:
+    """Return the only manifest in a folder."""
+    (found,) = names(folder, MANIFEST)
+    return folder / found
 
 
 async def archive(market: TestMarket, folder: Path, before: datetime | None = None) -> Moved:
