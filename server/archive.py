@@ -10,7 +10,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from server.app import make_world
 from server.archive_files import BadArchive, check_manifest, make_folder, manifests, pack, read_part, set_aside, write
@@ -34,6 +36,7 @@ from tools.kernel.keys import did_of
 from tools.kernel.records import stamp
 from tools.operator.archives import Changed, Draft, Part, draft, put_back, take_out
 
+T = TypeVar("T")
 Say = Callable[[str], None]
 
 
@@ -164,7 +167,19 @@ async def _archived(market: Market, job_id: str | None = None) -> dict[str, str]
 async def _unfinished(market: Market, folder: Path) -> list[Path]:
     """Return the manifests that this market has signed and whose jobs are not archived."""
     known, own, now = await _archived(market), _own(market), market.world.clock.now()
-    return [path for path in manifests(folder) if path.stem not in known and not check_manifest(path, now, own).fault]
+    found = [path for path in manifests(folder) if path.stem not in known]
+    checks = {path: _unless_gone(path, partial(check_manifest, path, now, own)) for path in found}
+    return [path for path, check in checks.items() if check is not None and check.fault is None]
+
+
+def _unless_gone(path: Path, read: Callable[[], T]) -> T | None:
+    """Return the result of a read of a file; None if another run has set the file aside."""
+    try:
+        return read()
+    except BadArchive:
+        if path.exists():
+            raise
+        return None
 
 
 def _own(market: Market) -> str:
@@ -182,7 +197,10 @@ async def _written(market: Market, folder: Path, found: Draft) -> Path:
 
 async def _finish(market: Market, path: Path, say: Say) -> Part | None:
     """Delete the rows that a file has, or set the file aside if its jobs were changed."""
-    part = await asyncio.to_thread(read_part, path, market.world.clock.now(), _own(market))
+    read = partial(read_part, path, market.world.clock.now(), _own(market))
+    part = await asyncio.to_thread(_unless_gone, path, read)
+    if part is None:
+        return None
     try:
         await market.store.write(lambda tx: take_out(context_of(market, tx), part), "archive")
     except Changed:

@@ -16,7 +16,7 @@ import zstandard
 import server.archive
 from server.adapters.clock import SeedSigner
 from server.archive_checks import check_archives
-from server.archive_files import DATA, MANIFEST, BadArchive, lines_of
+from server.archive_files import DATA, MANIFEST, BadArchive, lines_of, set_aside
 from server.findings import Findings
 from server.verify import verify
 from tests.support.archives import Old, aged, archive, dump, manifest_in, names, restore
@@ -211,6 +211,22 @@ async def test_a_file_that_is_signed_by_another_before_its_rows_are_deleted_is_r
         with pytest.raises(BadArchive, match="signed by another key"):
             await archive(old.market, folder)
     assert await dump(old.market.store) == before
+
+
+async def test_a_file_that_another_run_sets_aside_meanwhile_is_no_fault(
+    old: Old, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: Callable[..., Path] = server.archive.write
+
+    def write(*given: Any) -> Path:
+        manifest = real(*given)
+        set_aside(folder, manifest.stem)
+        return manifest
+
+    with monkeypatch.context() as patch:
+        patch.setattr(server.archive, "write", write)
+        assert (await archive(old.market, folder)).jobs == 0
+    assert (await archive(old.market, folder)).jobs == 3
 
 
 async def test_an_older_file_is_never_restored_after_a_newer_one(old: Old, folder: Path) -> None:
