@@ -99,7 +99,7 @@ class Looked(Generic[T]):
 
 
 async def page_in_turns(read_ctx: ReadContext, asked: Listed, look: Callable[[Tx], Looked[Any]]) -> dict[str, Any]:
-    """Return the same as `page`, made in parts, so that a long page does not block the event loop."""
+    """Return the same as `page`, made in parts that do not block the event loop."""
     loop_turns = read_ctx.services.loop_turns
     if read_ctx.store.reads_on_loop:
         async with loop_turns:
@@ -117,7 +117,10 @@ async def page_in_turns(read_ctx: ReadContext, asked: Listed, look: Callable[[Tx
 def page_of(
     ctx: TxContext | ReadContext, asked: Listed, fitting: Fitting[Any], keys: Sequence[Json], owner: str | None
 ) -> dict[str, Any]:
-    """Return `data`, `has_more` and `next_cursor`; `keys` are the places of all rows that were found."""
+    """Return `data`, `has_more` and `next_cursor` of a page.
+
+    `keys` are the places of all rows that were found.
+    """
     more = len(keys) > fitting.looked_at
     cursor = cursor_to(ctx, asked, keys[fitting.looked_at - 1], owner) if more else None
     return {"data": fitting.page, "has_more": more, "next_cursor": cursor}

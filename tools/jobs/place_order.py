@@ -119,7 +119,10 @@ ORDER_ERRORS = (
 
 
 class Ordered(NamedTuple):
-    """The job of an order; `named` are the handles of its parties by id, if they were read for it."""
+    """The job of an order, with warnings for its buyer.
+
+    `named` are the handles of its parties by id, if they were read for it.
+    """
 
     seen: JobSnapshot
     warned: Warnings
