@@ -161,13 +161,14 @@ def migrate(data_dir: DataDir = None) -> None:
 @command(app)
 def doctor(
     data_dir: DataDir = None,
-    recompute: Annotated[bool, typer.Option("--recompute", help="make every stored count and sum again")] = False,
+    recompute: Annotated[bool, typer.Option("--recompute", help="make every stored figure again, or continue")] = False,
+    from_start: Annotated[bool, typer.Option("--from-start", help="with --recompute: do not continue")] = False,
     with_archive: Annotated[Path | None, typer.Option(help="also compare the archive in this folder")] = None,
 ) -> None:
     """Check settings, database, secrets and chains; exit 1 if anything is wrong."""
     from server.doctor import examine
 
-    raise typer.Exit(asyncio.run(examine(settings(data_dir=data_dir), recompute, with_archive)))
+    raise typer.Exit(asyncio.run(examine(settings(data_dir=data_dir), recompute, with_archive, from_start)))
 
 
 @command(app)

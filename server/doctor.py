@@ -1,14 +1,19 @@
 """`emporion doctor`: check settings, secrets, database, clock and chains, and print what is wrong."""
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+
+import typer
 
 from server.adapters.clock import SystemClock
 from server.adapters.facilitator import HttpFacilitator
 from server.app import make_world
 from server.archive_checks import check_archives
 from server.findings import Findings
+from server.recompute_run import Stopped, recomputed
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import Secrets, check_brand, check_secrets, known_secrets, read_secrets
 from server.settings import BadSettings, Settings, check_named, config_of
@@ -17,7 +22,7 @@ from storage.listing_search import stale_listings_counted, unseen_counted
 from storage.open import open_store
 from storage.requests import retired_keys
 from storage.search_tokens import TOKENS_VERSION
-from storage.snapshots import open_moment
+from storage.snapshots import open_reader
 from storage.store import Store
 from storage.transaction import ServedElsewhere, StorageError
 from storage.vocabulary import Env
@@ -26,25 +31,34 @@ from tools.engine.ports import Chain, Clock, Facilitator, SettleNotSent, SettleU
 from tools.jobs.contributions import count_waiting
 from tools.kernel.keys import did_of
 from tools.listings.stats import drifted_listings
-from tools.operator.aggregate_checks import recompute
+from tools.operator.aggregate_checks import Drift
 
+Recompute = Callable[[Store], AsyncIterator[Drift]]
 MAX_DRIFT_SECONDS = 2.0
 DRIFT_PATIENCE_SECONDS, DRIFT_STEP_SECONDS = 4.5, 0.25  # a busy chain makes a block every 2 seconds
 PATIENCE_SECONDS = 600.0  # long, because a listing may have any number of jobs, and a thread any number of messages
 
 
-async def examine(settings: Settings, recomputing: bool = False, archive: Path | None = None) -> int:
+async def examine(
+    settings: Settings, recomputing: bool = False, archive: Path | None = None, from_start: bool = False
+) -> int:
     """Print one line for each finding; return 0 if all is well, otherwise 1.
 
-    With `recomputing`, every stored aggregate is computed again and compared. With the folder of an `archive`, the rows
-    in it are compared too.
+    With `recomputing`, every stored aggregate is computed again and compared; a run that was stopped is continued,
+    unless it is to begin `from_start`. With the folder of an `archive`, the rows in it are compared too. A signal that
+    stops it gives 128 and its number.
     """
     found = Findings()
-    await _examine(settings, recomputing, archive, found)
+    again = partial(recomputed, folder=settings.data_dir, from_start=from_start) if recomputing else None
+    try:
+        await _examine(settings, again, archive, found)
+    except Stopped as stopped:
+        typer.echo(stopped, err=True)
+        return stopped.exit_code
     return found.exit_code
 
 
-async def _examine(settings: Settings, recomputing: bool, archive: Path | None, found: Findings) -> None:
+async def _examine(settings: Settings, again: Recompute | None, archive: Path | None, found: Findings) -> None:
     if settings.database_file is not None and not settings.database_file.exists():
         found.add(False, f"database: {settings.database_file} is not there; `emporion serve` makes it")
         return
@@ -77,7 +91,7 @@ async def _examine(settings: Settings, recomputing: bool, archive: Path | None, 
             )
         except BadSettings as bad:
             found.add(False, str(bad))
-        await _check_rows(store, served, recomputing, found)
+        await _check_rows(store, served, again, found)
         if served and archive is not None:  # a snapshot cannot put rows back, not even to compare them
             with closing(open_beside(settings.session_database)) as written:
                 await check_archives(written, archive, found)
@@ -87,11 +101,11 @@ async def _examine(settings: Settings, recomputing: bool, archive: Path | None, 
 
 
 async def _open(settings: Settings) -> tuple[Store, bool]:
-    """Open the database; read a SQLite file that a market serves as a snapshot."""
+    """Open the database; only read a SQLite file that a market serves."""
     try:
         return open_store(settings.session_database, scan_seconds=PATIENCE_SECONDS), False
     except ServedElsewhere:
-        return await open_moment(settings.session_database), True
+        return await open_reader(settings.session_database), True
 
 
 def _check_modes(file: Path | None, found: Findings) -> None:
@@ -102,7 +116,7 @@ def _check_modes(file: Path | None, found: Findings) -> None:
         found.add(False, f"database: other users of this machine can open {', '.join(shown)}: chmod 600 them")
 
 
-async def _check_rows(store: Store, served: bool, recomputing: bool, found: Findings) -> None:
+async def _check_rows(store: Store, served: bool, again: Recompute | None, found: Findings) -> None:
     """Compare the stored figures with the rows that they count."""
     clock = SystemClock()
     # The jobs that an older version left uncounted would appear as drift.
@@ -112,9 +126,9 @@ async def _check_rows(store: Store, served: bool, recomputing: bool, found: Find
     found.add(True, f"search: {stale or 0} listings wait to be indexed again, which the market does as it runs")
     unseen = await store.read(lambda tx: tx.one(unseen_counted))
     found.add(True, f"search: {unseen or 0} listings rank last, because their sellers made no call for a while")
-    if recomputing:
-        async for drift in recompute(store):
-            found.add(not drift.keys, f"recomputed: {drift}")
+    if again is not None:
+        async for drift in again(store):
+            found.add(not drift.count, f"recomputed: {drift}")
     else:
         wrong = await drifted_listings(store)
         shown = f": {wrong[:5]}" if wrong else ""

@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 from storage.query import Query
-from storage.statements import LIMIT, in_json_list, is_one_of, matching
+from storage.statements import in_json_list, is_one_of, matching
 from storage.tables.daily import DailyCountRow
 from storage.tables.disputes import DisputeRow
 from storage.tables.jobs import JobRow
@@ -44,9 +44,8 @@ of_status: Query[Any] = Query(
     .order_by(DailyCountRow.env, DailyCountRow.name)
 )
 
-# The same counts, from the rows that they count: one page, so that all are of one snapshot.
+# The same counts, from the rows that they count.
 
-ALL: Query[str] = Query(select(literal("all")).where(literal("all") > bindparam("after")).limit(LIMIT))
 kept_counts: Query[DailyCountRow] = Query(select(DailyCountRow))
 
 
@@ -120,22 +119,24 @@ def _of_completed(name: Counted, *conditions: Any, number: Any = None) -> Select
     return _sums(JobRow, name, JobRow.completed_at, *_done, *conditions, number=number)
 
 
-made_counts: tuple[Query[Any], ...] = tuple(
-    Query(sums)
-    for sums in (
-        _sums(JobRow, Counted.CREATED, JobRow.created_at),
-        _sums(JobRow, literal(f"{Counted.STATUS}.") + JobRow.status, JobRow.created_at),
-        _sums(JobRow, Counted.TO_ACCEPT, JobRow.accepted_at, _accepted_later, at=_to_accept),
-        _sums(JobRow, Counted.TO_DELIVER, JobRow.delivered_at, _delivered, _was_accepted, at=_to_deliver),
-        _sums(JobRow, Counted.PAID, JobRow.delivered_at, _delivered, _is_paid),
-        _sums(JobRow, Counted.UNPAID, JobRow.delivered_at, _delivered, _never_paid),
-        _of_completed(Counted.COMPLETED),
-        _of_completed(Counted.VOLUME, number=_net),
-        _of_completed(Counted.OWN_COMPLETED, JobRow.first_party),
-        _of_completed(Counted.OWN_VOLUME, JobRow.first_party, number=_net),
-        _sums(SettlementRow, Counted.PAYMENTS, SettlementRow.created_at, _payment),
-        _sums(DisputeRow, literal(f"{Counted.DISPUTE}.") + _result, DisputeRow.created_at),
-        _sums(DisputeRow, Counted.TO_VERDICT, DisputeRow.created_at, *_decided, at=_to_verdict),
-    )
-)
-"""Each answers (env, name, day, at, sum)."""
+made_counts: dict[Counted, Query[Any]] = {
+    word: Query(sums)
+    for word, sums in {
+        Counted.CREATED: _sums(JobRow, Counted.CREATED, JobRow.created_at),
+        Counted.STATUS: _sums(JobRow, literal(f"{Counted.STATUS}.") + JobRow.status, JobRow.created_at),
+        Counted.TO_ACCEPT: _sums(JobRow, Counted.TO_ACCEPT, JobRow.accepted_at, _accepted_later, at=_to_accept),
+        Counted.TO_DELIVER: _sums(
+            JobRow, Counted.TO_DELIVER, JobRow.delivered_at, _delivered, _was_accepted, at=_to_deliver
+        ),
+        Counted.PAID: _sums(JobRow, Counted.PAID, JobRow.delivered_at, _delivered, _is_paid),
+        Counted.UNPAID: _sums(JobRow, Counted.UNPAID, JobRow.delivered_at, _delivered, _never_paid),
+        Counted.COMPLETED: _of_completed(Counted.COMPLETED),
+        Counted.VOLUME: _of_completed(Counted.VOLUME, number=_net),
+        Counted.OWN_COMPLETED: _of_completed(Counted.OWN_COMPLETED, JobRow.first_party),
+        Counted.OWN_VOLUME: _of_completed(Counted.OWN_VOLUME, JobRow.first_party, number=_net),
+        Counted.PAYMENTS: _sums(SettlementRow, Counted.PAYMENTS, SettlementRow.created_at, _payment),
+        Counted.DISPUTE: _sums(DisputeRow, literal(f"{Counted.DISPUTE}.") + _result, DisputeRow.created_at),
+        Counted.TO_VERDICT: _sums(DisputeRow, Counted.TO_VERDICT, DisputeRow.created_at, *_decided, at=_to_verdict),
+    }.items()
+}
+"""Each answers (env, name, day, at, sum); a name is the word or begins with it and a dot."""

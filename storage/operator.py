@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from sqlalchemy import String, bindparam, cast, exists, func, literal, or_, select
+from sqlalchemy import String, bindparam, cast, exists, func, literal, literal_column, or_, select
 
 from storage.query import Query
-from storage.statements import LIMIT, after_id, first_rows, in_json_list, is_one_of, rows_among
+from storage.statements import LIMIT, after_id, count, first_rows, in_json_list, is_one_of, matching, rows_among
 from storage.tables.agents import AgentRow, KeyRow, WalletRow
 from storage.tables.bounties import BountyRow, ProposalRow
 from storage.tables.disputes import DisputeRow, HeldWalletRow
-from storage.tables.events import WebhookRow
+from storage.tables.events import EventRow, WebhookRow
 from storage.tables.jobs import JobEventRow, JobRow, OpenRefundRow
 from storage.tables.listings import JobResultRow, ListingPayerRow, ListingRow
 from storage.tables.messages import MessageRow, ReportRow, ThreadRow, UnreadRow
@@ -57,13 +57,15 @@ agents_by_status: Query[Any] = Query(select(AgentRow.status, func.count()).group
 
 # The rows that stored counts and sums are derived from.
 
-AGENTS, BOUNTIES, JOBS, LISTINGS, THREADS = (
-    Query[str](after_id(select(kind.id), kind.id)) for kind in (AgentRow, BountyRow, JobRow, ListingRow, ThreadRow)
-)
+KINDS = AgentRow, BountyRow, DisputeRow, JobRow, ListingRow, ThreadRow
+ids_after: dict[Any, Query[str]] = {kind: Query(after_id(select(kind.id), kind.id)) for kind in KINDS}
+counted_from: dict[Any, Query[int]] = {kind: count(kind, kind.id > bindparam("after")) for kind in KINDS}
+newest_of_events: Query[EventRow] = Query(select(EventRow).order_by(EventRow.id.desc()).limit(1))
 
 jobs_among = rows_among(JobRow, JobRow.id)
 texts_of_jobs = rows_among(JobTextRow, JobTextRow.job_id)
-results_of_listings = rows_among(JobResultRow, JobResultRow.listing_id)
+results_of_jobs = rows_among(JobResultRow, JobResultRow.job_id)
+results_of_listing: Query[JobResultRow] = Query(select(JobResultRow).where(*matching(JobResultRow.listing_id)))
 payers_of_listings = rows_among(ListingPayerRow, ListingPayerRow.listing_id)
 places_of_listings = rows_among(ListingSearchRow, ListingSearchRow.listing_id)
 threads_among = rows_among(ThreadRow, ThreadRow.id)
@@ -95,7 +97,7 @@ messages_in: Query[Any] = Query(
     .order_by(MessageRow.thread_id, MessageRow.number)
 )
 unread_as_a, unread_as_b = (
-    Query[Any](select(side, ThreadRow.env, unread).where(in_json_list(side, "ids"), unread != 0))
+    Query[Any](select(side, ThreadRow.env, unread).where(in_json_list(side, "ids"), unread > literal_column("0")))
     for side, unread in ((ThreadRow.a, ThreadRow.unread_a), (ThreadRow.b, ThreadRow.unread_b))
 )
 memories_of: Query[Any] = Query(

@@ -1,8 +1,9 @@
 """Queries of reputation: cards and categories, the leaderboard, and the rows that figures are recomputed from."""
 
 from functools import cache
+from typing import Any
 
-from sqlalchemy import literal, select
+from sqlalchemy import bindparam, literal, select
 
 from storage.query import Query
 from storage.statements import LIMIT, delete_where, first_rows, in_json_list, matching, rows_among
@@ -15,6 +16,7 @@ from storage.tables.reputation import (
     PendingContributionRow,
     ReputationRow,
 )
+from storage.vocabulary import Actor
 
 _SIDE = matching(CategoryRow.agent_id, CategoryRow.env, CategoryRow.role)
 largest_categories: Query[CategoryRow] = first_rows(
@@ -44,8 +46,17 @@ ANY_UNMARKED: Query[str] = Query(select(PendingContributionRow.job_id).limit(1))
 marked_again = delete_where(PendingContributionRow, *matching(PendingContributionRow.job_id))
 
 marks_of_jobs = rows_among(ContributionRow, ContributionRow.job_id)
-jobs_of_buyers = rows_among(JobRow, JobRow.buyer_id)
-jobs_of_sellers = rows_among(JobRow, JobRow.seller_id)
+marked_jobs: dict[Actor, Query[Any]] = {  # an agent's sales, and its orders
+    role: Query(
+        select(JobRow.env, JobRow.category, JobRow.first_party, other, ContributionRow.mark)
+        .join_from(JobRow.__table__, ContributionRow.__table__, ContributionRow.job_id == JobRow.id)
+        .where(mine == bindparam("agent_id"))
+    )
+    for role, mine, other in (
+        (Actor.SELLER, JobRow.seller_id, JobRow.buyer_id),
+        (Actor.BUYER, JobRow.buyer_id, JobRow.seller_id),
+    )
+}
 reputations_of = rows_among(ReputationRow, ReputationRow.agent_id)
 categories_of = rows_among(CategoryRow, CategoryRow.agent_id)
 counterparties_of = rows_among(CounterpartyRow, CounterpartyRow.agent_id)

@@ -37,8 +37,14 @@ class OneConnection(Database):
         """Do nothing: the snapshot ends with the store."""
 
 
-class SQLiteMoment(OneConnection, UnlockedSQLite):
-    """The database file as of one moment: a reader of a WAL does not block writers."""
+class SQLiteReader(UnlockedSQLite):
+    """The file for reads, each of another moment, so that the market can begin its WAL again."""
+
+    writers, readers = 0, 1
+
+
+class SQLiteMoment(OneConnection, SQLiteReader):
+    """The same as of one moment."""
 
     def read_cursor(self, seconds: float) -> Cursor:
         cursor = super().read_cursor(seconds)
@@ -54,10 +60,10 @@ class PostgresMoment(OneConnection, Postgres):
 
 
 class SnapshotStore(Store):
-    """A database as it was when this was opened. All reads see the same."""
+    """A database that is only read, of one moment or of the moment of each read."""
 
     async def write(self, work: Callable[[Tx], T], name: str = "unit") -> T:
-        raise Unavailable("a moment that has passed is only read")
+        raise Unavailable("a snapshot is only read")
 
 
 async def open_moment(url: str) -> SnapshotStore:
@@ -65,16 +71,30 @@ async def open_moment(url: str) -> SnapshotStore:
 
     Raises Unavailable if the tables are not those of this version.
     """
-    moment = SnapshotStore(
-        SQLiteMoment(Path(url.removeprefix(SQLITE))) if url.startswith(SQLITE) else PostgresMoment(url),
-        scan_seconds=PATIENCE_SECONDS,
-    )
+    is_file = url.startswith(SQLITE)
+    return await _opened(SQLiteMoment(_path(url)) if is_file else PostgresMoment(url))
+
+
+async def open_reader(url: str) -> SnapshotStore:
+    """Open a read-only store of a SQLite file that a market serves.
+
+    Each read is of the newest moment. Raises Unavailable if the tables are not those of this version.
+    """
+    return await _opened(SQLiteReader(_path(url)))
+
+
+def _path(url: str) -> Path:
+    return Path(url.removeprefix(SQLITE))
+
+
+async def _opened(database: Database) -> SnapshotStore:
+    opened = SnapshotStore(database, scan_seconds=PATIENCE_SECONDS)
     try:
-        check_revision(await moment.read(revision_of))
+        check_revision(await opened.read(revision_of))
     except BaseException:
-        moment.close()
+        opened.close()
         raise
-    return moment
+    return opened
 
 
 def check_revision(found: str | None) -> None:

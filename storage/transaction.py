@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from math import inf
@@ -22,6 +22,7 @@ T = TypeVar("T")
 Verdict = Callable[[Exception], Exception]
 Holder = tuple[str, str]  # an agent and an environment
 DailyKey = tuple[str, str, int, int]  # the key of a DailyCountRow
+ROWS_AT_ONCE = 1_000  # in memory, of `each`
 FORGETTABLE = re.compile(r"[!-~]{1,75}")
 EVENT = tuple(name for name in EventRow.__names__ if name != "id")  # the database numbers them
 
@@ -169,6 +170,22 @@ class Tx:
                 return rows, False
         return rows, True
 
+    def each(self, query: Query[T], /, **values: object) -> Iterator[T]:
+        """Yield any number of rows, of which only some are in memory at once.
+
+        Other statements may run meanwhile. On PostgreSQL they may not be another `each`.
+        """
+        plan = query.plan(self.dialect)
+        self.send_queued()
+        self.statements += 1
+        connection = self.cursor.connection
+        rows = connection.cursor() if self.is_sqlite else connection.cursor(name="each")
+        with closing(rows):
+            rows.execute(plan.sql, plan.bind(values))
+            while some := rows.fetchmany(ROWS_AT_ONCE):
+                self._check_deadline()
+                yield from map(plan.read, some)
+
     def run(self, query: Query[Any], /, **values: object) -> int:
         """Run a statement that returns no rows; return the number of rows it affected."""
         self._run(query, values)
@@ -306,8 +323,7 @@ class Tx:
         self.cursor.executemany(plan.sql, [plan.bind(event) for event in self.events])
 
     def _run(self, query: Query[Any], values: dict[str, Any]) -> Plan:
-        if time.monotonic() > self.deadline:
-            raise TooSlow("many statements passed the deadline of their read")
+        self._check_deadline()
         plan = query.plan(self.dialect)
         self.statements += 1
         if self.queued:
@@ -338,3 +354,7 @@ class Tx:
         for sql, parameters in self.queued:
             apart.execute(sql, parameters)
         self.queued.clear()
+
+    def _check_deadline(self) -> None:
+        if time.monotonic() > self.deadline:
+            raise TooSlow("many statements passed the deadline of their read")

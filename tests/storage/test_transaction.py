@@ -58,6 +58,19 @@ async def test_an_opened_store_can_be_read_before_it_is_written(store: Store) ->
     assert await store.scan(lambda tx: tx.one(count_jobs)) == 0
 
 
+async def test_each_reads_any_number_of_rows_and_other_statements_meanwhile(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.transaction.ROWS_AT_ONCE", 2)
+    ids = [f"job_{number}" for number in range(5)]
+    for one in ids:
+        await store.write(partial(place, job_id=one))
+    found = await store.scan(lambda tx: [(row.id, tx.one(count_jobs)) for row in tx.each(all_jobs)])
+    assert sorted(found) == [(one, 5) for one in ids]
+    again = await store.scan(lambda tx: [[row.id for row in tx.each(all_jobs)] for _ in range(2)])
+    assert [sorted(one) for one in again] == [ids, ids]
+
+
 async def test_a_change_answers_the_row_as_it_now_stands(store: Store) -> None:
     before = await store.write(partial(place, job_id="job_1"))
     after = await store.write(lambda tx: tx.change(before, status="in_progress", output=None, panel_seed=b"\x01"))

@@ -11,7 +11,7 @@ from storage.vocabulary import SettlementKind, SettlementStatus
 from tests.support.storage_orders import NOW, job
 from tools.jobs.contributions import count_job
 from tools.jobs.snapshot import load
-from tools.operator.aggregate_checks import recompute
+from tools.operator.recompute import recompute
 
 OURS = ("job_marks", "reputations", "reputation_categories", "reputation_counterparties", "agents")
 ACCEPTED = {"accepted_at": NOW, "delivered_at": NOW, "deliver_by": NOW + timedelta(hours=1), "output": "x"}

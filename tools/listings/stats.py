@@ -1,6 +1,7 @@
 """A listing's figures: each closed job and each rating adds its change, so that no sum is computed again."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ import orjson
 from storage.jobs import reviews_of_job
 from storage.listings import closed_of_listing, listing_ids, ratings_of_listing, transfers_of_listing, turnaround_at
 from storage.store import Store
-from storage.tables import JobResultRow, JobRow, ListingPayerRow, ListingRow, SettlementRow
+from storage.tables import JobResultRow, JobRow, ListingPayerRow, ListingRow, ReviewRow, SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor, Env
 from tools.kernel.records import record_from
@@ -29,6 +30,8 @@ from tools.listings.stats_rules import (
     wallet_moves,
 )
 
+CLOSED = ("completed", "resolved", "cancelled")
+
 
 def recount(tx: Tx, job: JobRow, settlements: tuple[SettlementRow, ...]) -> None:
     """Update the listing's figures with a job's present result; repeating it changes nothing."""
@@ -37,26 +40,21 @@ def recount(tx: Tx, job: JobRow, settlements: tuple[SettlementRow, ...]) -> None
     listing = tx.need(ListingRow, job.listing_id, lock=True)
     kept = tx.get(JobResultRow, job.id)
     old = Result() if kept is None else result_in(kept)
-    closed = ClosedJob(job.status, job.closed_as, job.outcome, job.accepted_at, job.delivered_at)
-    new = result_of(
-        replace(closed, live=job.env == Env.LIVE, rating=_rating(tx, job)),
-        [Transfer(one.kind, one.status, one.amount, one.payer_address) for one in settlements],
-    )
+    new = made_result(job, settlements, tx.all(reviews_of_job, job_id=job.id) if job.status in FINISHED else ())
     if new == old:
         return
     tx.add_or_change(JobResultRow, kept, {"job_id": job.id, "listing_id": listing.id}, **asdict(new))
     buyers = sum(_move_wallet(tx, listing.id, wallet, change) for wallet, change in wallet_moves(old, new))
     tally = apply_change(_tally_in(listing), old, new, buyers)
-    place = {"listing_id": listing.id, "place": median_index(tally.timed_jobs)}
-    median = tx.one(turnaround_at, **place) if tally.timed_jobs else None
-    index(tx, tx.change(listing, **_columns(tally, median)))
+    index(tx, tx.change(listing, **_columns(tally, _median(tx, listing.id, tally))))
 
 
-def _rating(tx: Tx, job: JobRow) -> int | None:
-    """Return the buyer's rating of a finished job; None if it is unfinished or not rated."""
-    if job.status not in FINISHED:
-        return None
-    return next((one.rating for one in tx.all(reviews_of_job, job_id=job.id) if one.role == Actor.BUYER), None)
+def made_result(job: JobRow, settlements: Iterable[SettlementRow], reviews: Iterable[ReviewRow]) -> Result:
+    """Compute the result of a job from its rows; the reviews are those of a finished job."""
+    rating = next((one.rating for one in reviews if one.role == Actor.BUYER), None)
+    live = job.env == Env.LIVE
+    closed = ClosedJob(job.status, job.closed_as, job.outcome, job.accepted_at, job.delivered_at, live, rating)
+    return result_of(closed, [Transfer(one.kind, one.status, one.amount, one.payer_address) for one in settlements])
 
 
 async def drifted_listings(store: Store) -> list[str]:
@@ -71,6 +69,11 @@ async def drifted_listings(store: Store) -> list[str]:
 def has_drifted(tx: Tx, listing_id: str) -> bool:
     row = tx.need(ListingRow, listing_id)
     return any(getattr(row, name) != value for name, value in _from_rows(tx, listing_id).items())
+
+
+def differs_from(tx: Tx, row: ListingRow, tally: ListingTotals) -> bool:
+    """Check whether a listing's figures differ from the sums of its stored results."""
+    return any(getattr(row, name) != value for name, value in _columns(tally, _median(tx, row.id, tally)).items())
 
 
 def results_from_jobs(tx: Tx, listing_id: str) -> dict[str, Result]:
@@ -102,6 +105,12 @@ def _move_wallet(tx: Tx, listing_id: str, wallet: str, change_minor: int) -> int
     key = {"listing_id": listing_id, "wallet": wallet}
     tx.add_or_change(ListingPayerRow, row, key, paid_minor=before + change_minor)
     return buyers_by(before, before + change_minor)
+
+
+def _median(tx: Tx, listing_id: str, tally: ListingTotals) -> int | None:
+    """Return the median turnaround in seconds of the stored results."""
+    place = median_index(tally.timed_jobs)
+    return tx.one(turnaround_at, listing_id=listing_id, place=place) if tally.timed_jobs else None
 
 
 def _columns(tally: ListingTotals, median_seconds: int | None) -> dict[str, Any]:

@@ -139,12 +139,17 @@ def buyers_by(before_minor: int, after_minor: int) -> int:
 
 def tallied(results: Iterable[Result]) -> ListingTotals:
     """Sum all results from zero, to check the stored sums."""
+    return tallied_with_wallets(results)[0]
+
+
+def tallied_with_wallets(results: Iterable[Result]) -> tuple[ListingTotals, dict[str, int]]:
+    """Sum all results from zero; also return the minor units that each wallet paid."""
     tally, wallets = ListingTotals(), dict[str, int]()
     for result in results:
         tally = apply_change(tally, Result(), result, 0)
         for wallet, change in wallet_moves(Result(), result):
             wallets[wallet] = wallets.get(wallet, 0) + change
-    return replace(tally, distinct_buyers=sum(paid >= DUST_MINOR for paid in wallets.values()))
+    return replace(tally, distinct_buyers=sum(paid >= DUST_MINOR for paid in wallets.values())), wallets
 
 
 def median_index(timed: int) -> int:

@@ -2,8 +2,9 @@
 
 from storage import operator as stored
 from storage.transaction import Tx
-from tools.operator.aggregate_checks import AGGREGATES
+from tools.operator.aggregate_checks import AGGREGATES, JOBS, THREADS
 from tools.operator.archives import Changed, Part, put_back
+from tools.operator.checked_page import CheckedPage
 
 
 class Compared(Exception):
@@ -29,9 +30,9 @@ def compare(tx: Tx, part: Part) -> None:
     if not there:
         raise Compared(["was restored meanwhile"])
     threads = [row.thread_id for row in tx.all(stored.jobs_among, ids=part.jobs)]
-    ids = {stored.JOBS: [*part.jobs], stored.THREADS: threads}
+    pages = {JOBS: CheckedPage(tx, [*part.jobs]), THREADS: CheckedPage(tx, threads)}
     faults = list[str]()
     for one in AGGREGATES:
-        wrong = sorted(one.drifted(tx, ids[one.of])) if one.of in ids else []
+        wrong = sorted(one.drifted(pages[one.of])) if one.of in pages else []
         faults += [f"{one.table} ({', '.join(one.columns)}): {', '.join(wrong[:5])}"] if wrong else []
     raise Compared(faults)

@@ -21,7 +21,7 @@ from tools.engine.idempotency import Response
 from tools.events import payloads as eventdata
 from tools.events.webhooks import records as webhooks
 from tools.jobs.lifecycle import MOVES, NOTICES, OPENINGS
-from tools.operator.aggregate_checks import recompute
+from tools.operator.recompute import recompute
 
 MAX_MOVES = 10_000  # audit rows of one job, far more than a walk makes
 SECRET = re.compile(rb"secret-work-\d+")

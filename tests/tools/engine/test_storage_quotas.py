@@ -13,7 +13,7 @@ from tests.support.market import Agent
 from tests.support.refusals import change_row, fill
 from tests.support.trade import OFFER, PRICE, Trade
 from tools.jobs.sealing_rules import rounded_size
-from tools.operator.aggregate_checks import recompute
+from tools.operator.recompute import recompute
 
 pytestmark = pytest.mark.both_databases
 

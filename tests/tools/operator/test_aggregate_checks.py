@@ -32,7 +32,8 @@ from tests.support.panels import Court, evaluator
 from tests.support.trade import PRICE, Trade
 from tests.support.x402_client import opened_shop
 from tools.engine.ports import Chain
-from tools.operator.aggregate_checks import AGGREGATES, PROOFS, Aggregate, recompute
+from tools.operator.aggregate_checks import AGGREGATES, PROOFS, SOURCES, Aggregate
+from tools.operator.recompute import recompute
 
 pytestmark = pytest.mark.both_databases
 
@@ -62,6 +63,7 @@ async def busy_market(trade: Trade) -> None:
     await trade.market.call("put_memory", by=buyer, key="notes/u", value={"words": ["ü", 1]})
     await trade.market.call("create_schedule", by=buyer, in_seconds=60, payload={"ü": 1})
     await (await opened_shop(trade)).bought()
+    await trade.job_at("open", seller, buyer)
 
 
 async def differing(store: Store) -> dict[str, list[str]]:
@@ -81,12 +83,26 @@ async def test_what_is_spoilt_is_named_whatever_it_is(trade: Trade) -> None:
     for aggregate in AGGREGATES:
         for column in aggregate.columns:
             rows = await rows_of(store, aggregate)
-            await store.write(lambda tx, a=aggregate, c=column, r=rows[0]: spoil(tx, a, c, r))  # type: ignore[misc]
-            if name_of(aggregate, rows[0]) not in (await differing(store)).get(aggregate.table, []):
+            row = next((one for one in rows if getattr(one, column) is not None), rows[0])
+            await store.write(lambda tx, a=aggregate, c=column, r=row: spoil(tx, a, c, r))  # type: ignore[misc]
+            if name_of(aggregate, row) not in (await differing(store)).get(aggregate.table, []):
                 unnoticed.append(f"{aggregate.table}.{column}")
             await store.write(lambda tx, a=aggregate, r=rows: put_back(tx, a, r))  # type: ignore[misc]
             assert await differing(store) == {}
     assert unnoticed == []
+
+
+async def test_a_job_without_its_clock_or_with_a_late_one_is_named(trade: Trade) -> None:
+    """It would never expire, or too late. A clock that is early sets itself right."""
+    job = await trade.job_at("open", *await trade.parties())
+    store = trade.market.store
+    clock = (await store.read(lambda tx: tx.need(JobRow, job["id"]))).clock_at
+    assert clock is not None
+    found = {}
+    for name, at in (("none", None), ("late", clock + timedelta(seconds=1)), ("early", clock - timedelta(seconds=1))):
+        await store.write(lambda tx, at=at: tx.change(tx.need(JobRow, job["id"]), clock_at=at))  # type: ignore[misc]
+        found[name] = await differing(store)
+    assert found == {"none": {"jobs": [job["id"]]}, "late": {"jobs": [job["id"]]}, "early": {}}
 
 
 async def test_a_row_that_is_missing_is_named(trade: Trade) -> None:
@@ -121,7 +137,7 @@ async def test_an_account_that_acts_before_its_wallet_has_claimed_it_is_named(tr
 
 
 async def test_a_second_page_is_read_too(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.operator.aggregate_checks.PAGE", 1)
+    small_pages(monkeypatch)
     await busy_market(trade)
     assert await differing(trade.market.store) == {}
     document = Query[None](update(JobTextRow.__table__).values(text="null"))
@@ -197,6 +213,12 @@ async def spoil_mailbox(url: str) -> str:
     await store.write(lambda tx: spoil(tx, mailboxes, "unread", rows[0]))
     await close(store)
     return name_of(mailboxes, rows[0])
+
+
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check one id in each snapshot."""
+    for source in SOURCES:
+        monkeypatch.setattr(source, "page", 1)
 
 
 def table_of(aggregate: Aggregate) -> Any:

@@ -21,7 +21,7 @@ from tests.support.reputation import drift
 from tests.support.trade import PRICE, Trade
 from tests.tools.evaluators.test_logic import sit
 from tools.kernel.records import stamp
-from tools.operator.aggregate_checks import recompute
+from tools.operator.recompute import recompute
 from tools.reputation.records import EXPLAIN
 
 NOBODY: dict[str, Any] = {

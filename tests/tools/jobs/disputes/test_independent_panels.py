@@ -25,7 +25,7 @@ from tests.support.proofs import ReadContext
 from tests.support.reputation import Ended
 from tests.support.trade import Trade
 from tools.jobs.disputes.draw_rules import hash_of, in_order, list_text, pairs_text
-from tools.operator.aggregate_checks import recompute
+from tools.operator.recompute import recompute
 
 Relating = Callable[[Trade, Agent, Agent], Awaitable[None]]
 MONTH = timedelta(days=30)
