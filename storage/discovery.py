@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, case, func, literal, select, tuple_, update
+from sqlalchemy import ColumnElement, bindparam, case, func, literal, literal_column, select, tuple_, update
 
 from storage.bounties import OPEN_NOW
 from storage.query import Query
@@ -77,6 +77,7 @@ _BOUNTIES = (
     .select_from(BountyRow.__table__.join(AgentRow.__table__, AgentRow.id == BountyRow.buyer_id))
     .where(*_open_bounty, _active(AgentRow))
 )
+_COMPLETED: ColumnElement[str] = literal_column("'completed'")  # a constant, as in the partial index
 newest_agents: Query[Any] = Query(before_id(_AGENTS, AgentRow.id))
 newest_listings: Query[Any] = Query(before_id(_LISTINGS, ListingRow.id))
 newest_bounties: Query[Any] = Query(before_id(_BOUNTIES, BountyRow.id))
@@ -94,7 +95,7 @@ newest_completed: Query[Any] = Query(
         .outerjoin(ListingRow.__table__, ListingRow.id == JobRow.listing_id)
         .outerjoin(BountyRow.__table__, BountyRow.id == JobRow.bounty_id)
     )
-    .where(*matching(JobRow.env), JobRow.status == literal("completed"), JobRow.completed_at <= bindparam("before_at"))
+    .where(*matching(JobRow.env), JobRow.status == _COMPLETED, JobRow.completed_at <= bindparam("before_at"))
     .order_by(JobRow.completed_at.desc(), JobRow.id.desc())
     .limit(LIMIT)
 )

@@ -1,8 +1,9 @@
 """Queries of events in the order of their commits, of the webhooks that send them, and of schedules."""
 
+from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, bindparam, exists, func, literal, select, type_coerce
+from sqlalchemy import BigInteger, bindparam, delete, exists, func, literal, select, type_coerce, union_all
 
 from storage.query import Query
 from storage.quotas import EVENT_BYTES
@@ -23,7 +24,8 @@ from storage.tables import AgentRow, DeliveryRow, EventRow, FanoutRow, HostSlotR
 
 _MINE = matching(EventRow.agent_id, EventRow.env)
 _MICROSECONDS = type_coerce(EventRow.created_at, BigInteger)  # as stored, because making datetimes is slow
-_TOLD = after_id(select(EventRow.id, EventRow.kind, _MICROSECONDS, EventRow.data).where(*_MINE), EventRow.id)
+_SHOWN = EventRow.id, EventRow.kind, _MICROSECONDS, EventRow.data
+_TOLD = after_id(select(*_SHOWN).where(*_MINE), EventRow.id)
 events_after: Query[Any] = Query(_TOLD)
 events_of_kinds: Query[Any] = Query(
     _TOLD.where(EventRow.id <= bindparam("until"), in_json_list(EventRow.kind, "kinds"))
@@ -35,10 +37,34 @@ event_at: Query[int] = Query(
     .offset(bindparam("place"))
     .limit(1)
 )
+
+
+@cache
+def events_by_kind(kinds: int) -> Query[Any]:
+    """Build the query of a page of an agent's events of several kinds, oldest first.
+
+    The kinds are the parameters kind_0, kind_1, …. It reads one range of an index for each kind, so it costs the same however many events of other kinds there are.
+    """
+    mine = (select(EventRow.id).where(*_MINE, EventRow.kind == bindparam(f"kind_{place}")) for place in range(kinds))
+    pages = [after_id(one, EventRow.id).subquery(f"page_{place}") for place, one in enumerate(mine)]
+    ids = union_all(*(select(page.c.id) for page in pages)).order_by("id").limit(LIMIT).subquery("page_ids")
+    return Query(select(*_SHOWN).where(EventRow.id.in_(select(ids.c.id))).order_by(EventRow.id))
+
+
 newest_event = Query(select(func.max(EventRow.id)).where(*_MINE))
 oldest_event = Query(select(func.min(EventRow.id)))
 newest_of_all = Query(select(func.max(EventRow.id)))
-forget_events = deleting(EventRow, EventRow.created_at, EventRow.agent_id, EventRow.env, EVENT_BYTES)
+_FIRST = (
+    select(EventRow.id, EventRow.created_at)
+    .where(EventRow.id > literal(0))
+    .order_by(EventRow.id)
+    .limit(LIMIT)
+    .subquery("page_first")
+)
+_OLD = select(_FIRST.c.id).where(_FIRST.c.created_at < bindparam("before", type_=EventRow.created_at.type))
+forget_events: Query[Any] = Query(  # the oldest have the lowest ids
+    delete(EventRow.__table__).where(EventRow.id.in_(_OLD)).returning(EventRow.agent_id, EventRow.env, EVENT_BYTES)
+)
 
 # Schedules: an agent's, and those that are due.
 

@@ -9,6 +9,7 @@ from storage.query import Query
 from storage.statements import (
     LIMIT,
     after_id,
+    before_id,
     count,
     delete_where,
     due_rows,
@@ -19,7 +20,7 @@ from storage.statements import (
     newest_ids,
     newest_of,
     newest_of_sides,
-    newest_rows_chosen,
+    newest_rows,
     rows_among,
     unless_large,
 )
@@ -33,6 +34,7 @@ from storage.tables import (
     ReviewRow,
     SettlementRow,
 )
+from storage.vocabulary import Actor
 
 reviews_of_job = Query(select(ReviewRow).where(*matching(ReviewRow.job_id)))
 reviews_of_jobs = rows_among(ReviewRow, ReviewRow.job_id, "job_ids")
@@ -204,4 +206,13 @@ def _ordered(filtered: bool, of_context: bool, of_seller: bool) -> list[ColumnEl
     return [*mine, *(condition for wanted, condition in chosen if wanted)]
 
 
-reviews_about = newest_rows_chosen(ReviewRow, *matching(ReviewRow.subject_id, ReviewRow.env), by=ReviewRow.role)
+_ABOUT = matching(ReviewRow.subject_id, ReviewRow.env)
+
+
+@cache
+def reviews_about(by_role: bool) -> Query[ReviewRow]:
+    """Build the query of a page of reviews about an agent, newest first."""
+    if by_role:
+        return newest_rows(ReviewRow, *_ABOUT, *matching(ReviewRow.role))
+    roles = (ReviewRow.role == literal(role.value) for role in (Actor.BUYER, Actor.SELLER))
+    return newest_of(ReviewRow, [before_id(select(ReviewRow.id).where(*_ABOUT, one), ReviewRow.id) for one in roles])

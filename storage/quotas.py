@@ -12,6 +12,7 @@ from storage.statements import (
     deleting,
     first_rows,
     in_json_list,
+    is_one_of,
     matching,
     octets,
     rows_among,
@@ -23,6 +24,7 @@ from storage.tables.listings import ListingRow, ListingTermsRow
 from storage.tables.messages import MessageRow, ThreadRow
 from storage.tables.quotas import JobTextRow, MemoryRow, RoomRow
 from storage.tables.requests import ResponseBodyRow
+from storage.vocabulary import Env
 
 _MINE = matching(MemoryRow.agent_id, MemoryRow.env)
 _ALIVE = or_(MemoryRow.expires_at.is_(None), MemoryRow.expires_at > bindparam("now"))
@@ -104,7 +106,7 @@ COUNTED: tuple[Query[Any], ...] = (
     _in_all(ProposalRow.seller_id, ProposalRow.env, func.coalesce(octets(ProposalRow.message), 0)),
     _in_all(MemoryRow.agent_id, MemoryRow.env, MemoryRow.size),
     _in_all(ScheduleRow.agent_id, ScheduleRow.env, _PLANNED),
-    _in_all(EventRow.agent_id, EventRow.env, octets(EventRow.data), _FIRED),
+    _in_all(EventRow.agent_id, EventRow.env, octets(EventRow.data), is_one_of(EventRow.env, [*Env]), _FIRED),
     _in_all(ResponseBodyRow.owner, ResponseBodyRow.env, BODY_BYTES),
 )
 """The queries of everything that counts, by agent and environment.

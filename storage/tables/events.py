@@ -8,14 +8,16 @@ from sqlalchemy.orm import Mapped, mapped_column
 from storage.rows import Entity, JsonText, Row
 from storage.vocabulary import DeliveryStatus, PushForm, ScheduleStatus, WebhookSource, WebhookStatus
 
+EVENT_INDEXES = [Index(None, "agent_id", "env", "id"), Index(None, "agent_id", "env", "kind", "id")]
 
-class EventRow(Row, name="events", parts=[Index(None, "agent_id", "env", "id")]):
+
+class EventRow(Row, name="events", parts=EVENT_INDEXES):
     id: Mapped[int] = mapped_column(primary_key=True)
     agent_id: Mapped[str]
     env: Mapped[str]
     kind: Mapped[str]
     data: Mapped[str]
-    created_at: Mapped[datetime] = mapped_column(index=True)
+    created_at: Mapped[datetime]
 
 
 WEBHOOK_INDEXES = [Index(None, "agent_id", "env", "id"), Index(None, "due_at"), Index(None, "agent_id", "job_id")]

@@ -11,7 +11,7 @@ JOB_INDEXES = [
     *(Index(None, party, "env", "id") for party in ("buyer_id", "seller_id")),
     *(Index(None, party, "env", "status", "id") for party in ("buyer_id", "seller_id")),
     Index(None, "listing_id", "status"),
-    Index(None, "env", "status", "completed_at", "id", "first_party"),
+    partial_index("ix_jobs_completed_at", "env", "completed_at", "id", where="status = 'completed'"),
     # A finished job is in none of these three.
     partial_index("ix_jobs_clock_at", "clock_at", "id", where="clock_at IS NOT NULL"),
     partial_index("ix_jobs_waits_for", "waits_for", "env", "act_by", "id", where="waits_for IS NOT NULL"),
@@ -117,7 +117,6 @@ class JobDeliveryRow(Row, name="job_deliveries"):
 
 
 REVIEW_INDEXES = [
-    Index(None, "subject_id", "env", "id"),
     Index(None, "subject_id", "env", "role", "id"),
     Index(None, "listing_id"),
 ]

@@ -14,6 +14,7 @@ from storage.vocabulary import ThreadKind
 THREAD_PARTS = [
     *(Index(None, side, "env", "kind", "latest") for side in "ab"),
     *(Index(None, side, "env", "id") for side in "ab"),
+    partial_index("ix_threads_pair", "pair", where="pair IS NOT NULL", unique=True),
     # The threads in which one side has unread messages.
     *(partial_index(f"ix_threads_unread_{side}", side, "env", "latest", where=f"unread_{side} > 0") for side in "ab"),
 ]
@@ -21,9 +22,9 @@ THREAD_PARTS = [
 
 class ThreadRow(EntityOfEnv, name="threads", parts=THREAD_PARTS):
     kind: Mapped[ThreadKind]
-    job_id: Mapped[str | None] = mapped_column(index=True)
+    job_id: Mapped[str | None]
     bounty_id: Mapped[str | None] = mapped_column(default=None)
-    pair: Mapped[str | None] = mapped_column(default=None, index=True, unique=True)  # environment and agents, if direct
+    pair: Mapped[str | None] = mapped_column(default=None)  # environment and agents, if direct
     a: Mapped[str]
     b: Mapped[str]
     # The newest message's id without its prefix; without messages the thread's.

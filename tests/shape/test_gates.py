@@ -49,6 +49,7 @@ TASKS = (storage.jobs.tasks_of, storage.jobs.count_of_tasks)
 MAKERS = [
     *(storage.messages.messages_of(newest_first) for newest_first in (True, False)),
     *(storage.messages.threads_of(kind) for kind in (None, *ThreadKind)),
+    *(storage.events.events_by_kind(kinds) for kinds in (1, 30)),
     *(storage.events.schedules_of(filtered) for filtered in (True, False)),
     *(storage.jobs.jobs_of(role, statuses) for role in ("buyer", "seller", "both") for statuses in (0, 1, 12)),
     *(make(*kinds) for make in TASKS for kinds in product((True, False), repeat=3)),

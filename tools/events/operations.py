@@ -3,12 +3,19 @@
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, suppress
 from functools import partial
-from typing import NamedTuple
 
 import orjson
 from pydantic import Field
 
-from storage.events import event_at, events_after, events_of_kinds, fanned_out, newest_event, oldest_event
+from storage.events import (
+    event_at,
+    events_after,
+    events_by_kind,
+    events_of_kinds,
+    fanned_out,
+    newest_event,
+    oldest_event,
+)
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
 from tools.engine.arguments import Arguments, Listed, LongPoll
@@ -26,7 +33,7 @@ from tools.kernel.records import spliced, stamp
 HEARTBEAT_SECONDS = 15.0
 AGAIN_SECONDS = 2.0  # between two reads while the database does not answer
 BACKLOG = 100
-LOOKED_AT = 2_000  # events of one agent in one read
+LOOKED_AT = 200  # events of all kinds; beyond them the index by kind is used
 LAST = 2**63 - 1
 
 
@@ -55,13 +62,9 @@ def list_events(ctx: TxContext, asked: ListEvents) -> EventPage:
     if since == NOW:
         return _end(ctx, asked.types)
     after = number_of(since)
-    rows, until = _page(ctx.tx, ctx.agent, ctx.env, after, asked.types, asked.limit + 1)
-    page, more = rows[: asked.limit], len(rows) > asked.limit or until is not None
-    last = since
-    if until is not None:
-        last = event_id(until)
-    elif page:
-        last = event_id(page[-1][0])
+    rows = _page(ctx.tx, ctx.agent, ctx.env, after, asked.types, asked.limit + 1)
+    page, more = rows[: asked.limit], len(rows) > asked.limit
+    last = event_id(page[-1][0]) if page else since
     return EventPage(
         data=spliced(f"[{written(page, ctx.env.value)}]"),
         has_more=more,
@@ -124,7 +127,7 @@ async def _frames(
             try:
                 if not await _may_listen(read_ctx):
                     return
-                rows, until = await read_ctx.store.read(read)
+                rows = await read_ctx.store.read(read)
             except StorageError:  # later reads continue after the last event sent, so none is missed
                 yield _heartbeat(read_ctx)
                 await ear.wait_for(AGAIN_SECONDS)
@@ -132,8 +135,7 @@ async def _frames(
             for told in rows:
                 after, kind, *_ = told
                 yield Frame(kind, written([told], env.value).encode(), event_id(after))
-            after = after if until is None else until
-            while until is None and len(rows) < BACKLOG and not await ear.wait_for(HEARTBEAT_SECONDS):
+            while len(rows) < BACKLOG and not await ear.wait_for(HEARTBEAT_SECONDS):
                 if await _was_shut_out(read_ctx):
                     return
                 yield _heartbeat(read_ctx)
@@ -160,24 +162,22 @@ def _heartbeat(read_ctx: ReadContext) -> Frame:
     return Frame("heartbeat", orjson.dumps({"at": stamp(read_ctx.world.clock.now())}))
 
 
-class Looked(NamedTuple):
-    """The matching events, and the last one read if more may follow it."""
-
-    rows: list[Told]
-    until: int | None
-
-
-def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, limit: int) -> Looked:
+def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, limit: int) -> list[Told]:
     """Return the matching events after `after`.
 
-    A filter reads a limited number of events, because rare kinds would otherwise cost the most.
+    A filter first reads some events of all kinds, which is cheapest if the kinds are frequent. If they are too few,
+    the rest is read by the index, a range for each kind.
     """
     kinds, mine = _kinds(types), {"agent_id": agent_id, "env": env, "after": after}
     if kinds is None:
-        return Looked(tx.all(events_after, **mine, limit=limit), None)
+        return tx.all(events_after, **mine, limit=limit)
     until = tx.one(event_at, **mine, place=LOOKED_AT - 1)
     rows = tx.all(events_of_kinds, **mine, until=LAST if until is None else until, kinds=kinds, limit=limit)
-    return Looked(rows, until if len(rows) < limit else None)
+    if until is None or len(rows) == limit:
+        return rows
+    named = {f"kind_{place}": kind for place, kind in enumerate(sorted(kinds))}
+    rest = tx.all(events_by_kind(len(kinds)), **{**mine, **named, "after": until}, limit=limit - len(rows))
+    return [*rows, *rest]
 
 
 def _kinds(types: list[str] | None) -> frozenset[str] | None:
