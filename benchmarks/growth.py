@@ -1,10 +1,11 @@
 """The growth table: what each operation costs when there are many jobs, and when there are few, on both databases.
 
-The jobs are copies of three that were traded. Nineteen of twenty are completed and paid. Reputations and the kept
-counts of days are not copied, so the rows of figures that are read from them alone show too little.
+The jobs are copies of three that were traded. The first ones are those of the seeded agents, which make the calls, and
+some of these are delivered or open. All others are completed and paid, and every second party is another agent. Those
+are a tenth as many as the jobs. Reputations and the counts by day are those of all jobs.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import inf
 from time import perf_counter, sleep
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 from benchmarks import shots
 from benchmarks.clones import DIGITS, Model, clone
+from benchmarks.clones_figures import more_agents, write_figures
 from benchmarks.data import AGENTS, Seeded
 from benchmarks.goals import GOALS
 from benchmarks.load import Plan, Shot, Tally, family_seconds, fire
@@ -23,6 +25,9 @@ from benchmarks.trade import Trades, chain_settings, model_jobs
 from storage.open import open_database
 
 LEAST_US = 50_000.0  # of a first answer, because the clock of a process ticks every 10 ms; one that scans takes seconds
+UNFINISHED = 2_500  # delivered jobs, and as many open ones
+JOBS_OF_EACH = 10  # of each agent that is not seeded
+OPERATOR = "an operator of the benchmark, 32 characters"
 SETTLE_SECONDS = 2.0  # after a start, so that the workers' first round is over
 ONCE = {
     "get_stats": "/v1/stats?env=live",
@@ -30,6 +35,7 @@ ONCE = {
     "get_leaderboard": "/v1/leaderboard?env=live",
     "get_demand": "/v1/demand?env=live",
     "get_daily_stats": "/v1/stats/daily?env=live",
+    "get_overview": "/v1/admin/overview",
 }  # made once and kept a while: their first answer counts
 
 
@@ -63,10 +69,11 @@ def _grown(stage: Stage, place: Place) -> list[Row]:
     child = place.serve(chain_settings(stage.chain))
     models = model_jobs(Trades(child, stage.data, stage.chain))
     child.stop()
-    few = _copied(stage, place, models, 0, stage.few_jobs)
-    before = _measured(stage, place, models, few)
-    many = _copied(stage, place, models, stage.few_jobs, stage.many_jobs)
-    after = _measured(stage, place, models, many)
+    traders = [trader.id for trader in stage.data.traders]
+    _copied(stage, place, models, range(1, stage.few_jobs + 1), traders, UNFINISHED)
+    before = _measured(stage, place, models)
+    _copied(stage, place, models, range(stage.few_jobs + 1, stage.many_jobs + 1), _more_parties(stage, place), 0)
+    after = _measured(stage, place, models)
     note = f"{stage.few_jobs:,} and {stage.many_jobs:,} jobs"
     made = []
     for name, cost in after.items():
@@ -75,24 +82,33 @@ def _grown(stage: Stage, place: Place) -> list[Row]:
     return made
 
 
-def _copied(stage: Stage, place: Place, models: list[str], first: int, last: int) -> range:
-    """Copy jobs until there are `last`; return the numbers of the delivered ones among them."""
-    began, part = perf_counter(), (last - first) // 40
-    counts = (last - first - 2 * part, part, part)
+def _copied(
+    stage: Stage, place: Place, models: list[str], numbers: range, parties: Sequence[str], unfinished: int
+) -> None:
+    """Make these copies, the last ones delivered and open; the parties take turns as buyers."""
+    began = perf_counter()
+    counts = (len(numbers) - 2 * unfinished, unfinished, unfinished)
     database = open_database(place.url)
-    copies = [Model(job, count) for job, count in zip(models, counts, strict=True)]
-    clone(database, copies, [trader.id for trader in stage.data.traders], stage.data.listing_ids, first + 1)
+    clone(database, [*map(Model, models, counts)], parties, stage.data.listing_ids, numbers[0])
+    write_figures(database, models)
     database.close()
-    print(f"{place.name}: {last:,} jobs after {perf_counter() - began:.0f} s", flush=True)
-    return range(first + 1 + counts[0], first + 1 + counts[0] + part)
+    print(f"{place.name}: {numbers[-1]:,} jobs after {perf_counter() - began:.0f} s", flush=True)
 
 
-def _measured(stage: Stage, place: Place, models: list[str], delivered: range) -> dict[str, float]:
+def _more_parties(stage: Stage, place: Place) -> list[str]:
+    """Add an agent for each ten jobs; return seeded agents and these by turns."""
+    database, traders = open_database(place.url), stage.data.traders
+    others = more_agents(database, 0, max(AGENTS, (stage.many_jobs - stage.few_jobs) // JOBS_OF_EACH))
+    database.close()
+    return [one for number, other in enumerate(others) for one in (traders[number % AGENTS].id, other)]
+
+
+def _measured(stage: Stage, place: Place, models: list[str]) -> dict[str, float]:
     """Return microseconds of CPU, of the server and the database, for each operation."""
-    child = place.serve(chain_settings(stage.chain))
+    child = place.serve(chain_settings(stage.chain) | {"EMPORION_OPERATOR_SECRET": OPERATOR})
     sleep(SETTLE_SECONDS)
     costs = {name: _first(place, child, path) for name, path in ONCE.items()}
-    for name, make in _makes(models, delivered).items():
+    for name, make in _makes(models, stage.few_jobs).items():
         given = make(child.port, stage.data)
         plan = Plan(
             [child.port], [child.pid], given, WRITING if name == "create_job" else 16, stage.seconds,
@@ -107,7 +123,7 @@ def _measured(stage: Stage, place: Place, models: list[str], delivered: range) -
 def _first(place: Place, child: Child, path: str) -> float:
     """Return microseconds of CPU for a first answer; infinite if the server gives up."""
     began = _spent(place, child)
-    status, answer = child.ask("GET", path)
+    status, answer = child.ask("GET", path, X_Admin_Token=OPERATOR)
     if status == 503:
         print(f"{place.name}: {path} answered 503", flush=True)
         return inf
@@ -120,8 +136,9 @@ def _spent(place: Place, child: Child) -> float:
     return child.cpu_seconds() + (0 if place.database_pid is None else family_seconds(place.database_pid))
 
 
-def _makes(models: list[str], delivered: range) -> dict[str, Make]:
+def _makes(models: list[str], few_jobs: int) -> dict[str, Make]:
     completed, waiting, _ = models
+    delivered = range(few_jobs - 2 * UNFINISHED + 1, few_jobs - UNFINISHED + 1)
     return {
         "create_job": shots.jobs,
         "get_job": partial(_jobs, job=completed),
@@ -140,12 +157,9 @@ def _lists(port: int, data: Seeded, path: str) -> list[Shot]:
 
 
 def _jobs(port: int, data: Seeded, job: str) -> list[Shot]:
-    """Return reads of a copy by each buyer.
-
-    The agent in place n bought copy n, n + 1000 and so on.
-    """
+    """Return reads of a copy by each buyer; the seeded agent in place n bought copy n + 1000."""
     return [
-        shots.get(port, f"/v1/jobs/{_copy(job, place or AGENTS)}", trader.key, shots.JOB)
+        shots.get(port, f"/v1/jobs/{_copy(job, AGENTS + place)}", trader.key, shots.JOB)
         for place, trader in enumerate(data.traders)
     ]
 

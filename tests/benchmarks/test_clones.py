@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from benchmarks.clones import Model, clone
+from benchmarks.clones_figures import more_agents, write_figures
 from tests.support.trade import Trade
+from tests.tools.operator.test_aggregate_checks import differing
 
 COPIES = 30
 
@@ -54,3 +56,16 @@ async def test_a_copied_job_is_a_whole_job(trade: Trade) -> None:
         assert copy["buyer"]["id"] != copy["seller"]["id"]
         assert copy["thread_id"] != original["thread_id"]
         assert (copy["status"], copy["input"], copy["output"]) == ("completed", original["input"], original["output"])
+
+
+@pytest.mark.both_databases
+async def test_the_figures_of_copies_are_those_that_the_doctor_makes_again(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    jobs = [await trade.job_at(status, seller, buyer) for status in ("completed", "delivered", "open")]
+    database, models = trade.market.store.database, [job["id"] for job in jobs]
+    agents = more_agents(database, 0, 6)
+    clone(database, [Model(job, COPIES) for job in models], agents, [jobs[0]["listing_id"]])
+    names = {"reputations", "reputation_categories", "reputation_counterparties", "daily_counts"}
+    assert names & set(await differing(trade.market.store))
+    write_figures(database, models)
+    assert names & set(await differing(trade.market.store)) == set()

@@ -60,7 +60,7 @@ AT_MOST = {
     "pay_job": 22,
 }
 # The most 4 KB pages that one job may add to SQLite's WAL, by how many are ordered at once.
-PAGES = {1: 42, 16: 20, 32: 15}
+PAGES = {1: 30, 16: 12, 32: 9}
 NO_ROWS = {"get_inbox", "list_job_events", "get_leaderboard", "get_opportunities"}  # the test adds none to them
 FRAME, WAL_HEADER = 4096 + 24, 32
 

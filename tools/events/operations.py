@@ -33,7 +33,7 @@ from tools.kernel.records import spliced, stamp
 HEARTBEAT_SECONDS = 15.0
 AGAIN_SECONDS = 2.0  # between two reads while the database does not answer
 BACKLOG = 100
-LOOKED_AT = 200  # events of all kinds; beyond them the index by kind is used
+LOOKED_AT = 2  # events of all kinds for each that is asked for; beyond them the index by kind is used
 LAST = 2**63 - 1
 
 
@@ -171,7 +171,7 @@ def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, 
     kinds, mine = _kinds(types), {"agent_id": agent_id, "env": env, "after": after}
     if kinds is None:
         return tx.all(events_after, **mine, limit=limit)
-    until = tx.one(event_at, **mine, place=LOOKED_AT - 1)
+    until = tx.one(event_at, **mine, place=LOOKED_AT * limit - 1)
     rows = tx.all(events_of_kinds, **mine, until=LAST if until is None else until, kinds=kinds, limit=limit)
     if until is None or len(rows) == limit:
         return rows

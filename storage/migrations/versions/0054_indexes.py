@@ -1,4 +1,4 @@
-"""An index of events by kind; indexes that another one serves are dropped, and two have only the rows they are for."""
+"""Indexes of events by kind and of agents by status; indexes that none needs are dropped; two have only the rows they serve."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -21,6 +21,7 @@ def upgrade() -> None:
     for table, names in DROPPED.items():
         for name in names:
             op.drop_index(name, table)
+    op.create_index("ix_agents_status", "agents", ["status"])
     op.create_index("ix_events_agent_id_env_kind_id", "events", ["agent_id", "env", "kind", "id"])
     op.create_index(
         "ix_jobs_completed_at",
