@@ -15,6 +15,7 @@ from storage.rows import Row
 from storage.tables import AgentRow, CategoryRow, ContributionRow, CounterpartyRow, DailyCountRow, JobRow, ReputationRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor
+from tools.agents.logic import index_waiting
 from tools.kernel.ids import new_id
 from tools.reputation.logic import ALL, columns_of, tally_text
 from tools.reputation.rules import (
@@ -33,7 +34,7 @@ SIDES = (Actor.SELLER, Actor.BUYER)
 
 
 def more_agents(database: Database, first: int, last: int) -> list[str]:
-    """Add agents without keys, numbered from `first`; return their ids."""
+    """Add agents without keys, numbered from `first`, and index them; return their ids."""
     numbers = range(first, last)
     made = [new_id("agt_", BORN, b"more" + number.to_bytes(6)) for number in numbers]
     rows = (
@@ -47,6 +48,8 @@ def more_agents(database: Database, first: int, last: int) -> list[str]:
     tx = database.writing()
     database.control(tx, database.begin)
     _insert(tx, rows)
+    while index_waiting(tx):  # otherwise the market's workers do it while it is measured
+        pass
     database.control(tx, "COMMIT")
     database.discard(tx)
     return made

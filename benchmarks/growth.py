@@ -25,7 +25,7 @@ from benchmarks.trade import Trades, chain_settings, model_jobs
 from storage.open import open_database
 
 LEAST_US = 50_000.0  # of a first answer, because the clock of a process ticks every 10 ms; one that scans takes seconds
-UNFINISHED = 2_500  # delivered jobs, and as many open ones
+UNFINISHED = 250  # delivered jobs, and as many open ones
 JOBS_OF_EACH = 10  # of each agent that is not seeded
 OPERATOR = "an operator of the benchmark, 32 characters"
 SETTLE_SECONDS = 2.0  # after a start, so that the workers' first round is over

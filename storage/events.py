@@ -27,9 +27,7 @@ _MICROSECONDS = type_coerce(EventRow.created_at, BigInteger)  # as stored, becau
 _SHOWN = EventRow.id, EventRow.kind, _MICROSECONDS, EventRow.data
 _TOLD = after_id(select(*_SHOWN).where(*_MINE), EventRow.id)
 events_after: Query[Any] = Query(_TOLD)
-events_of_kinds: Query[Any] = Query(
-    _TOLD.where(EventRow.id <= bindparam("until"), in_json_list(EventRow.kind, "kinds"))
-)
+events_of_kinds: Query[Any] = Query(_TOLD.where(in_json_list(EventRow.kind, "kinds")))
 event_at: Query[int] = Query(
     select(EventRow.id)
     .where(*_MINE, EventRow.id > bindparam("after"))

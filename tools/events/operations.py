@@ -33,8 +33,7 @@ from tools.kernel.records import spliced, stamp
 HEARTBEAT_SECONDS = 15.0
 AGAIN_SECONDS = 2.0  # between two reads while the database does not answer
 BACKLOG = 100
-LOOKED_AT = 2  # events of all kinds for each that is asked for; beyond them the index by kind is used
-LAST = 2**63 - 1
+FEW = 50  # events of one agent that are read to find those of some kinds
 
 
 class ListEvents(Listed, LongPoll):
@@ -165,19 +164,16 @@ def _heartbeat(read_ctx: ReadContext) -> Frame:
 def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, limit: int) -> list[Told]:
     """Return the matching events after `after`.
 
-    A filter first reads some events of all kinds, which is cheapest if the kinds are frequent. If they are too few,
-    the rest is read by the index, a range for each kind.
+    If few events of all kinds follow, a filter reads them. Otherwise it reads a range of an index for each kind, so that
+    it costs the same however many events of other kinds there are.
     """
     kinds, mine = _kinds(types), {"agent_id": agent_id, "env": env, "after": after}
     if kinds is None:
         return tx.all(events_after, **mine, limit=limit)
-    until = tx.one(event_at, **mine, place=LOOKED_AT * limit - 1)
-    rows = tx.all(events_of_kinds, **mine, until=LAST if until is None else until, kinds=kinds, limit=limit)
-    if until is None or len(rows) == limit:
-        return rows
+    if tx.one(event_at, **mine, place=FEW) is None:
+        return tx.all(events_of_kinds, **mine, kinds=kinds, limit=limit)
     named = {f"kind_{place}": kind for place, kind in enumerate(sorted(kinds))}
-    rest = tx.all(events_by_kind(len(kinds)), **{**mine, **named, "after": until}, limit=limit - len(rows))
-    return [*rows, *rest]
+    return tx.all(events_by_kind(len(kinds)), **mine, **named, limit=limit)
 
 
 def _kinds(types: list[str] | None) -> frozenset[str] | None:

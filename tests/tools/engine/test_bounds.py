@@ -92,11 +92,11 @@ async def test_a_cache_is_bounded_by_the_size_of_what_it_holds(store: Store) -> 
     assert (list(cache.values), cache.size) == ([], 0), "what does not fit is not kept"
 
 
-@pytest.mark.parametrize("looked_at", [1, 4, 20])
+@pytest.mark.parametrize("few", [1, 20, 50])
 async def test_a_filter_finds_what_it_names_however_far_apart_it_is(
-    store: Store, monkeypatch: pytest.MonkeyPatch, looked_at: int
+    store: Store, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    monkeypatch.setattr(events, "LOOKED_AT", looked_at)
+    monkeypatch.setattr(events, "FEW", few)
     market = TestMarket(store)
     agent, other = await market.register(), await market.register()
 
