@@ -56,7 +56,11 @@ class RunFile:
             wrong, witness = [Span(**one) for one in given["wrong"]], given["witness"] and Witness(**given["witness"])
             run = Run(given["source"], given["after"], wrong, witness)
             begun_at, at = (datetime.fromisoformat(said[name]) for name in ("begun_at", "at"))
-            same = said["revision"] == self.revision and said["sources"] == SOURCE_NAMES
+            same = (
+                run.source in range(len(SOURCE_NAMES))
+                and said["revision"] == self.revision
+                and said["sources"] == SOURCE_NAMES
+            )
         except FileNotFoundError:
             return Run()
         except (OSError, ValueError, KeyError, TypeError):

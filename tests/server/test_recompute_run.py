@@ -87,6 +87,8 @@ async def test_a_file_that_does_not_fit_begins_the_run_again(
     store, path = trade.market.store, tmp_path / FILE_NAME
     await stopped_at(store, tmp_path, 1, signal.SIGTERM)
     kept = orjson.loads(path.read_bytes())
+    path.write_bytes(orjson.dumps(kept | {"run": kept["run"] | {"source": 99}}))
+    assert await RunFile(path).read(store) == Run(), "otherwise it would have nothing left to check"
     path.write_bytes(b"{" if change is None else orjson.dumps(kept | change))
     assert await RunFile(path).read(store) == Run()
     assert said in capsys.readouterr().err

@@ -23,7 +23,6 @@ ALLOWED = {
     "storage/tables/messages.py": {"unread": "a column of the table"},
     "tools/account/export_writer.py": {"beside": "arguments of a section, beside its id"},
     "tools/engine/dispatch.py": {"refuse": "turns an error into a response; the table renames another method"},
-    "tools/events/operations.py": UNTIL,
     "tools/events/webhooks/deliveries.py": UNTIL,
     "tools/jobs/disputes/operations.py": VERDICT,
     "tools/jobs/disputes/records.py": {"done": "a published field"},
