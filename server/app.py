@@ -44,7 +44,7 @@ from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, chec
 from server.settings import BadSettings, Settings, config_of
 from server.webhook_sender import Sender
 from server.workers import DailyRechecks, Workers
-from storage.open import open_store
+from storage.open import ReadReplica, open_store
 from storage.store import Store
 from storage.vocabulary import Env
 from tools.catalogue import CATALOGUE
@@ -153,7 +153,11 @@ class Service:
         if self.settings.database.startswith("sqlite:///"):
             self.settings.make_data_dir()
         async with AsyncExitStack() as stack:
-            store = open_store(self.settings.database, direct=self.settings.database_direct_url)
+            store = open_store(
+                self.settings.database,
+                direct=self.settings.database_direct_url,
+                replica=read_replica(self.settings),
+            )
             stack.callback(store.close)
             self.secrets = await check_secrets(store, self.secrets)
             self.world = replace(self.world, signer=SeedSigner(self.secrets.signing_seed))
@@ -195,6 +199,12 @@ class Service:
 async def not_running(scope: Scope, receive: Receive, send: Send) -> None:
     """Stand for the surfaces of a service before it runs."""
     raise RuntimeError("this service does not run yet")
+
+
+def read_replica(settings: Settings) -> ReadReplica | None:
+    """Return the replica that answers reads, if one is set."""
+    url = settings.read_database_url
+    return None if url is None else ReadReplica(url, settings.read_database_lag_seconds)
 
 
 def disk_is_low(settings: Settings) -> bool:

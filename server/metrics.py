@@ -132,6 +132,8 @@ class Now:
         yield _total("store_commits", "Transactions committed by the writers.", counters.commits)
         yield _total("store_units", "Units of work; with commits, how many share one.", counters.units)
         yield _total("store_reads", "Reads, quick and long.", counters.looks + counters.scans)
+        yield _total("replica_reads", "Reads that the replica answered.", counters.replica_reads)
+        yield _total("replica_misses", "Reads that the primary answered for the replica.", counters.replica_misses)
         yield _gauge("store_longest_unit_seconds", "The longest unit since the start.", counters.longest_unit_seconds)
         yield _gauge("open_streams", "Streams of events that are open.", sum(market.services.notifier.streams.values()))
         ages = GaugeMetricFamily(f"{NAME}_chain_head_age_seconds", "Since a chain's head was read.", labels=["env"])

@@ -75,6 +75,8 @@ class Settings(BaseSettings):
     data_dir: Path = Path("data")
     database_url: Database | None = None
     database_direct_url: Database | None = None
+    read_database_url: Database | None = None
+    read_database_lag_seconds: int = Field(5, ge=1, le=3600)
     service_name: Brand = "service"
     signing_seed: Hex32 | None = None
     key_pepper: Hex32 | None = None
@@ -128,6 +130,8 @@ class Settings(BaseSettings):
             )
         if self.database_direct_url and not (shared and self.database_direct_url.startswith("postgresql://")):
             raise ValueError("DATABASE_DIRECT_URL: both it and EMPORION_DATABASE_URL must be postgresql://…")
+        if self.read_database_url and not (shared and self.read_database_url.startswith("postgresql://")):
+            raise ValueError("READ_DATABASE_URL: both it and EMPORION_DATABASE_URL must be postgresql://…")
         if self.next_signing_seed and not self.signing_seed:
             raise ValueError(
                 "NEXT_SIGNING_SEED goes with EMPORION_SIGNING_SEED; `emporion keys rotate` makes one for a file"

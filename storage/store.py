@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from storage.database import Database
 from storage.transaction import Conflict, LockTimeout, Overloaded, TooSlow, Tx, Unavailable
@@ -38,6 +38,8 @@ class Counters:
     units: int = 0
     looks: int = 0
     scans: int = 0
+    replica_reads: int = 0  # answered by the replica; not in looks or scans
+    replica_misses: int = 0  # reads that the replica might have answered, but the primary did
     longest_unit_seconds: float = 0.0
     longest_unit: str = ""
 
@@ -60,10 +62,18 @@ class WorkResult(NamedTuple):
     error: Exception | None = None
 
 
+class Reads(Protocol):
+    """The two kinds of reads of a store."""
+
+    async def read(self, read: Callable[[Tx], T]) -> T: ...
+    async def scan(self, read: Callable[[Tx], T]) -> T: ...
+
+
 class Store:
     """Access to a database from one event loop."""
 
     reads_on_loop = False  # `read` runs on a thread
+    has_replica = False
 
     def __init__(self, database: Database, most_waiting: int = 1024, scan_seconds: float = SCAN_SECONDS) -> None:
         self.database, self.most_waiting, self.scan_seconds = database, most_waiting, scan_seconds
@@ -106,6 +116,13 @@ class Store:
     async def read(self, read: Callable[[Tx], T]) -> T:
         self.counters.looks += 1
         return await self._ask(self.reads, read, "look")
+
+    def lagging(self, agent: str | None) -> Reads:
+        """Return reads that may show an older state of the database.
+
+        They show what this agent wrote and what it was notified of. Without a replica they show the newest state.
+        """
+        return self
 
     def notify(self, notified: frozenset[str] = EVERYBODY) -> None:
         for listener in self.listeners:
@@ -165,9 +182,11 @@ class Worker(threading.Thread):
     A None in its queue tells it to stop; it passes the None on to the next thread.
     """
 
-    def __init__(self, store: Store, queue: "SimpleQueue[WorkItem | None]", name: str) -> None:
+    def __init__(
+        self, store: Store, queue: "SimpleQueue[WorkItem | None]", name: str, database: Database | None = None
+    ) -> None:
         super().__init__(name=name, daemon=True)
-        self.store, self.database, self.queue = store, store.database, queue
+        self.store, self.database, self.queue = store, database or store.database, queue
         self.tx: Tx | None = None
 
     def discard(self) -> None:

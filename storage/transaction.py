@@ -24,6 +24,7 @@ Holder = tuple[str, str]  # an agent and an environment
 DailyKey = tuple[str, str, int, int]  # the key of a DailyCountRow
 ROWS_AT_ONCE = 1_000  # in memory, of `each`
 FORGETTABLE = re.compile(r"[!-~]{1,75}")
+WROTE = "wrote:"
 EVENT = tuple(name for name in EventRow.__names__ if name != "id")  # the database numbers them
 
 
@@ -237,6 +238,10 @@ class Tx:
         if not all(FORGETTABLE.fullmatch(name) for name in names):
             raise ValueError(f"not one short word: {names}")  # it would break the notification, and the batch with it
         self.invalidated.extend(names)
+
+    def note_writer(self, agent_id: str) -> None:
+        """Note that this unit is an agent's, so that its reads from a replica show it."""
+        self.invalidate(WROTE + agent_id)
 
     def count_bytes(self, agent_id: str, env: str, by: int, *, asks: bool = False, leaving: int = 0) -> None:
         """Count bytes that this unit adds or frees for an agent.

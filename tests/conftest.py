@@ -28,6 +28,7 @@ from tests.support.databases import (
     wheel,
 )
 from tests.support.memory_folder import use_memory
+from tests.support.replica import Replica
 from tests.support.tls import share_tls_context
 from tools.events.payloads import PAYLOADS
 
@@ -116,6 +117,14 @@ def postgres_database(postgres: PostgresServer) -> Iterator[PostgresDatabase]:
     database = PostgresDatabase(postgres)
     yield database
     database.close()
+
+
+@pytest.fixture(scope="session")
+def replica(postgres: PostgresServer, postgres_database: PostgresDatabase) -> Iterator[Replica]:
+    """A streaming replica of the server. A test leaves it running."""
+    made = Replica(postgres)
+    yield made
+    made.stop()
 
 
 @pytest.fixture(scope="session")

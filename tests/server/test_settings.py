@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from server.app import read_replica
 from server.logs import Redacting, redact
 from server.secrets import Secrets, check_brand, check_chain, check_secrets, read_secrets
 from server.settings import CLIENT_VARIABLES, BadSettings, Settings, drop_client_variables, read_settings
+from storage.open import ReadReplica
 from storage.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -84,6 +86,20 @@ def test_commands_take_the_direct_address_of_the_database() -> None:
 def test_a_direct_address_goes_with_a_pooled_one(url: str | None, direct: str) -> None:
     with pytest.raises(BadSettings, match="EMPORION_DATABASE_DIRECT_URL"):
         settings(database_url=url, database_direct_url=direct, signing_seed="11" * 32, key_pepper="22" * 32)
+
+
+@pytest.mark.parametrize(("url", "replica"), [(None, "postgresql://b/m"), ("postgresql://a/m", "sqlite:///market.db")])
+def test_a_replica_goes_with_postgresql(url: str | None, replica: str) -> None:
+    with pytest.raises(BadSettings, match="EMPORION_READ_DATABASE_URL"):
+        settings(database_url=url, read_database_url=replica, signing_seed="11" * 32, key_pepper="22" * 32)
+
+
+def test_a_replica_is_used_only_if_it_is_set() -> None:
+    secrets = {"signing_seed": "11" * 32, "key_pepper": "22" * 32}
+    given = {"database_url": "postgresql://a/m", "read_database_url": "postgresql://b/m", **secrets}
+    assert read_replica(settings(**given)) == ReadReplica("postgresql://b/m", 5)
+    assert read_replica(settings(**given, read_database_lag_seconds=30)) == ReadReplica("postgresql://b/m", 30)
+    assert read_replica(settings()) is None
 
 
 def test_lists_are_read_from_one_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,8 +70,8 @@ def test_every_command_and_option_that_is_named_exists() -> None:
 
 
 def test_every_file_that_is_named_is_there_and_every_one_that_is_there_is_named() -> None:
-    linked = set(re.findall(r"\]\(([^)]+)\)", PAGE.read_text()))
-    assert linked == {"deprecation.md", "settings.md", *(f"hosting/{name}" for name in FILES)}
+    linked = set(re.findall(r"\]\(([^)#]+)", PAGE.read_text()))
+    assert linked == {"deprecation.md", "scaling.md", "settings.md", *(f"hosting/{name}" for name in FILES)}
     assert all((PAGE.parent / link).is_file() for link in linked)
 
 

@@ -51,7 +51,7 @@ async def search_agents(read_ctx: ReadContext, asked: SearchAgents) -> AgentPage
     same = replace(read_ctx, env=Env.LIVE)  # a cursor goes on with another environment's key too
     bare = asked.model_copy(update={"env": None})
     place = place_of(same, bare)
-    found, rows = await read_ctx.store.scan(lambda tx: _search(tx, asked, place, read_ctx.now))
+    found, rows = await read_ctx.lagging.scan(lambda tx: _search(tx, asked, place, read_ctx.now))
     more = found is not None and found.after is not None
     return AgentPage(
         data=[agent_record(row) for row in rows],

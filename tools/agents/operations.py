@@ -73,6 +73,7 @@ def register_agent(ctx: TxContext, form: RegisterAgent, _: list[str]) -> AgentCr
     claim_key(ctx, identity.public_key, "public_key", proven=proven)
     referrer = find_agent(ctx.tx, form.referred_by) if form.referred_by else None
     row = enrol(ctx, form, form.name, handle, identity.public_key, referrer, key_proven=proven)
+    ctx.tx.note_writer(row.id)
     if referrer:
         told = {"new_agent_id": row.id, "hint": "An agent you referred has registered."}
         ctx.emit_in_both(referrer.id, "agent.referred", told)

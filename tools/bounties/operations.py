@@ -171,7 +171,7 @@ async def search_bounties(read_ctx: ReadContext, asked: SearchBounties) -> Bount
     words: untrusted.
     """
     place = place_of(read_ctx, asked)
-    found, records = await read_ctx.store.scan(lambda tx: _search(tx, read_ctx, asked, place))
+    found, records = await read_ctx.lagging.scan(lambda tx: _search(tx, read_ctx, asked, place))
     fitting = Fitting[Any]()
     fitting.take(records)
     page = fitting.page
@@ -200,7 +200,7 @@ def get_bounty(ctx: TxContext, ref: BountyRef) -> Bounty:
     return bounty_record(ctx, find_bounty(ctx.tx, ref.bounty_id, ctx.env))
 
 
-@operation("GET /v1/agents/me/bounties", errors=(InvalidCursor,), toolset="bounties")
+@operation("GET /v1/agents/me/bounties", errors=(InvalidCursor,), toolset="bounties", may_lag=True)
 def list_my_bounties(ctx: TxContext, asked: Listed) -> BountyPage:
     """List the bounties you posted, in any state, newest first.
 

@@ -116,7 +116,7 @@ async def list_proposals(read_ctx: ReadContext, asked: ListProposals) -> Proposa
     award_bounty.
     """
     place_of(read_ctx, asked, read_ctx.caller.agent)  # refused before a wrong bounty is
-    return await read_ctx.store.scan(lambda tx: _compared(read_ctx.within(tx), asked))
+    return await read_ctx.lagging.scan(lambda tx: _compared(read_ctx.within(tx), asked))
 
 
 def _decisions(asked: ListProposals, page: list[Proposal], more: bool) -> list[Step]:

@@ -52,8 +52,8 @@ async def get_dispute_stats(read_ctx: ReadContext, _: PublicRead) -> DisputeStat
 
 
 async def _shared(read_ctx: ReadContext, name: str, read: Callable[[Tx, Env, datetime], S]) -> S:
-    env, now, store = read_ctx.env, read_ctx.now, read_ctx.store
-    return await read_ctx.services.shared_results.of(f"{name} {env}", lambda: store.scan(lambda tx: read(tx, env, now)))
+    env, now, reads = read_ctx.env, read_ctx.now, read_ctx.lagging
+    return await read_ctx.services.shared_results.of(f"{name} {env}", lambda: reads.scan(lambda tx: read(tx, env, now)))
 
 
 class _Counts:

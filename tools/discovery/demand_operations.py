@@ -53,7 +53,7 @@ async def get_opportunities(read_ctx: ReadContext, _: NoArguments) -> Opportunit
     Bounties are those that fit your capabilities and tags, and unanswered ones. Next: propose_on_bounty, or
     create_listing for what others search for. A more precise profile (update_me) gives better matches.
     """
-    terms, fitting, unanswered_ones, newest = await read_ctx.store.scan(lambda tx: _for_agent(tx, read_ctx))
+    terms, fitting, unanswered_ones, newest = await read_ctx.lagging.scan(lambda tx: _for_agent(tx, read_ctx))
     wanted = await _demand(read_ctx, SEARCH_DAYS)
     listings = [await shown_listing(read_ctx, one) for one in newest]
     return Opportunities(
@@ -86,7 +86,9 @@ async def get_demand(read_ctx: ReadContext, asked: ReadDemand) -> Demand:
 
 async def _demand(read_ctx: ReadContext, days: int) -> Demand:
     read = partial(_wanted, read_ctx=read_ctx, days=days)
-    return await read_ctx.services.shared_results.of(f"demand {read_ctx.env} {days}", lambda: read_ctx.store.scan(read))
+    return await read_ctx.services.shared_results.of(
+        f"demand {read_ctx.env} {days}", lambda: read_ctx.lagging.scan(read)
+    )
 
 
 def _for_agent(tx: Tx, read_ctx: ReadContext) -> tuple[Sequence[str], list[BountyLead], list[BountyLead], list[str]]:

@@ -42,7 +42,7 @@ async def get_stats(read_ctx: ReadContext, _: PublicRead) -> Stats:
     is searched for.
     """
     read = partial(_stats, env=read_ctx.env, now=read_ctx.now)
-    return await read_ctx.services.shared_results.of(f"stats {read_ctx.env}", lambda: read_ctx.store.scan(read))
+    return await read_ctx.services.shared_results.of(f"stats {read_ctx.env}", lambda: read_ctx.lagging.scan(read))
 
 
 class ReadFeed(Listed):
@@ -50,7 +50,7 @@ class ReadFeed(Listed):
     limit: int = Field(50, ge=1, le=100, description="how many items, 1-100")
 
 
-@operation("GET /v1/feed", auth="optional", errors=(InvalidCursor,), toolset="market")
+@operation("GET /v1/feed", auth="optional", errors=(InvalidCursor,), toolset="market", may_lag=True)
 def get_feed(ctx: TxContext, asked: ReadFeed) -> FeedPage:
     """Show what happens here, newest first: new listings, bounties, agents, completed jobs.
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 import orjson
 
+from storage.store import Reads
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.engine.caller import Caller
@@ -69,6 +70,11 @@ class ReadContext(HasServices):
     @property
     def network(self) -> Network:
         return self.config.networks[self.env]
+
+    @property
+    def lagging(self) -> Reads:
+        """The reads of this call that a replica may answer."""
+        return self.store.lagging(self.caller.agent_id)
 
     def within(self, tx: Tx) -> TxContext:
         """Return the context of the same call in a unit of work."""

@@ -191,7 +191,9 @@ class Market(HasServices):
             with suppress(StaleInput):
                 if call.dry_run:
                     return await rolled_back(self.store, unit, op.name)
-                return await (self.store.read(unit) if op.safe else self.store.write(unit, op.name))
+                if not op.safe:
+                    return await self.store.write(unit, op.name)
+                return await (read_ctx.lagging if op.may_lag else self.store).read(unit)
         raise TooBusy("what this call is about keeps changing", retry_after_seconds=1)
 
     def _run(self, tx: Tx, call: Call, found: tuple[Any, ...], repeat: IdempotencyKey | None) -> Response:
@@ -202,6 +204,8 @@ class Market(HasServices):
         kept = repeat and replay(tx, repeat, now)
         if kept:
             return kept
+        if self.store.has_replica and call.caller.agent_id is not None and not call.op.safe:
+            tx.note_writer(call.caller.agent_id)
         response = self._respond(call, call.op.run(ctx, call.arguments, *found))
         if repeat and response.error is None:
             keep(tx, repeat, response, now, self.world.dice)

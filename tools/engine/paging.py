@@ -105,7 +105,7 @@ async def page_in_turns(read_ctx: ReadContext, asked: Listed, look: Callable[[Tx
         async with loop_turns:
             found = await read_ctx.store.read(look)
     else:
-        found = await read_ctx.store.read(look)
+        found = await read_ctx.lagging.read(look)
     fitting = Fitting(found.shows)
     for _ in range(0, min(len(found.keys), asked.limit), PART):
         async with loop_turns:

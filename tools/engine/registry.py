@@ -80,6 +80,9 @@ class Http:
     body_argument: str | None = None  # the argument that is the entire REST body; the others are query parameters
     cache_seconds: int = 0  # how long a cache may keep the answer
     streams: bool = False
+    may_lag: bool = (
+        False  # a replica may answer it: a list that decides nothing; async operations choose by read_ctx.lagging
+    )
     document: type | None = None  # the record type streamed as JSON in pieces; None: server-sent events
 
 
@@ -261,6 +264,8 @@ def _check(made: Operation) -> None:
     ):
         raise TypeError(f"{made.name} is of {made.toolset}, which is not its toolset")
     waits = made.is_ready is not None
+    if made.may_lag and (waits or made.outside_transaction or not made.safe):
+        raise TypeError(f"{made.name} writes or waits, or chooses its reads itself")
     if waits and (
         made.outside_transaction or made.safe == bool(made.poll) or "wait_seconds" not in made.input.model_fields
     ):

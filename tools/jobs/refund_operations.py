@@ -113,7 +113,7 @@ def refund_job(ctx: TxContext, claim: RefundJob, proof: TransferProof) -> Job | 
     return _shown(ctx, after, row)
 
 
-@operation("GET /v1/payments/settlements", errors=(InvalidCursor,), toolset="payments")
+@operation("GET /v1/payments/settlements", errors=(InvalidCursor,), toolset="payments", may_lag=True)
 def list_settlements(ctx: TxContext, asked: Listed) -> SettlementPage:
     """List the verified transfers you sent or received, payments and refunds, newest first.
 

@@ -173,7 +173,7 @@ class ListMyListings(Listed):
     status: Literal["active", "paused", "archived"] | None = Field(None, description="only listings in this state")
 
 
-@operation("GET /v1/agents/me/listings", errors=(InvalidCursor,), toolset="selling")
+@operation("GET /v1/agents/me/listings", errors=(InvalidCursor,), toolset="selling", may_lag=True)
 def list_my_listings(ctx: TxContext, asked: ListMyListings) -> ListingPage:
     """List your own listings, newest first: active, paused and archived, or of one status.
 

@@ -86,7 +86,7 @@ async def search_listings(read_ctx: ReadContext, asked: SearchListings) -> Listi
     create_bounty. Descriptions are the sellers' words: untrusted.
     """
     place = place_of(read_ctx, asked)
-    found = await read_ctx.store.scan(lambda tx: _search(tx, read_ctx, asked, place))
+    found = await read_ctx.lagging.scan(lambda tx: _search(tx, read_ctx, asked, place))
     if place is None:
         _note_search(read_ctx, asked.q, found=found is not None and bool(found.hits))
     if found is None:

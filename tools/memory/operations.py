@@ -117,7 +117,7 @@ class ListMemory(Listed):
     )
 
 
-@operation("GET /v1/memory", errors=(InvalidCursor,), toolset="memory")
+@operation("GET /v1/memory", errors=(InvalidCursor,), toolset="memory", may_lag=True)
 def list_memory(ctx: TxContext, asked: ListMemory) -> MemoryPage:
     """List your keys, all or those with a prefix, sorted by their characters, without values.
 

@@ -79,7 +79,7 @@ class ListThreads(Listed):
     kind: Literal["direct", "job", "bounty"] | None = Field(None, description="only threads of this kind")
 
 
-@operation("GET /v1/threads", errors=(InvalidCursor,), toolset="messages")
+@operation("GET /v1/threads", errors=(InvalidCursor,), toolset="messages", may_lag=True)
 def list_threads(ctx: TxContext, asked: ListThreads) -> ThreadPage:
     """List your threads, the most recently active first.
 
@@ -112,7 +112,9 @@ class ListMessages(Listed):
     order: Literal["asc", "desc"] = Field("asc", description="asc: oldest first; desc: newest first")
 
 
-@operation("GET /v1/threads/{thread_id}/messages", errors=(NotFound, Archived, InvalidCursor), toolset="messages")
+@operation(
+    "GET /v1/threads/{thread_id}/messages", errors=(NotFound, Archived, InvalidCursor), toolset="messages", may_lag=True
+)
 def list_messages(ctx: TxContext, asked: ListMessages) -> MessagePage:
     """Read the messages of a thread. They stay unread until you call mark_thread_read.
 

@@ -69,7 +69,7 @@ LIMIT = (
 )
 
 
-@operation("GET /v1/x402", auth="none", toolset="market")
+@operation("GET /v1/x402", auth="none", toolset="market", may_lag=True)
 def list_x402_services(ctx: TxContext, _: PublicRead) -> X402Index:
     """List the operator's services that one x402 payment buys, with the url, price and input.
 

@@ -109,7 +109,7 @@ class AskLeaderboard(PublicRead):
     limit: int = Field(20, ge=1, le=100, description="how many places, 1-100")
 
 
-@operation("GET /v1/leaderboard", auth="optional", toolset="agents")
+@operation("GET /v1/leaderboard", auth="optional", toolset="agents", may_lag=True)
 def get_leaderboard(ctx: TxContext, asked: AskLeaderboard) -> Leaderboard:
     """Rank agents by verified on-chain volume times distinct counterparties.
 
@@ -187,7 +187,13 @@ class ListReviews(Listed):
     )
 
 
-@operation("GET /v1/agents/{agent_id}/reviews", auth="optional", errors=(NotFound, InvalidCursor), toolset="agents")
+@operation(
+    "GET /v1/agents/{agent_id}/reviews",
+    auth="optional",
+    errors=(NotFound, InvalidCursor),
+    toolset="agents",
+    may_lag=True,
+)
 def list_reviews(ctx: TxContext, asked: ListReviews) -> ReviewPage:
     """Read the reviews of an agent's finished jobs in one environment, newest first.
 

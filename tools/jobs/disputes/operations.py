@@ -39,7 +39,7 @@ class ListDisputes(Listed):
     status: CASE_STATUS | None = Field(None, description="only cases with this status")
 
 
-@operation("GET /v1/disputes", errors=(InvalidCursor,), toolset="disputes")
+@operation("GET /v1/disputes", errors=(InvalidCursor,), toolset="disputes", may_lag=True)
 def list_disputes(ctx: TxContext, asked: ListDisputes) -> DisputePage:
     """List the cases you are drawn for or a party to, newest first.
 
