@@ -1,6 +1,7 @@
 """PostgreSQL: any number of processes; a unit of work locks the rows it changes."""
 
 import asyncio
+import re
 import time
 from math import inf
 
@@ -39,6 +40,11 @@ NO_SESSION = (
     "the address of the database keeps no session, as a pooler in transaction mode does not, or receives no notification that is sent through "
     "EMPORION_DATABASE_URL: set EMPORION_DATABASE_DIRECT_URL to the address of the same database without the pooler"
 )
+POSTGRESQL = re.compile(r"PostgreSQL \d+(?!.*(-YB-|Redshift))")
+OTHER_ENGINE = (
+    "the database says that it is {said!r}. The market needs PostgreSQL itself, because another engine may accept LISTEN, advisory locks, "
+    "SKIP LOCKED and sequences that rise in the order of commits, and keep none of their promises"
+)
 CONNECT_SECONDS = 5
 
 
@@ -56,7 +62,7 @@ class Postgres(Database):
         super().__init__(self.engine.dialect)
 
     def check_sessions(self) -> None:
-        """Check that an idle session keeps its options and receives a notification.
+        """Check that the server is PostgreSQL, and that a session keeps its options and is notified.
 
         The session is one of `direct`, and the notification is sent through `address`. Raises Unavailable if not:
         notifications would be lost, and a session of the pooler would keep the migrations' lock.
@@ -66,6 +72,7 @@ class Postgres(Database):
                 psycopg.connect(self.direct, autocommit=True, options=WRITER) as listener,
                 psycopg.connect(self.address, autocommit=True) as sender,
             ):
+                _refuse_other_engine(listener)
                 kept = listener.execute("SHOW lock_timeout").fetchone() == ("2ms",)
                 listener.execute("LISTEN session_check")
                 with sender.transaction():  # a pooler in statement mode refuses it
@@ -199,6 +206,14 @@ class PostgresStore(Store):
         while self.heard_up_to + 1 in self.heard_beyond:
             self.heard_up_to += 1
             self.heard_beyond.remove(self.heard_up_to)
+
+
+def _refuse_other_engine(connection: psycopg.Connection) -> None:
+    """Raise Unavailable for a server that only speaks PostgreSQL's protocol."""
+    found = connection.execute("SELECT version()").fetchone()
+    assert found is not None
+    if not POSTGRESQL.match(found[0]):
+        raise Unavailable(OTHER_ENGINE.format(said=found[0][:60]))
 
 
 def _address(url: str) -> str:
