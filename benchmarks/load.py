@@ -43,6 +43,9 @@ class Plan:
     keep: bytes | None = None  # a pattern; its first group is collected from the answers
     may_break: bool = False  # the server is killed during the run, so a lost connection ends it without an error
     database_pid: int | None = None
+    replica_pid: int | None = None
+    may_refuse: bool = False  # answers 503 are counted, and are no errors
+    spins: bool = True  # False: the generator leaves its core to the servers, for rates instead of CPU
 
 
 @dataclass(slots=True)
@@ -53,9 +56,11 @@ class Tally:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     database_seconds: float = 0.0
+    replica_seconds: float = 0.0
     p50: float = 0.0
     p99: float = 0.0
     errors: int = 0
+    refused: int = 0
     first_error: str = ""
     kept: list[str] = field(default_factory=list)
 
@@ -68,6 +73,11 @@ class Tally:
     def database_us(self) -> float:
         """Microseconds of PostgreSQL's CPU for one answer."""
         return self.database_seconds / self.answered * 1e6
+
+    @property
+    def replica_us(self) -> float:
+        """Microseconds of the replica's CPU for one answer."""
+        return self.replica_seconds / self.answered * 1e6
 
     @property
     def rate(self) -> float:
@@ -85,17 +95,20 @@ def fire(plan: Plan) -> Tally:
 
 async def _fire(plan: Plan) -> Tally:
     run = _Run(plan)
-    run.stay_awake()
+    if plan.spins:
+        run.stay_awake()
     loop = asyncio.get_running_loop()
     for number in range(plan.connections):
         await loop.create_connection(lambda: _Line(run), "127.0.0.1", plan.ports[number % len(plan.ports)])
     await asyncio.wait([run.broken, run.warm], timeout=MAX_WAIT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-    began, cpu, database, count = time.perf_counter(), _servers(plan), _database(plan), run.answered
+    began, cpu, count = time.perf_counter(), _servers(plan), run.answered
+    database, replica = _family(plan.database_pid), _family(plan.replica_pid)
     run.latencies.clear()
     await asyncio.wait([run.broken], timeout=plan.seconds)
     tally = run.tally
     tally.answered, tally.seconds = run.answered - count, time.perf_counter() - began
-    tally.cpu_seconds, tally.database_seconds = _servers(plan) - cpu, _database(plan) - database
+    tally.cpu_seconds, tally.database_seconds = _servers(plan) - cpu, _family(plan.database_pid) - database
+    tally.replica_seconds = _family(plan.replica_pid) - replica
     run.over = True
     taken = sorted(run.latencies)
     if taken:
@@ -109,8 +122,8 @@ def _servers(plan: Plan) -> float:
     return sum(map(cpu_seconds, plan.pids))
 
 
-def _database(plan: Plan) -> float:
-    return 0.0 if plan.database_pid is None else family_seconds(plan.database_pid)
+def _family(pid: int | None) -> float:
+    return 0.0 if pid is None else family_seconds(pid)
 
 
 def cpu_seconds(pid: int) -> float:
@@ -154,7 +167,9 @@ class _Run:
         return shot, shot.request.replace(NUMBER, b"%010d" % self.sent)
 
     def judge(self, shot: Shot, status: int, body: bytes) -> None:
-        if status != shot.status or shot.holds not in body:
+        if status == 503 and self.plan.may_refuse:
+            self.tally.refused += 1
+        elif status != shot.status or shot.holds not in body:
             self.tally.errors += 1
             self.tally.first_error = self.tally.first_error or f"{status} {body[:500].decode(errors='replace')}"
         elif self.keep is not None and (found := self.keep.search(body)):

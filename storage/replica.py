@@ -230,10 +230,22 @@ class ReplicatedStore(PostgresStore):
         The position is kept after the proof, so that each write before it is known.
         """
         sent_at = self.now_seconds()
-        found = await (await connection.execute(PRIMARY)).fetchone()
-        assert found is not None
+        position = await self._position(connection)
         await super()._prove(connection)
-        self.positions.keep(sent_at, Position(*found))
+        if position is not None:
+            self.positions.keep(sent_at, position)
+
+    async def _position(self, connection: psycopg.AsyncConnection) -> Position | None:
+        """Return the primary's position; None if it does not tell it, because caches do not need it."""
+        try:
+            found = await (await connection.execute(PRIMARY)).fetchone()
+        except psycopg.OperationalError:
+            raise
+        except psycopg.Error as error:
+            self._found("not comparable", error)
+            return None
+        assert found is not None
+        return Position(*found)
 
     def _heard_names(self, names: Sequence[str]) -> None:
         agents = [name.removeprefix(WROTE) for name in names if name.startswith(WROTE)]
@@ -252,12 +264,12 @@ class ReplicatedStore(PostgresStore):
         A question that was not answered is not sent again, because its thread still waits.
         """
         while True:
-            asked = asyncio.ensure_future(self._ask(self.lagging_reads, self.replica.replayed, "replica"))
-            while not (await asyncio.wait([asked], timeout=self.scan_seconds + SPARE_SECONDS))[0]:
-                self._found("unreachable", TimeoutError("it does not answer"))
             try:
+                asked = self._ask(self.lagging_reads, self.replica.replayed, "replica")
+                while not (await asyncio.wait([asked], timeout=self.scan_seconds + SPARE_SECONDS))[0]:
+                    self._found("unreachable", TimeoutError("it does not answer"))
                 self._judge(asked.result())
-            except StorageError as error:
+            except (StorageError, psycopg.Error) as error:
                 self._found("unreachable", error)
             await asyncio.sleep(WATCH_SECONDS)
 

@@ -269,6 +269,24 @@ async def test_a_server_that_is_no_replica_of_the_database_answers_nothing(postg
             server.stop()
 
 
+@pytest.mark.parametrize("question", ["PRIMARY", "REPLAYED"])
+async def test_a_server_that_does_not_tell_its_position_is_not_used(
+    postgres_url: str,
+    replica: Replica,
+    postgres_database: PostgresDatabase,
+    question: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Aurora refuses such questions. The caches and the market work without the answer."""
+    monkeypatch.setattr(f"storage.replica.{question}", "SELECT no_such_function()")
+    made = Following(postgres_url, replica.url(postgres_database.name))
+    await until(lambda: made.is_in_state("not comparable" if question == "PRIMARY" else "unreachable"))
+    await until(made.proves)
+    assert await made.seen() == (False, 0)
+    assert made.store.alive
+    await close(made.store)
+
+
 async def test_a_promoted_replica_answers_nothing_that_the_primary_wrote_later(
     postgres_url: str, postgres: PostgresServer, postgres_database: PostgresDatabase
 ) -> None:

@@ -96,6 +96,9 @@ class Following:
     async def answers_from_replica(self, agent: str | None = None) -> bool:
         return (await self.seen(agent))[0]
 
+    async def proves(self) -> bool:
+        return self.store.proven_at > 0
+
     async def is_in_state(self, state: str) -> bool:
         return self.store.replica_state == state
 
