@@ -181,11 +181,11 @@ def pooler(scaling: Scaling) -> None:
     bouncer = Bouncer(server.folder, "transaction", POOL_SIZE)
     scaling.stage.stack.callback(bouncer.stop)
     for title, make in (("Orders", shots.jobs), ("Searches", shots.searches)):
-        (direct,) = scaling.copies("pooled", (2,))
+        (direct,), (copied,) = scaling.copies("direct", (2,)), scaling.copies("pooled", (2,))
         direct.name = "direct"
         through = Setting(
-            "pgbouncer", direct.database, 2, {"EMPORION_DATABASE_DIRECT_URL": server.url(direct.database)},
-            url=bouncer.url(direct.database), beside=(bouncer.pid,),
+            "pgbouncer", copied.database, 2, {"EMPORION_DATABASE_DIRECT_URL": server.url(copied.database)},
+            url=bouncer.url(copied.database), beside=(bouncer.pid,),
         )  # fmt: skip
         scaling.run([direct, through], lambda port, make=make: make(port, scaling.stage.data))
         _table(title, [direct, through])
@@ -235,8 +235,12 @@ def _table(title: str, settings: Sequence[Setting]) -> None:
     print("|" + "---|" * 10)
     for one in settings:
         cells = (one.middle(name) for name in ("rate", "p50", "p99", "cpu_us", "database_us", "replica_us"))
+        refused = sum(tally.refused for tally in one.tallies)
         shown = " | ".join(f"{cell:,.0f}" for cell in cells)
-        print(f"| {one.name} | {shown} | {median(one.megabytes):.0f} | {median(one.sessions):.0f} |", flush=True)
+        print(
+            f"| {one.name} | {shown} | {median(one.megabytes):.0f} | {median(one.sessions):.0f} | {refused} |",
+            flush=True,
+        )
 
 
 TABLES = {"writes": writes, "serial": serial, "reads": reads, "replica": replica, "pooler": pooler}
