@@ -192,7 +192,7 @@ def pooler(scaling: Scaling) -> None:
 
 
 def serial(scaling: Scaling) -> None:
-    """The part of an order that only one transaction of all processes runs at a time."""
+    """Run the part of an order that only one transaction of all processes runs at a time."""
     url = scaling.cluster.server.create("serial", template="seeded")
     print("\n| units in a COMMIT | COMMITs/s | orders/s | ms for a COMMIT |\n|---|---|---|---|")
     for units in (1, 8, 32):

@@ -1,5 +1,6 @@
 """Metrics: for the operator only, off by default, and the counts match what happened."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -12,8 +13,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from server.adapters.chain import watched_chains
 from server.metrics import Metrics, outcome_of
 from storage.vocabulary import Env
+from tests.support.databases import PostgresDatabase
 from tests.support.http_receiver import Receiver
 from tests.support.market import OPERATOR_SECRET, TestClock
+from tests.support.replica import Replica
 from tests.support.servers import serving
 from tools.catalogue import CATALOGUE, every_error
 from tools.chain.transfer_verification import ChainDown
@@ -100,6 +103,28 @@ async def test_what_is_counted_is_what_was_done(http: httpx.AsyncClient) -> None
     assert value(samples, "call_seconds_count", operation="get_me") == 4
     assert value(samples, "store_units_total") >= value(samples, "store_commits_total") >= 1
     assert value(samples, "chain_calls_total", env="test", method="head", outcome="down") >= 1
+
+
+async def test_reads_of_a_replica_are_counted(
+    tmp_path: Path, postgres_url: str, replica: Replica, postgres_database: PostgresDatabase
+) -> None:
+    given: dict[str, Any] = {"operator_secret": OPERATOR_SECRET, "database_url": postgres_url, "metrics": True}
+    given |= {
+        "read_database_url": replica.url(postgres_database.name),
+        "signing_seed": "11" * 32,
+        "key_pepper": "22" * 32,
+    }
+    async with (
+        serving(tmp_path, **given) as service,
+        httpx.AsyncClient(base_url=service.settings.url, trust_env=False) as http,
+    ):
+        async with asyncio.timeout(30):
+            while not value(samples := await scraped(http), "replica_reads_total"):
+                assert (await http.get("/v1/listings")).status_code == 200
+        assert (await http.get("/v1/listings")).status_code == 200
+        after = await scraped(http)
+    assert value(after, "replica_reads_total") == value(samples, "replica_reads_total") + 1
+    assert value(after, "replica_misses_total") == value(samples, "replica_misses_total")
 
 
 async def test_streams_deliveries_and_rounds_are_seen(http: httpx.AsyncClient) -> None:
