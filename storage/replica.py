@@ -27,7 +27,7 @@ Read = Callable[[Tx], T]
 WATCH_SECONDS = 1.0
 SPARE_SECONDS = 0.5  # beside the time limit of a scan; then the replica counts as unreachable
 LEAVE_SECONDS = 1.0  # a reader of a replica that does not answer cannot be ended
-# The flushed position, because the inserted one may be past a page header and is then never replayed.
+# The flushed position, because the inserted one may be behind the header of a page that an idle database never writes.
 PRIMARY = """
 SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint,
        concat_ws('/', system_identifier, oid, ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::int)
@@ -59,7 +59,8 @@ class Position(NamedTuple):
 class Positions:
     """The positions and the changed agents of the last `lag_seconds`.
 
-    A position is the primary's. An agent has changed if it wrote or was notified. All times are seconds of the store's `now_seconds`.
+    A position is the primary's. An agent has changed if it wrote or was notified. All times are seconds of the
+    store's `now_seconds`.
     """
 
     def __init__(self, lag_seconds: float) -> None:
