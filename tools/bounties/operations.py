@@ -173,7 +173,7 @@ async def search_bounties(read_ctx: ReadContext, asked: SearchBounties) -> Bount
     place = place_of(read_ctx, asked)
     found, records = await read_ctx.lagging.scan(lambda tx: _search(tx, read_ctx, asked, place))
     fitting = Fitting[Any]()
-    fitting.take(records)
+    fitting.extend(records)
     page = fitting.page
     after = found.after if found else None
     if found and len(page) < len(records):  # large records may not fit: the next page begins after the last one here

@@ -41,7 +41,7 @@ class Fitting(Generic[T]):
     def __init__(self, shows: Callable[[T], bool] | None = None) -> None:
         self.shows, self.page, self.size, self.looked_at = shows, list[Json](), 0, 0
 
-    def take(self, records: Iterable[T]) -> bool:
+    def extend(self, records: Iterable[T]) -> bool:
         """Add records; return False if one did not fit, so that the page is full."""
         for record in records:
             if self.shows is None or self.shows(record):
@@ -82,7 +82,7 @@ def page(
     else:
         rows = rows_of(place, most)
     fitting = Fitting(shows)
-    fitting.take(to_records(rows[: asked.limit]))
+    fitting.extend(to_records(rows[: asked.limit]))
     return page_of(ctx, asked, fitting, [key(row) for row in rows], owner)
 
 
@@ -109,7 +109,7 @@ async def page_in_turns(read_ctx: ReadContext, asked: Listed, look: Callable[[Tx
     fitting = Fitting(found.shows)
     for _ in range(0, min(len(found.keys), asked.limit), PART):
         async with loop_turns:
-            if not fitting.take(islice(found.records, PART)):
+            if not fitting.extend(islice(found.records, PART)):
                 break
     return page_of(read_ctx, asked, fitting, found.keys, read_ctx.caller.agent)
 
