@@ -35,6 +35,7 @@ class Cycle(RequestResponseCycle):
         length = values.get(b"content-length")
         if (
             length is None
+            or self.access_log  # uvicorn writes it with the head
             or not self.keep_alive
             or self.disconnected
             or self.flow.write_paused

@@ -22,13 +22,13 @@ _COUNTED_LATER = "`buyers` of this sum is replaced two lines on by the count of 
 EXCUSES: tuple[Excuse, ...] = (
     Excuse(
         "tools.listings.stats_rules",
-        "tallied",
+        "tallied_with_wallets",
         "tally = apply_change(tally, Result(), result, 0) -> tally = apply_change(tally, Result(), result, 1)",
         _COUNTED_LATER,
     ),
     Excuse(
         "tools.listings.stats_rules",
-        "tallied",
+        "tallied_with_wallets",
         "tally = apply_change(tally, Result(), result, 0) -> tally = apply_change(tally, Result(), result, -1)",
         _COUNTED_LATER,
     ),
