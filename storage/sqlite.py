@@ -121,8 +121,6 @@ class UnlockedSQLite(SQLite):
 class SQLiteStore(Store):
     """A store that runs quick reads on the event loop, because a thread takes longer."""
 
-    reads_on_loop = True
-
     def __init__(self, database: SQLite, most_waiting: int = 1024, scan_seconds: float = SCAN_SECONDS) -> None:
         super().__init__(database, most_waiting, scan_seconds)
         self.inline: Tx | None = None

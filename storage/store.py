@@ -72,7 +72,6 @@ class Reads(Protocol):
 class Store:
     """Access to a database from one event loop."""
 
-    reads_on_loop = False  # `read` runs on a thread
     has_replica = False
 
     def __init__(self, database: Database, most_waiting: int = 1024, scan_seconds: float = SCAN_SECONDS) -> None:

@@ -100,15 +100,10 @@ class Looked(Generic[T]):
 
 async def page_in_turns(read_ctx: ReadContext, asked: Listed, look: Callable[[Tx], Looked[Any]]) -> dict[str, Any]:
     """Return the same as `page`, made in parts that do not block the event loop."""
-    loop_turns = read_ctx.services.loop_turns
-    if read_ctx.store.reads_on_loop:
-        async with loop_turns:
-            found = await read_ctx.store.read(look)
-    else:
-        found = await read_ctx.lagging.read(look)
+    found = await read_ctx.lagging.scan(look)
     fitting = Fitting(found.shows)
     for _ in range(0, min(len(found.keys), asked.limit), PART):
-        async with loop_turns:
+        async with read_ctx.services.loop_turns:
             if not fitting.extend(islice(found.records, PART)):
                 break
     return page_of(read_ctx, asked, fitting, found.keys, read_ctx.caller.agent)

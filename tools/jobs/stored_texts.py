@@ -82,6 +82,7 @@ def read_texts(tx: Tx, jobs: Sequence[JobSnapshot], now: datetime) -> JobTexts:
     whole = not here or texts.read_ahead([seen.row for seen in here], [INPUT])
     texts.complete = (not parts or texts.read_ahead(shown, parts)) and whole
     texts.previews = texts_ahead(tx, (row.output_preview for row in rows))
+    texts.previews.complete |= all(row.output_preview is None for row in rows)
     return texts
 
 
