@@ -1,4 +1,4 @@
-"""pgbouncer in front of a database, if it is installed, on a Unix socket of its own folder."""
+"""pgbouncer in front of a database, if it is installed, on a Unix socket in its folder."""
 
 import os
 import pwd
