@@ -117,7 +117,6 @@ class Postgres(Database):
             raise psycopg.OperationalError(result.get_error_message())
 
     def finish(self, tx: Tx) -> None:
-        tx.send_queued()
         with tx.cursor.connection.pipeline():  # one round trip, so that the lock is held only briefly
             for start in range(0, len(tx.invalidated), MAX_NOTIFIED):
                 tx.cursor.execute(STALE, [" ".join(tx.invalidated[start : start + MAX_NOTIFIED])])

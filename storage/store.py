@@ -215,9 +215,7 @@ class Reader(Worker):
             try:
                 self.tx = self.tx or self.database.reading(self.store.scan_seconds)
                 self.database.start_read(self.tx, self.store.scan_seconds)
-                value = asked.work(self.tx)
-                self.tx.send_queued()  # a read that writes is refused
-                return WorkResult(asked.future, value)
+                return WorkResult(asked.future, asked.work(self.tx))
             except Exception as error:  # noqa: BLE001 - every failure is somebody's answer
                 verdict = self.database.classify_error(error)
             lost = isinstance(verdict, Unavailable)
@@ -322,7 +320,6 @@ class Writer(Worker):
             try:
                 value = asked.work(tx)
                 tx.write_room()
-                tx.send_queued()
                 self.database.control(tx, "RELEASE unit")
                 self.store.counters.unit_took(asked.name, time.perf_counter() - began)
                 return WorkResult(asked.future, value)

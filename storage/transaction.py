@@ -114,7 +114,6 @@ class Tx:
         self.room: dict[Holder, int] = {}
         self.asking: dict[Holder, int] = {}
         self.daily: dict[DailyKey, int] = {}
-        self.queued: list[tuple[str, list[Any]]] = []  # inserts that PostgreSQL gets with the next statement
         self.statements = 0
 
     @property
@@ -177,7 +176,6 @@ class Tx:
         Other statements may run meanwhile. On PostgreSQL they may not be another `each`.
         """
         plan = query.plan(self.dialect)
-        self.send_queued()
         self.statements += 1
         connection = self.cursor.connection
         rows = connection.cursor() if self.is_sqlite else connection.cursor(name="each")
@@ -195,9 +193,9 @@ class Tx:
     def add(self, row: R) -> R:
         """Insert a row.
 
-        Raises Conflict if the key exists: the unit runs again and sees why. PostgreSQL raises it later in the unit.
+        Raises Conflict if the key exists: the unit runs again and sees why.
         """
-        self._insert(inserting(row.__table__, row.__names__), row.__dict__)
+        self._run(inserting(row.__table__, row.__names__), row.__dict__)
         return row
 
     def add_or_change(self, kind: type[R], known: R | None, key: Mapping[str, object], /, **values: object) -> R:
@@ -206,14 +204,14 @@ class Tx:
 
     def append(self, kind: type[Row], **values: object) -> None:
         """Insert a row whose `id` the database assigns."""
-        self._insert(inserting(kind.__table__, tuple(values)), values)
+        self._run(inserting(kind.__table__, tuple(values)), values)
 
     def insert_if_absent(self, row: Row) -> None:
         """Insert a row unless its key exists.
 
         The key identifies the content, so that an existing row is the same one.
         """
-        self._insert(adding_once(row.__table__, row.__names__, self.dialect.name), row.__dict__)
+        self._run(adding_once(row.__table__, row.__names__, self.dialect.name), row.__dict__)
 
     def change(self, row: R, **values: object) -> R:
         """Write these columns and return the new row.
@@ -283,12 +281,10 @@ class Tx:
         If it fails, only this part is rolled back. A StorageError is raised, because it concerns the whole
         unit, which may have to run again.
         """
-        self.send_queued()
         kept, mark = SavepointResult(), self.mark()
         self.cursor.execute("SAVEPOINT alone")
         try:
             yield kept
-            self.send_queued()
         except Exception as error:
             verdict = self.verdict(error)
             if isinstance(verdict, StorageError):
@@ -306,7 +302,6 @@ class Tx:
         del self.events[mark.events :]
         del self.invalidated[mark.invalidated :]
         self.room, self.asking, self.daily = dict(mark.room), dict(mark.asking), dict(mark.daily)
-        self.queued.clear()
 
     def begin(self) -> None:
         self.undo(SavepointMark(0, 0, {}, {}, {}))
@@ -331,34 +326,8 @@ class Tx:
         self._check_deadline()
         plan = query.plan(self.dialect)
         self.statements += 1
-        if self.queued:
-            with self.cursor.connection.pipeline():  # one round trip
-                self._execute_queued()
-                self.cursor.execute(plan.sql, plan.bind(values))
-        else:
-            self.cursor.execute(plan.sql, plan.bind(values))
+        self.cursor.execute(plan.sql, plan.bind(values))
         return plan
-
-    def _insert(self, query: Query[None], values: dict[str, Any]) -> None:
-        """Run an INSERT, whose result no one needs; PostgreSQL gets it with the next statement."""
-        if self.is_sqlite:
-            self._run(query, values)
-            return
-        plan = query.plan(self.dialect)
-        self.statements += 1
-        self.queued.append((plan.sql, plan.bind(values)))
-
-    def send_queued(self) -> None:
-        """Run the queued inserts. The store calls this before it keeps a unit."""
-        if self.queued:
-            with self.cursor.connection.pipeline():
-                self._execute_queued()
-
-    def _execute_queued(self) -> None:
-        apart = self.cursor.connection.cursor()  # the results of `cursor` are those of the statement after these
-        for sql, parameters in self.queued:
-            apart.execute(sql, parameters)
-        self.queued.clear()
 
     def _check_deadline(self) -> None:
         if time.monotonic() > self.deadline:

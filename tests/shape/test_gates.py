@@ -126,7 +126,7 @@ async def test_a_read_by_key_crosses_no_thread(sqlite_market: TestMarket) -> Non
     agent = await sqlite_market.register()
     counters = sqlite_market.store.counters
     before = (counters.scans, counters.units)
-    for name in ("get_me", "list_jobs", "list_events"):
+    for name in ("get_me", "list_threads", "list_events"):
         await sqlite_market.call(name, by=agent)
     assert (counters.scans, counters.units) == before, "a look runs on the event loop itself"
 

@@ -129,7 +129,6 @@ async def test_a_lost_connection_holds_nothing_though_its_error_is_still_held(
 
     def fail(database: Database, tx: Tx) -> None:
         tx.add(tx.all(all_jobs)[0])
-        tx.send_queued()
 
     with monkeypatch.context() as patch:
         patch.setattr(type(store.database), "finish", fail)

@@ -28,9 +28,7 @@ async def rolled_back(store: Store, unit: Callable[[Tx], Response], name: str) -
     """Run a unit of work, roll it back and return its response."""
 
     def run(tx: Tx) -> None:
-        answer = unit(tx)
-        tx.send_queued()
-        raise DryRunRollback(replace(answer, dry_run=True))
+        raise DryRunRollback(replace(unit(tx), dry_run=True))
 
     try:
         await store.write(run, name)

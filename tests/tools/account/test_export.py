@@ -433,14 +433,16 @@ async def test_others_get_their_turn_between_any_two_reads_of_an_export(
             await asyncio.sleep(0)
             turns += 1
 
-    look = market.store.read
+    def noted(look: Any) -> Any:
+        async def looked(read: Any) -> Any:
+            seen.append(turns)
+            return await look(read)
 
-    async def looked(read: Any) -> Any:
-        seen.append(turns)
-        return await look(read)
+        return looked
 
     pieces = await begun(market, ada)
-    monkeypatch.setattr(market.store, "read", looked)
+    for way in ("read", "scan"):
+        monkeypatch.setattr(market.store, way, noted(getattr(market.store, way)))
     running = asyncio.create_task(others())
     try:
         text = b"".join([piece async for piece in pieces])
