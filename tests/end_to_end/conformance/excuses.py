@@ -68,6 +68,7 @@ EXCUSES = (
         "invalid_request", "^(new_)?public_key: The (public key|did:key) ", "a point on a curve; base58 of 34 bytes"
     ),
     Excuse("invalid_request", "^public_key: proof is of the key", "fields that need another"),
+    Excuse("invalid_request", "^(proof|signed_at): proof and signed_at go together", "fields that need each other"),
     Excuse("invalid_request", "^endpoints: .* must be an http or https URL", "which characters are printable"),
     Excuse("invalid_request", "^metadata: at most 16384 bytes", "a length in bytes of the whole"),
     Excuse("invalid_request", "^cursor: cursor means the same as since", "two fields of one meaning"),
