@@ -103,7 +103,7 @@ class Router:
 
         Raises RouteNotFound and MethodNotAllowed.
         """
-        method, raw, query = scope["method"], scope.get("raw_path") or scope["path"].encode(), scope["query_string"]
+        method, raw, query = scope["method"], _raw_path(scope), scope["query_string"]
         keeps = method == "GET" and len(raw) + len(query) <= MAX_KEPT
         return self.kept(method, raw, query) if keeps else self.parse(method, raw, query)
 
@@ -137,7 +137,7 @@ class Rest:
 
     def serves(self, scope: Scope) -> bool:
         """Check whether the path is that of an operation, by any method."""
-        return self.table.find(_parts(_path(scope.get("raw_path") or scope["path"].encode()).rstrip(b"/"))) is not None
+        return self.table.find(_parts(_path(_raw_path(scope)).rstrip(b"/"))) is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = self.request_of(scope, Surface.REST)
@@ -233,6 +233,11 @@ def takes_slashes(op: Operation) -> bool:
         return False
     schema = input_schema(op)["properties"][op.path_names[-1]]
     return "pattern" in schema and re.fullmatch(schema["pattern"], "a/b") is not None
+
+
+def _raw_path(scope: Scope) -> bytes:
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    return raw
 
 
 def _path(raw: bytes) -> bytes:

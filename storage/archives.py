@@ -36,6 +36,5 @@ archives: Query[ArchiveRow] = Query(select(ArchiveRow).order_by(ArchiveRow.name)
 archived_times: Query[Any] = Query(
     select(ArchivedJobRow.job_id, ArchivedJobRow.archived_at).where(in_json_list(ArchivedJobRow.job_id, "ids"))
 )
-archived_among: Query[str] = Query(select(ArchivedJobRow.job_id).where(in_json_list(ArchivedJobRow.job_id, "ids")))
 drop_archive = delete_where(ArchiveRow, *matching(ArchiveRow.name))
 drop_marks = delete_where(ArchivedJobRow, *matching(ArchivedJobRow.archive))

@@ -18,9 +18,8 @@ from storage.sqlite import SQLiteStore, UnlockedSQLite, said_of
 from storage.transaction import Cursor, ServedElsewhere, Tx
 
 T = TypeVar("T")
-PAUSE_SECONDS = (
-    0.15  # a waiting connection tries again after at most 0.1 s (sqliteDefaultBusyCallback in main.c of SQLite)
-)
+# A waiting connection tries again after at most 0.1 s (sqliteDefaultBusyCallback in main.c of SQLite).
+PAUSE_SECONDS = 0.15
 BUSY_MILLISECONDS = 60_000  # of waiting for a serving process that writes all the time
 
 

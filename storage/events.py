@@ -41,7 +41,8 @@ event_at: Query[int] = Query(
 def events_by_kind(kinds: int) -> Query[Any]:
     """Build the query of a page of an agent's events of several kinds, oldest first.
 
-    The kinds are the parameters kind_0, kind_1, …. It reads one range of an index for each kind, so it costs the same however many events of other kinds there are.
+    The kinds are the parameters kind_0, kind_1, …. It reads one range of an index for each kind, so events of other
+    kinds cost nothing.
     """
     mine = (select(EventRow.id).where(*_MINE, EventRow.kind == bindparam(f"kind_{place}")) for place in range(kinds))
     pages = [after_id(one, EventRow.id).subquery(f"page_{place}") for place, one in enumerate(mine)]

@@ -66,7 +66,7 @@ class Positions:
     def __init__(self, lag_seconds: float) -> None:
         self.lag_seconds = lag_seconds
         self.taken: deque[tuple[float, Position]] = deque()
-        self.changed: OrderedDict[str, float] = OrderedDict()  # agent -> the time at which its change was heard
+        self.changed: OrderedDict[str, float] = OrderedDict()  # agent -> the time at which its change became known
         self.all_changed_at = -inf
 
     def keep(self, sent_at: float, position: Position) -> None:

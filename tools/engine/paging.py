@@ -87,7 +87,7 @@ def page(
 
 
 @dataclass(frozen=True, slots=True)
-class Looked(Generic[T]):
+class PageRows(Generic[T]):
     """The rows of a page: the places of all of them, and the records that it may show.
 
     Making the records needs no transaction. `shows` is that of `page`.
@@ -98,7 +98,7 @@ class Looked(Generic[T]):
     shows: Callable[[T], bool] | None = None
 
 
-async def page_in_turns(read_ctx: ReadContext, asked: Listed, look: Callable[[Tx], Looked[Any]]) -> dict[str, Any]:
+async def page_in_turns(read_ctx: ReadContext, asked: Listed, look: Callable[[Tx], PageRows[Any]]) -> dict[str, Any]:
     """Return the same as `page`, made in parts that do not block the event loop."""
     found = await read_ctx.lagging.scan(look)
     fitting = Fitting(found.shows)

@@ -80,9 +80,8 @@ class Http:
     body_argument: str | None = None  # the argument that is the entire REST body; the others are query parameters
     cache_seconds: int = 0  # how long a cache may keep the answer
     streams: bool = False
-    may_lag: bool = (
-        False  # a replica may answer it: a list that decides nothing; async operations choose by read_ctx.lagging
-    )
+    # A replica may answer it: a list that decides nothing. Async operations choose by read_ctx.lagging.
+    may_lag: bool = False
     document: type | None = None  # the record type streamed as JSON in pieces; None: server-sent events
 
 

@@ -14,7 +14,7 @@ from tools.engine.arguments import MAX_WAITED, Listed, LongPoll
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import Document
 from tools.engine.errors import Archived, InvalidCursor, NotFound
-from tools.engine.paging import Looked, page_in_turns, place_of
+from tools.engine.paging import PageRows, page_in_turns, place_of
 from tools.engine.registry import internal_operation, operation
 from tools.jobs.errors import PriceAboveMax, ReferenceReused
 from tools.jobs.lifecycle import payment_due, waiting_on
@@ -202,11 +202,11 @@ async def list_jobs(read_ctx: ReadContext, asked: ListJobs) -> JobPage:
     def is_wanted(job: Job) -> bool:
         return not wanted or job.status in wanted  # a row may lag behind its deadline
 
-    def look(tx: Tx) -> Looked[Job]:
+    def look(tx: Tx) -> PageRows[Job]:
         ctx = read_ctx.within(tx)
         rows = _ordered(ctx, asked, before) if asked.reference is not None else _listed(ctx, asked, wanted, before)
         records = (job for _, job in job_records(ctx, rows[: asked.limit]))
-        return Looked([row.id for row in rows], records, is_wanted)
+        return PageRows([row.id for row in rows], records, is_wanted)
 
     return JobPage(**await page_in_turns(read_ctx, asked, look))
 

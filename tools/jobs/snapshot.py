@@ -157,7 +157,7 @@ def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
     disputed = [row.id for row in rows if row.status == JobStatus.DISPUTED]
     cases = tx.all(disputes_of_jobs, job_ids=disputed) if disputed else []
     panels = {panel.case.job_id: panel for panel in panels_of(tx, cases)}
-    paid, reviewed, delivered = _by_job(settlements), _by_job(reviews), _by_job(deliveries)
+    paid, reviewed, delivered = by_job(settlements), by_job(reviews), by_job(deliveries)
     return [
         JobSnapshot(
             row,
@@ -172,11 +172,12 @@ def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
 
 def with_settlements(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
     """Return jobs with their payments and refunds, but without reviews and deliveries."""
-    found = _by_job(tx.all(settlements_of_jobs, job_ids=[row.id for row in rows]) if rows else [])
+    found = by_job(tx.all(settlements_of_jobs, job_ids=[row.id for row in rows]) if rows else [])
     return [JobSnapshot(row, tuple(found[row.id])) for row in rows]
 
 
-def _by_job(rows: Sequence[Of]) -> defaultdict[str, list[Of]]:
+def by_job(rows: Sequence[Of]) -> defaultdict[str, list[Of]]:
+    """Group rows by the job that they are of."""
     found = defaultdict[str, list[Of]](list)
     for row in rows:
         found[row.job_id].append(row)

@@ -8,13 +8,13 @@ from operator import itemgetter
 from typing import Any
 
 from storage import operator as stored
-from storage.archives import archived_among
+from storage.archives import archived_times
 from storage.disputes import disputes_of_jobs
 from storage.jobs import deliveries_of_jobs, reviews_of_jobs, settlements_of_jobs
 from storage.tables import DisputeRow, JobDeliveryRow, JobRow, ReviewRow, SettlementRow, ThreadRow
 from storage.transaction import Tx
 from storage.vocabulary import FINISHED, JobStatus
-from tools.jobs.snapshot import JobSnapshot, panels_of
+from tools.jobs.snapshot import JobSnapshot, by_job, panels_of
 from tools.kernel.ids import Prefix
 from tools.listings.stats import result_in
 from tools.listings.stats_rules import ListingTotals, tallied_with_wallets
@@ -49,20 +49,20 @@ class CheckedPage:
 
     @cached_property
     def settlements(self) -> defaultdict[str, list[SettlementRow]]:
-        return _by_job(self.tx.all(settlements_of_jobs, job_ids=self.ids))
+        return by_job(self.tx.all(settlements_of_jobs, job_ids=self.ids))
 
     @cached_property
     def deliveries(self) -> defaultdict[str, list[JobDeliveryRow]]:
-        return _by_job(self.tx.all(deliveries_of_jobs, job_ids=self.ids))
+        return by_job(self.tx.all(deliveries_of_jobs, job_ids=self.ids))
 
     @cached_property
     def reviews(self) -> defaultdict[str, list[ReviewRow]]:
-        return _by_job(self.tx.all(reviews_of_jobs, job_ids=self.ids))
+        return by_job(self.tx.all(reviews_of_jobs, job_ids=self.ids))
 
     @cached_property
     def archived(self) -> set[str]:
         """The jobs among these ids whose texts are in an archive."""
-        return {*self.tx.all(archived_among, ids=self.ids)}
+        return {*dict(self.tx.all(archived_times, ids=self.ids))}
 
     def reviews_counted(self, job: JobRow) -> Sequence[ReviewRow]:
         """Return the reviews of a finished job; an unfinished one has none that count."""
@@ -98,7 +98,7 @@ class CheckedPage:
     def _threads_present(self) -> list[ThreadRow]:
         """Return the threads of which no message is in an archive."""
         found = self.tx.all(stored.threads_among, ids=self.ids)
-        away = {*self.tx.all(archived_among, ids=[row.job_id for row in found if row.job_id])}
+        away = dict(self.tx.all(archived_times, ids=[row.job_id for row in found if row.job_id]))
         return [row for row in found if row.job_id not in away]
 
 
@@ -125,10 +125,3 @@ class _Talk:
         made += [self.last_id[len(Prefix.THREAD) :], self.last_at]
         kept = [getattr(row, name) for name in (*COUNTS, "latest", "last_message_at")]
         return [] if made == kept else [row.id]
-
-
-def _by_job(rows: Iterable[Any]) -> defaultdict[str, list[Any]]:
-    found = defaultdict[str, list[Any]](list)
-    for row in rows:
-        found[row.job_id].append(row)
-    return found
