@@ -1,25 +1,20 @@
 """Answer the pages for people. Accept chooses between a web page and the JSON of the same read."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl
 
 import orjson
-from markupsafe import Markup
 from starlette.types import Message, Receive, Scope, Send
 
 from protocol.accept import HTML, JSON, all_of, prefers_html
 from protocol.discovery.documents import links
-from protocol.html.frame import POLICY, Frame, opening, query
+from protocol.html.frame import POLICY
 from protocol.http import RequestReader, header, read_body, send_response
-from rest.arguments import arguments_of
 from rest.headers import Headers, of_limits, of_quota, send_tagged
-from rest.pages.plots import bars, newest
-from rest.pages.table import NOWHERE, PAGES, PageSpec, Record
+from rest.pages.renderer import Place, Renderer, View, in_env
+from rest.pages.table import NOWHERE, PAGES
 from rest.routes import Rest
 from storage.vocabulary import Env
 from tools.engine.caller import CallRequest, Surface
@@ -33,7 +28,7 @@ from tools.engine.errors import (
     UnsupportedMediaType,
 )
 from tools.engine.idempotency import Response
-from tools.engine.registry import CATALOGUE, Operation
+from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.records import etag
 from tools.kernel.strict_json import BadJson, parse
@@ -41,9 +36,6 @@ from tools.kernel.strict_json import BadJson, parse
 VERIFY = "/verify"
 MAX_FORM = 65_536  # bytes of a form
 FORM = "application/x-www-form-urlencoded"
-PAGING = ("cursor", "limit")  # they do not make another page
-MAX_ROWS = 1_000  # rendered entries that are kept, of about 3 KB with their keys
-TEMPLATES = Path(__file__).with_name("templates")
 
 
 class Refusal(Exception):
@@ -55,26 +47,12 @@ class Refusal(Exception):
 
 
 class Visit(NamedTuple):
-    """A request for a page, with the arguments in its path, and without credentials."""
+    """A request for a page, without credentials."""
 
-    page: PageSpec
-    path: dict[str, str]
+    place: Place
     scope: Scope
     send: Send
     request: CallRequest
-
-    @property
-    def place(self) -> str:
-        """The path of the JSON that the page shows."""
-        return self._filled(self.page.json or CATALOGUE[self.page.operation].path)
-
-    @property
-    def address(self) -> str:
-        """The path of the page."""
-        return self._filled(self.page.path)
-
-    def _filled(self, path: str) -> str:
-        return path.format(**{name: quote(value, safe="") for name, value in self.path.items()})
 
 
 class Site:
@@ -82,90 +60,61 @@ class Site:
 
     def __init__(self, market: Market, rest: Rest, request_of: RequestReader) -> None:
         self.market, self.rest, self.request_of = market, rest, request_of
-        self.frame = Frame(market.config, TEMPLATES)
-        self.root = self.frame.environment.globals["root"]
         self.usual_env = str(Env.LIVE if Env.LIVE in market.world.chains else Env.TEST)
+        self.renderer = Renderer(market.config, self.usual_env)
         self.pages = {page.path.partition("{")[0]: page for page in PAGES}
-        self.frame.environment.globals |= {"bars": bars, "newest": newest, "categories_of": _categories_of}
-        self.frame.environment.globals["listing_rows"] = self._listing_rows
-        self.row = lru_cache(MAX_ROWS)(self._rendered_row)
 
-    def find(self, path: str) -> tuple[PageSpec, dict[str, str]] | None:
-        """Return the page of a path, and the arguments in the path."""
+    def find(self, path: str) -> Place | None:
+        """Return the page of a path, with the argument in the path."""
         page = self.pages.get(path.rstrip("/") or "/")
-        if page is not None and "{" not in page.path:
-            return page, {}
+        if page is not None and not page.parameter:
+            return Place(page)
         head, _, name = path.rstrip("/").rpartition("/")
         page = self.pages.get(f"{head}/")
-        if page is None or "{" not in page.path or not name:
-            return None
-        return page, {page.path.partition("{")[2].rstrip("}"): name}
+        return Place(page, name) if page is not None and page.parameter and name else None
 
-    async def __call__(
-        self, found: tuple[PageSpec, dict[str, str]], scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        page, path = found
+    async def __call__(self, place: Place, scope: Scope, receive: Receive, send: Send) -> None:
         html = prefers_html(all_of(scope, b"accept"), JSON)
-        visit = Visit(page, path, scope, _with_vary(send), self._public(scope))
-        if page.path == VERIFY and scope["method"] == "POST":
+        visit = Visit(place, scope, _with_vary(send), self._public(scope))
+        if place.page.path == VERIFY and scope["method"] == "POST":
             await self._verify(visit, receive, html=html)
         elif scope["method"] not in ("GET", "HEAD"):
             raise MethodNotAllowed("this page is only read", allowed=["GET", "HEAD"])
         elif html:
             await self._show(visit)
         else:
-            await self.rest({**scope, "path": visit.place, "raw_path": visit.place.encode()}, receive, visit.send)
+            await self.rest({**scope, "path": place.json, "raw_path": place.json.encode()}, receive, visit.send)
 
     async def refuse_path(self, scope: Scope, send: Send) -> None:
         """Answer a page that says that nothing is served at a path."""
-        visit = Visit(NOWHERE, {}, scope, _with_vary(send), self._public(scope))
+        visit = Visit(Place(NOWHERE), scope, _with_vary(send), self._public(scope))
         error = RouteNotFound(f"there is no path {scope['path'][:200]}")
         await self._refuse(visit, self.market.refuse_anonymous(error, visit.request))
 
-    def _listing_rows(self, listings: Iterable[Record], suffix: str) -> Markup:
-        """Return the entries of listings in a list.
-
-        They are kept, because lists show the same listings again and again.
-        """
-        rows = (self.row(orjson.dumps(one), suffix) for one in listings)
-        return Markup("".join(rows))  # noqa: S704 - their template has escaped them
-
-    def _rendered_row(self, listing: bytes, suffix: str) -> str:
-        return self.frame.render("listing_row.html", {"one": orjson.loads(listing), "suffix": suffix}).decode()
-
     async def _show(self, visit: Visit) -> None:
-        page = visit.page
+        place, query = visit.place, visit.scope["query_string"]
         try:
-            given = _given(visit)
+            given = place.arguments(query)
         except MarketError as error:
             await self._refuse(visit, self.market.refuse_anonymous(error, visit.request))
             return
         env = given.get("env", self.usual_env)
         try:
-            record, quota = await self._read(page.operation, given, visit.request, env)
-            more = {
-                one.name: (await self._read(one.operation, one.arguments, visit.request, env))[0]
-                for one in page.more(record)
-            }
+            body, quota = await self._read(place.page.operation, given, visit.request, env)
+            reads = place.page.more(orjson.loads(body)) if place.page.more else ()
+            more = [(await self._read(one.operation, one.arguments, visit.request, env))[0] for one in reads]
         except Refusal as refused:
             await self._refuse(visit, refused.answer, env)
             return
-        if visit.path:
-            visit = _of_record(visit, record)
-        values = {"record": record, "given": given, "other": self._other(visit, given, env), **self._in(env), **more}
-        values["canonical"] = self._canonical(visit, given, env)
-        await self._send_page(visit, values, more=[] if quota is None else of_quota(quota))
+        shown = self.renderer.view(View(place, visit.scope["path"], query, env, (body, *more)))
+        await self._send(visit, shown, more=[] if quota is None else of_quota(quota))
 
-    def _in(self, env: Json) -> dict[str, Json]:
-        """Return the environment of a page, and the query of links that stay in it."""
-        return {"env": env, "suffix": "" if env == self.usual_env else f"?env={env}"}
-
-    async def _read(self, name: str, arguments: dict[str, Json], request: CallRequest, env: Json) -> tuple[Record, Any]:
+    async def _read(self, name: str, arguments: dict[str, Json], request: CallRequest, env: Json) -> tuple[bytes, Any]:
         op = CATALOGUE[name]
-        answer = await self.market.call(op, _in_env(op, arguments, env), request)
+        answer = await self.market.call(op, in_env(op, arguments, env), request)
         if answer.refused:
             raise Refusal(answer)
-        return orjson.loads(answer.body), answer.quota
+        return answer.body, answer.quota
 
     async def _verify(self, visit: Visit, receive: Receive, *, html: bool) -> None:
         """Check the document in a form of at most MAX_FORM bytes by verify_receipt."""
@@ -184,63 +133,32 @@ class Site:
                 sent = _parsed(document)
                 signed = sent.get("receipt") or sent.get("attestation")
                 outcome = {"result": orjson.loads(answer.body), "signed": signed}
-            await self._send_page(visit, {"document": document, **outcome}, answer.status, of_limits(answer))
+            page = self.renderer.page(visit.place, visit.scope["path"], {"document": document, **outcome})
+            await self._send(visit, page, answer.status, of_limits(answer))
 
     def _public(self, scope: Scope) -> CallRequest:
         """Return the request without its credentials, because a page shows public reads only."""
         request = self.request_of(scope, Surface.REST)
         return replace(request, credential=None, argument_key=None, admin_token=None, payment=None, http=None)
 
-    def _other(self, visit: Visit, given: dict[str, Json], env: Json) -> str:
-        """Return the address of the JSON that the page shows, in the same environment."""
-        op = CATALOGUE[visit.page.operation]
-        asked = {name: value for name, value in _in_env(op, given, env).items() if name not in visit.path}
-        return _with_query(f"{self.root}{visit.place}", asked)
-
-    def _canonical(self, visit: Visit, given: dict[str, Json], env: Json) -> str:
-        """Return the one URL of a page.
-
-        It has no paging, no defaults and no unknown parameters, and `env` only if it is not the usual one.
-        """
-        fields = CATALOGUE[visit.page.operation].input.model_fields
-        kept = {
-            name: given[name]
-            for name in sorted(given.keys() - {"env", *PAGING, *visit.path})
-            if given[name] != fields[name].default
-        }
-        if env != self.usual_env:
-            kept["env"] = env
-        return _with_query(self.market.config.base_url + visit.address, kept)
-
     async def _refuse(self, visit: Visit, answer: Response, env: Json = None) -> None:
         """Answer a page about an error.
 
         If the record is missing, links stay in the environment that was read.
         """
-        phrase = HTTPStatus(answer.status).phrase
-        values: dict[str, Any] = {"error": answer.error, "phrase": phrase, "missing": "", "address": visit.address}
+        place, phrase = visit.place, HTTPStatus(answer.status).phrase
+        values: dict[str, Any] = {"error": answer.error, "phrase": phrase, "missing": "", "address": place.address}
         if answer.status == HTTPStatus.NOT_FOUND:
-            values |= {"missing": visit.page.missing, **self._in(env or self.usual_env)}
-        visit = visit._replace(page=replace(visit.page, template="error.html", title=phrase))
-        await self._send_page(visit, values, answer.status, of_limits(answer))
+            values |= {"missing": place.page.missing, **self.renderer.in_env(env or self.usual_env)}
+        place = place._replace(page=replace(place.page, template="error.html", title=phrase))
+        await self._send(
+            visit, self.renderer.page(place, visit.scope["path"], values), answer.status, of_limits(answer)
+        )
 
-    async def _send_page(
-        self, visit: Visit, values: Mapping[str, Any], status: int = 200, more: Headers | None = None
-    ) -> None:
-        page, scope, title = visit.page, visit.scope, self.market.config.title
-        common = {
-            "title": f"{page.title} · {title}" if page.title else title,
-            "about": page.about,
-            "other": f"{self.root}{visit.place}",
-            "other_kind": JSON,
-            "section": page.section,
-            "path": scope["path"],
-            "env": self.usual_env,
-            "usual_env": self.usual_env,
-        }
-        body = self.frame.render(page.template, {**common, **values})
+    async def _send(self, visit: Visit, body: bytes, status: int = 200, more: Headers | None = None) -> None:
+        scope = visit.scope
         headers: Headers = [(b"content-security-policy", POLICY.encode()), *(more or [])]
-        if page.path == "/":
+        if visit.place.page.path == "/":
             headers.append((b"link", links(self.market.config)))
         headers.append((b"cache-control", b"no-cache" if scope["method"] != "POST" else b"no-store"))
         kind = f"{HTML}; charset=utf-8".encode()
@@ -248,45 +166,6 @@ class Site:
             await send_tagged(scope, visit.send, body, etag(body), headers, kind)
             return
         await send_response(visit.send, status, body, *headers, kind=kind, head_only=scope["method"] == "HEAD")
-
-
-def _given(visit: Visit) -> dict[str, Json]:
-    """Return the arguments of the page's operation.
-
-    A field that was left empty does not count, and neither does an unknown parameter.
-    """
-    op, path = CATALOGUE[visit.page.operation], visit.path
-    try:
-        query = visit.scope["query_string"].decode("ascii")
-        pairs = parse_qsl(query, errors="strict", max_num_fields=50)
-    except ValueError:
-        raise InvalidRequest("the query string is not valid percent-encoded UTF-8", param="query") from None
-    known = [(name, value) for name, value in pairs if name in op.input.model_fields and name not in path]
-    return arguments_of(op, path, urlencode(known).encode(), b"")
-
-
-def _of_record(visit: Visit, record: Record) -> Visit:
-    """Put the record's id into the address, and its words into the head of the page.
-
-    A description that looks like an attack stays out of the head.
-    """
-    page, text = visit.page, "" if record.get("content_warnings") else record["description"]
-    about = opening(text) if text else page.about
-    named = replace(page, title=record.get("title") or record["handle"], about=about)
-    return visit._replace(page=named, path=dict.fromkeys(visit.path, str(record["id"])))
-
-
-def _categories_of(found: Iterable[Record]) -> list[str]:
-    """Return the categories of some records, each once."""
-    return sorted({one["category"] for one in found})
-
-
-def _with_query(url: str, arguments: Mapping[str, Json]) -> str:
-    return f"{url}?{query(arguments)}" if arguments else url
-
-
-def _in_env(op: Operation, arguments: dict[str, Json], env: Json) -> dict[str, Json]:
-    return {"env": env, **arguments} if "env" in op.input.model_fields else arguments
 
 
 def _with_vary(send: Send) -> Send:

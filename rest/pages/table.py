@@ -30,9 +30,14 @@ class PageSpec:
     template: str
     title: str
     about: str
-    more: Callable[[Record], Iterable[Read]] = lambda record: ()
+    more: Callable[[Record], Iterable[Read]] | None = None
     json: str = ""  # path of the other representation, if it is not that of the operation
     missing: str = ""
+
+    @property
+    def parameter(self) -> str:
+        """The name of the parameter in the path; "" if it has none."""
+        return self.path.partition("{")[2].rstrip("}")
 
     @property
     def section(self) -> str:

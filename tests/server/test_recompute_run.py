@@ -17,7 +17,9 @@ from server.recompute_run import FILE_NAME, RunFile, Stopped, recomputed
 from storage.query import Query
 from storage.snapshots import open_reader
 from storage.store import Store
-from storage.tables import EventRow, JobRow
+from storage.tables import AgentRow, EventRow, JobRow
+from tests.support.databases import Opening
+from tests.support.market import TestMarket
 from tests.support.trade import Trade
 from tests.tools.operator.test_aggregate_checks import small_pages
 from tools.operator.recompute import Run
@@ -119,12 +121,12 @@ async def test_a_line_says_how_far_it_came_where_stderr_is_no_terminal(
     assert "recompute: jobs, 1 of 1" in capsys.readouterr().err.splitlines()
 
 
-async def test_a_reader_of_a_served_file_holds_no_moment(sqlite_url: str, trade: Trade) -> None:
+async def test_a_reader_of_a_served_file_holds_no_moment(sqlite_url: str, opening: Opening) -> None:
     """It sees what is committed later, and lets the market begin its WAL again."""
-    reader = await open_reader(sqlite_url)
+    market, reader = TestMarket(opening(sqlite_url)), await open_reader(sqlite_url)
     try:
-        await trade.job_at("open", *await trade.parties())
-        found = await reader.read(lambda tx: tx.all(Query[str](JobRow.__table__.select())))
+        await market.register()
+        found = await reader.read(lambda tx: tx.all(Query[str](AgentRow.__table__.select())))
         assert len(found) == 1
         with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as other:
             assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0, "no reader is in the way"

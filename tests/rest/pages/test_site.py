@@ -14,7 +14,7 @@ import pytest
 from protocol.html.frame import MAX_ABOUT
 from protocol.untrusted_text import changed, foreign_places, record_type
 from rest.pages.site import MAX_FORM, Site
-from rest.pages.table import PAGES, Record
+from rest.pages.table import PAGES
 from tests.protocol.docs.test_html_pages import BROWSER, PROGRAMS
 from tests.support.bounties import bounty
 from tests.support.html_reader import Heard, read_html
@@ -127,9 +127,10 @@ async def test_hostile_texts_in_every_field_stay_texts(
     before = await page(http, filled[spec.path])
     read, replaced = Site._read, list[str]()
 
-    async def hostile(self: Site, name: str, *given: Any) -> tuple[Record, Any]:
-        record, quota = await read(self, name, *given)
-        places = foreign_places(record_type(CATALOGUE[name], dict(record)))
+    async def hostile(self: Site, name: str, *given: Any) -> tuple[bytes, Any]:
+        body, quota = await read(self, name, *given)
+        record = orjson.loads(body)
+        places = foreign_places(record_type(CATALOGUE[name], record))
 
         def change(value: Any, named: tuple[str, ...]) -> Any:
             replaced.extend(named)
@@ -137,7 +138,7 @@ async def test_hostile_texts_in_every_field_stay_texts(
                 return HOSTILE
             return [HOSTILE] * len(value) if isinstance(value, list) else {**value, HOSTILE: HOSTILE}
 
-        return changed(dict(record), places, change), quota
+        return orjson.dumps(changed(record, places, change)), quota
 
     monkeypatch.setattr(Site, "_read", hostile)
     answer = await http.get(filled[spec.path], headers={"Accept": BROWSER})
@@ -181,6 +182,21 @@ async def test_pages_follow_the_cursor(trade: Trade, http: httpx.AsyncClient) ->
     listed = [{link for link in one.links if "/lst_" in link} for one in (first, second)]
     assert [len(one) for one in listed] == [3, 2]
     assert not listed[0] & listed[1]
+
+
+async def test_a_cached_page_follows_each_change(trade: Trade, http: httpx.AsyncClient) -> None:
+    seller = await trade.agent("Sela")
+    listing = await trade.listing(seller, title="First words")
+    for title in ("First words", "Second words", "First words"):
+        await trade.market.call("update_listing", by=seller, listing_id=listing["id"], title=title)
+        for path in ("/", "/listings", "/listings?env=test", f"/listings/{listing['id']}", f"/agents/{seller.id}"):
+            for _ in range(2):
+                shown = (await http.get(path, headers={"Accept": BROWSER})).text
+                assert re.findall("(First|Second) words", shown) == [title.partition(" ")[0]] * shown.count(" words"), (
+                    path
+                )
+    live = await http.get("/listings?env=live", headers={"Accept": BROWSER})
+    assert "First words" not in live.text
 
 
 async def test_what_is_not_there_is_404_as_a_page(http: httpx.AsyncClient) -> None:
