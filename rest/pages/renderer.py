@@ -47,19 +47,6 @@ class Place(NamedTuple):
         """The path of the page."""
         return self._filled(self.page.path)
 
-    def arguments(self, query: bytes) -> dict[str, Json]:
-        """Return the arguments of the page's operation.
-
-        A field that was left empty does not count, and neither does an unknown parameter. Raises InvalidRequest.
-        """
-        op, path = CATALOGUE[self.page.operation], self.path
-        try:
-            pairs = parse_qsl(query.decode("ascii"), errors="strict", max_num_fields=50)
-        except ValueError:
-            raise InvalidRequest("the query string is not valid percent-encoded UTF-8", param="query") from None
-        known = [(name, value) for name, value in pairs if name in op.input.model_fields and name not in path]
-        return arguments_of(op, path, urlencode(known).encode(), b"")
-
     def of_record(self, record: Record) -> "Place":
         """Put the record's id into the address, and its words into the head of the page.
 
@@ -72,6 +59,21 @@ class Place(NamedTuple):
 
     def _filled(self, path: str) -> str:
         return path.format(**{name: quote(value, safe="") for name, value in self.path.items()})
+
+
+@lru_cache(MAX_PAGES)
+def arguments_of_page(place: Place, query: bytes) -> Mapping[str, Json]:
+    """Return the arguments of a page's operation.
+
+    A field that was left empty does not count, and neither does an unknown parameter. Raises InvalidRequest.
+    """
+    op, path = CATALOGUE[place.page.operation], place.path
+    try:
+        pairs = parse_qsl(query.decode("ascii"), errors="strict", max_num_fields=50)
+    except ValueError:
+        raise InvalidRequest("the query string is not valid percent-encoded UTF-8", param="query") from None
+    known = [(name, value) for name, value in pairs if name in op.input.model_fields and name not in path]
+    return arguments_of(op, path, urlencode(known).encode(), b"")
 
 
 class View(NamedTuple):
@@ -133,7 +135,7 @@ class Renderer:
 
     def _view(self, view: View) -> bytes:
         place, env = view.place, view.env
-        given = place.arguments(view.query)
+        given = arguments_of_page(place, view.query)
         record, *others = map(orjson.loads, view.answers)
         reads = place.page.more(record) if place.page.more else ()
         more = {one.name: other for one, other in zip(reads, others, strict=True)}
@@ -153,13 +155,13 @@ class Renderer:
     def _rendered_row(self, listing: Row, suffix: str) -> str:
         return self.frame.render("listing_row.html", {"one": listing, "suffix": suffix}).decode()
 
-    def _other(self, place: Place, given: dict[str, Json], env: Json) -> str:
+    def _other(self, place: Place, given: Mapping[str, Json], env: Json) -> str:
         """Return the address of the JSON that the page shows, in the same environment."""
         op, path = CATALOGUE[place.page.operation], place.path
         asked = {name: value for name, value in in_env(op, given, env).items() if name not in path}
         return _with_query(f"{self.root}{place.json}", asked)
 
-    def _canonical(self, place: Place, given: dict[str, Json], env: Json) -> str:
+    def _canonical(self, place: Place, given: Mapping[str, Json], env: Json) -> str:
         """Return the one URL of a page.
 
         It has no paging, no defaults and no unknown parameters, and `env` only if it is not the usual one.
@@ -175,9 +177,9 @@ class Renderer:
         return _with_query(self.config.base_url + place.address, kept)
 
 
-def in_env(op: Operation, arguments: dict[str, Json], env: Json) -> dict[str, Json]:
+def in_env(op: Operation, arguments: Mapping[str, Json], env: Json) -> dict[str, Json]:
     """Return the arguments in an environment, if the operation takes one."""
-    return {"env": env, **arguments} if "env" in op.input.model_fields else arguments
+    return {"env": env, **arguments} if "env" in op.input.model_fields else {**arguments}
 
 
 def _row_of(listing: Record) -> Row:

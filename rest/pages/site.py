@@ -1,5 +1,6 @@
 """Answer the pages for people. Accept chooses between a web page and the JSON of the same read."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from protocol.discovery.documents import links
 from protocol.html.frame import POLICY
 from protocol.http import RequestReader, header, read_body, send_response
 from rest.headers import Headers, of_limits, of_quota, send_tagged
-from rest.pages.renderer import Place, Renderer, View, in_env
+from rest.pages.renderer import Place, Renderer, View, arguments_of_page, in_env
 from rest.pages.table import NOWHERE, PAGES
 from rest.routes import Rest
 from storage.vocabulary import Env
@@ -94,7 +95,7 @@ class Site:
     async def _show(self, visit: Visit) -> None:
         place, query = visit.place, visit.scope["query_string"]
         try:
-            given = place.arguments(query)
+            given = arguments_of_page(place, query)
         except MarketError as error:
             await self._refuse(visit, self.market.refuse_anonymous(error, visit.request))
             return
@@ -109,7 +110,9 @@ class Site:
         shown = self.renderer.view(View(place, visit.scope["path"], query, env, (body, *more)))
         await self._send(visit, shown, more=[] if quota is None else of_quota(quota))
 
-    async def _read(self, name: str, arguments: dict[str, Json], request: CallRequest, env: Json) -> tuple[bytes, Any]:
+    async def _read(
+        self, name: str, arguments: Mapping[str, Json], request: CallRequest, env: Json
+    ) -> tuple[bytes, Any]:
         op = CATALOGUE[name]
         answer = await self.market.call(op, in_env(op, arguments, env), request)
         if answer.refused:
