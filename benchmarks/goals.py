@@ -72,10 +72,11 @@ GROWING = (
 def _grown(database: str) -> list[Goal]:
     """Return the rows of the growth table: costs with many jobs to costs with few."""
     names = ((name, 3.0 if name == "create_job" else 2.0) for name in GROWING)
-    return [
+    costs = [
         _most(f"W {database} {name}", f"{database}, {name}: with many jobs : with few", must, 1.3, "times")
         for name, must in names
     ]
+    return [*costs, _most(f"W {database} recompute", f"{database}, doctor --recompute", 15, 5, "minutes")]
 
 
 GOALS = {

@@ -5,19 +5,24 @@ some of these are delivered or open. All others are completed and paid, and ever
 are a tenth as many as the jobs. Reputations and the counts by day are those of all jobs.
 """
 
+import resource
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import inf
+from pathlib import Path
+from tempfile import mkdtemp
 from time import perf_counter, sleep
 from typing import NamedTuple
 
 from benchmarks import shots
 from benchmarks.clones import DIGITS, Model, clone
 from benchmarks.clones_figures import more_agents, write_figures
-from benchmarks.data import AGENTS, Seeded
+from benchmarks.data import AGENTS, PEPPER, Seeded
 from benchmarks.goals import GOALS
 from benchmarks.load import Plan, Shot, Tally, family_seconds, fire
-from benchmarks.processes import Child
+from benchmarks.processes import Child, inherited
 from benchmarks.ratios import WRITING, Make
 from benchmarks.rounds import Row, absolute
 from benchmarks.stage import Stage
@@ -79,7 +84,28 @@ def _grown(stage: Stage, place: Place) -> list[Row]:
     for name, cost in after.items():
         goal = GOALS[f"W {place.name} {name}"]
         made.append(absolute(goal, cost / before[name], f"{cost:,.0f} µs", f"{before[name]:,.0f} µs", note))
-    return made
+    return [*made, _recomputed(stage, place)]
+
+
+def _recomputed(stage: Stage, place: Place) -> Row:
+    """Measure the minutes in which `emporion doctor --recompute` checks every figure; it must find none wrong."""
+    began, before = perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "server.cli", "doctor", "--recompute", "--from-start"]
+    env = chain_settings(stage.chain) | {
+        "EMPORION_DATABASE_URL": place.url,
+        "EMPORION_KEY_PEPPER": PEPPER.hex(),
+        "EMPORION_SIGNING_SEED": bytes(32).hex(),
+    }
+    folder = Path(mkdtemp(dir=stage.folder))
+    done = subprocess.run(command, env=inherited(env), cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(
+            f"doctor --recompute exited with {done.returncode}: {done.stdout[-2000:]}{done.stderr[-500:]}"
+        )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    minutes = (perf_counter() - began) / 60
+    return absolute(GOALS[f"W {place.name} recompute"], minutes, f"{cpu:,.0f} s CPU", note=f"{stage.many_jobs:,} jobs")
 
 
 def _copied(

@@ -24,6 +24,13 @@ ROOT = Path(__file__).parents[1]
 UNSET = ("EMPORION_", "OTEL_", "PYTHONDEVMODE", "PYTHONASYNCIODEBUG")
 
 
+def inherited(env: Mapping[str, str]) -> dict[str, str]:
+    """Return this environment without settings of a market, and with these variables."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(UNSET)}
+    spans = {"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false"}  # also for the floor, because they cost a third
+    return {**kept, "PYTHONPATH": str(ROOT), **env, **spans}
+
+
 class Child:
     """A Python server on a free port of 127.0.0.1. The constructor waits until it is ready."""
 
@@ -31,12 +38,9 @@ class Child:
         self, command: Sequence[str], folder: Path, path: str = "/", env: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         self.port, self.folder, self.began = free_port(), folder, time.monotonic()
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(UNSET)}
-        inherited |= {"PYTHONPATH": str(ROOT), **env}
         self.process = subprocess.Popen(
             [sys.executable, *command, "--port", str(self.port)],
-            env=inherited
-            | {"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false"},  # also for the floor: its spans cost a third
+            env=inherited(env),
             cwd=folder,  # contains no .env
             stdin=subprocess.PIPE,  # closes if this process ends, which ends our own servers
             stdout=subprocess.DEVNULL,
