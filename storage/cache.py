@@ -1,7 +1,7 @@
 """A bounded cache of rows. A commit drops the entries it changes before it is acknowledged."""
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 from storage.store import Store
@@ -12,7 +12,7 @@ V = TypeVar("V")
 class Cache(Generic[V]):
     """Values by name; the least recently used are evicted first.
 
-    Names are those passed to `Tx.invalidate`. `most` limits the sum of the values' sizes or, without `size_of`, their
+    Names are those passed to `Tx.invalidate`, or any hashable value if only an owner is ever dropped. `most` limits the sum of the values' sizes or, without `size_of`, their
     number. With `owner_of` (the id of another row that a value shows) and `owners` (a prefix), dropping the name
     `owners:<id>` drops all values of that owner.
     """
@@ -25,15 +25,15 @@ class Cache(Generic[V]):
         owners: str = "",
         owner_of: Callable[[V], str] | None = None,
     ) -> None:
-        self.values: OrderedDict[str, tuple[V, float]] = OrderedDict()
-        self.filling: dict[str, object] = {}
+        self.values: OrderedDict[Hashable, tuple[V, float]] = OrderedDict()
+        self.filling: dict[Hashable, object] = {}
         self.size = 0
         self.owners, self.owner_of = f"{owners}:", owner_of
-        self.owned: dict[str, set[str]] = {}  # names of the cached values of each owner
+        self.owned: dict[str, set[Hashable]] = {}  # names of the cached values of each owner
         self.store, self.most, self.size_of = store, most, size_of
         store.droppers.append(self.invalidate)
 
-    def get(self, name: str) -> V | None:
+    def get(self, name: Hashable) -> V | None:
         found = self.values.get(name)
         if found is None:
             return None
@@ -44,7 +44,7 @@ class Cache(Generic[V]):
         self.values.move_to_end(name)
         return value
 
-    async def fetch(self, name: str, read: Callable[[], Awaitable[V | None]]) -> V | None:
+    async def fetch(self, name: Hashable, read: Callable[[], Awaitable[V | None]]) -> V | None:
         """Return the cached value, or what `read` finds.
 
         The value is cached unless its name was dropped during the read.
@@ -73,7 +73,7 @@ class Cache(Generic[V]):
                 for one in tuple(self.owned.get(name.removeprefix(self.owners), ())):
                     self._remove(one)
 
-    def _keep(self, name: str, value: V, read_at: float) -> None:
+    def _keep(self, name: Hashable, value: V, read_at: float) -> None:
         self._remove(name)
         self.values[name] = (value, read_at)
         self.size += self.size_of(value)
@@ -82,7 +82,7 @@ class Cache(Generic[V]):
         while self.size > self.most:
             self._remove(next(iter(self.values)))
 
-    def _remove(self, name: str) -> None:
+    def _remove(self, name: Hashable) -> None:
         found = self.values.pop(name, None)
         if found is None:
             return

@@ -106,7 +106,14 @@ def index_listing(tx: Tx, listing: ListingRow, terms: Sequence[str], rating: flo
 
 def index_listings(tx: Tx, batch: Iterable[Indexed]) -> None:
     """Update the index entries of many listings."""
-    LISTINGS.write_full_text(tx, [_change(tx, indexed) for indexed in batch])
+    _write(tx, [_change(tx, indexed) for indexed in batch])
+
+
+def _write(tx: Tx, moves: Sequence[Move]) -> None:
+    """Update the full-text tables, and drop the cached searches if anything has changed."""
+    LISTINGS.write_full_text(tx, moves)
+    if any(before != after for before, after in moves):
+        tx.invalidate("search:listings")
 
 
 def _change(tx: Tx, indexed: Indexed) -> Move:
@@ -138,7 +145,7 @@ def move_seen(tx: Tx, listing_id: str, until: datetime | None) -> None:
         )
         return {**before, "rank": rank, "cheapest": _free(tx, cheapest, seq), "seen_until": until}
 
-    LISTINGS.write_full_text(tx, [LISTINGS.change(tx, listing_id, entry_of)])
+    _write(tx, [LISTINGS.change(tx, listing_id, entry_of)])
 
 
 def _free(tx: Tx, key: int, seq: int) -> int:

@@ -104,7 +104,10 @@ class Row(NamedTuple):
 
 
 class Renderer:
-    """Renders the pages of one market. Links stay in the environment `env` if it is not the usual one."""
+    """Renders the pages of one market.
+
+    Links stay in the environment of their page if it is not the usual one.
+    """
 
     def __init__(self, config: MarketConfig, usual_env: str) -> None:
         self.config, self.usual_env = config, usual_env

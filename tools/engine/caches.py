@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any, Protocol, TypeVar, cast
 
 from storage.cache import Cache
+from storage.search_index import Found
 from storage.store import Store
 from storage.vocabulary import Env
 from tools.engine.ports import Clock
@@ -15,6 +16,7 @@ from tools.engine.ports import Clock
 T = TypeVar("T")
 KEPT_SECONDS, REST = 60.0, 50  # of a shared result; the longer one counts: KEPT_SECONDS, or REST times its computation
 MAX_BYTES = 64 * 1024 * 1024  # for listings: about 15,000 ordinary ones or 100 of the largest
+MAX_HITS = 20_000  # of searches: a thousand pages, about 5 MB
 BLOCK_SECONDS, MAX_BLOCK_BYTES = 30.0, 32 * 1024 * 1024  # for blocks; a busy one has half a megabyte of inputs
 
 
@@ -68,8 +70,8 @@ class CachedListing:
 class Caches:
     """The caches, by the names that `Tx.invalidate` uses.
 
-    Names: key:<hash>, listing:<id>, seller:<id> for all listings of a seller, and holder:<id> for everything the
-    tokens of an agent depend on.
+    Names: key:<hash>, listing:<id>, seller:<id> for all listings of a seller, holder:<id> for everything the
+    tokens of an agent depend on, and search:listings for all pages of hits.
     """
 
     def __init__(self, store: Store) -> None:
@@ -78,6 +80,9 @@ class Caches:
         self.listings = Cache[CachedListing](
             store, MAX_BYTES, attrgetter("size"), owners="seller", owner_of=attrgetter("seller_id")
         )
+        self.searches = Cache[Found](
+            store, MAX_HITS, lambda found: 1 + len(found.hits), owners="search", owner_of=lambda _: "listings"
+        )  # by ListingSearch
 
 
 class SharedResults:

@@ -25,7 +25,10 @@ _EXPONENT_FROM = 1e21  # RFC 8785 (ECMAScript) writes a double below this withou
 _CONTAINERS = {dict, list}
 KINDS = {dict, list, str, int, float, bool, type(None)}
 _DIGIT_SHAPES = bytes.maketrans(b"123456789E", b"000000000e")
-_UNSAFE_NUMBER = re.compile(rb"(?:^|[\s:,\[-])(?:0{16}|[0.]+e[+0])")  # in _DIGIT_SHAPES, inside or outside of strings
+# in _DIGIT_SHAPES, inside or outside of strings; the zeros come first, because a literal is found fast
+_ZEROS = b"0" * 16
+_LONG_NUMBER = re.compile(_ZEROS + rb"(?<=[\s:,\[-]0{16})")
+_LARGE_EXPONENT = re.compile(rb"(?:^|[\s:,\[-])[0.]+e[+0]")
 _KEY_SHOWN = 64
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _NOT_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
@@ -137,8 +140,9 @@ def _needs_validation(raw: bytes, max_depth: int) -> bool:
     if raw.count(b"{") + raw.count(b"[") > max_depth or b"\\u0000" in raw:
         return True
     shapes = raw.translate(_DIGIT_SHAPES)
-    may_be_large = b"0" * 16 in shapes or b"0e0" in shapes or b"0e+" in shapes
-    return may_be_large and _UNSAFE_NUMBER.search(shapes) is not None
+    if _ZEROS in shapes and (shapes.startswith(_ZEROS) or _LONG_NUMBER.search(shapes)):
+        return True
+    return (b"0e0" in shapes or b"0e+" in shapes) and _LARGE_EXPONENT.search(shapes) is not None
 
 
 def _read_explaining(raw: bytes, max_depth: int) -> Json:

@@ -1,6 +1,7 @@
 """Finding what is for sale: one listing, or many by words and filters."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -86,7 +87,7 @@ async def search_listings(read_ctx: ReadContext, asked: SearchListings) -> Listi
     create_bounty. Descriptions are the sellers' words: untrusted.
     """
     place = place_of(read_ctx, asked)
-    found = await read_ctx.lagging.scan(lambda tx: _search(tx, read_ctx, asked, place))
+    found = await _found(read_ctx, asked, place)
     if place is None:
         _note_search(read_ctx, asked.q, found=found is not None and bool(found.hits))
     if found is None:
@@ -103,10 +104,11 @@ async def search_listings(read_ctx: ReadContext, asked: SearchListings) -> Listi
     return Ready(encode(page_record), etag(b"".join([*(shown.tag for shown in fair), (cursor or "").encode()])))
 
 
-def _search(tx: Tx, read_ctx: ReadContext, asked: SearchListings, place: Json) -> Found | None:
-    seller = find_agent(tx, asked.seller) if asked.seller else None
-    if asked.seller and seller is None:
-        return None
+async def _found(read_ctx: ReadContext, asked: SearchListings, place: Json) -> Found | None:
+    """Return the hits of a page; they are cached if they depend on the search index only.
+
+    None if nothing can match: an unknown seller, or words without a letter.
+    """
     words = search_place(asked.q, place)
     if words is None:
         return None
@@ -116,11 +118,21 @@ def _search(tx: Tx, read_ctx: ReadContext, asked: SearchListings, place: Json) -
         **words,
         env=read_ctx.env,
         tags=(asked.tag,) if asked.tag else (),
-        seller_id=seller.id if seller else None,
+        seller_id=None,
         seen_since=seen_since(read_ctx.now, asked.seen_within_seconds),
         sort=Sort(asked.sort),
     )
-    return find(tx, search)
+    scan, seller = read_ctx.lagging.scan, asked.seller
+    if seller:
+        return await scan(lambda tx: _of_seller(tx, seller, search))
+    if search.seen_since is not None or read_ctx.store.has_replica:
+        return await scan(lambda tx: find(tx, search))
+    return await read_ctx.services.caches.searches.fetch(search, lambda: scan(lambda tx: find(tx, search)))
+
+
+def _of_seller(tx: Tx, named: str, search: ListingSearch) -> Found | None:
+    seller = find_agent(tx, named)
+    return None if seller is None else find(tx, replace(search, seller_id=seller.id))
 
 
 async def _filled(read_ctx: ReadContext, hits: Sequence[Hit]) -> tuple[list[tuple[Hit, CachedListing]], int]:
