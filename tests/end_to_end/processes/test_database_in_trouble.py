@@ -201,15 +201,18 @@ async def test_a_killed_postgresql_loses_no_acknowledged_write_and_both_processe
 async def drops_what_the_other_changed(
     load: Shared, https: list[httpx.AsyncClient], seller: Agent, told: Listener
 ) -> None:
-    """Check that commits of one process reach the other: a stale listing, then an order."""
+    """Check that commits reach the other process: a stale listing and search, then an order."""
     listing = await load.write("create_listing", OFFER, "quiet-listing", seller)
     path = f"/v1/listings/{listing['id']}"
     order = {"listing_id": listing["id"], "input": {"text": "guten Tag"}}
     for number, title in enumerate(("From now on it listens again", "And now it is told"), 1):
         await https[1].get(path, params={"env": "test"})  # now it is in the cache
+        words = {"env": "test", "q": title}
+        assert (await https[1].get("/v1/listings", params=words)).json()["data"] == []  # and so is this
         changed = await https[0].patch(path, json={"title": title}, headers={"X-API-Key": seller.keys["test"]})
         buyer = load.party(f"client-{number}-buyer").keys["test"]  # each holds one place of a new seller's listing
         ordered = await https[0].post("/v1/jobs", json=order, headers={"X-API-Key": buyer})
         assert (changed.status_code, ordered.status_code) == (200, 201)
         await told.until(lambda heard, orders=number: heard.kinds.count("job.created") == orders)
+        assert [one["title"] for one in (await https[1].get("/v1/listings", params=words)).json()["data"]] == [title]
     assert (await https[1].get(path, params={"env": "test"})).json()["title"] == title
