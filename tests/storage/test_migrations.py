@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, event, inspect, text
 
 import storage.tables  # noqa: F401 - declares every table
-from storage.migrate import MIGRATIONS, upgrade
+from storage.migrate import MIGRATIONS, revisions, upgrade
 from storage.open import open_database, serve
 from storage.postgres import Postgres
 from storage.rows import metadata
@@ -56,6 +56,10 @@ def empty_database(database: str, tmp_path: Path, request: pytest.FixtureRequest
         opened = open_database(server.create("empty"))
     yield opened
     opened.close()
+
+
+def test_the_files_name_the_revisions_in_their_order() -> None:
+    assert [*revisions()] == REVISIONS
 
 
 async def test_a_new_database_gets_every_table(empty_database: SQLite | Postgres) -> None:
