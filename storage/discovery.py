@@ -159,4 +159,3 @@ search_totals: Query[Any] = Query(
     )
 )
 bounties_since = count(BountyRow, BountyRow.id >= bindparam("since"), *matching(BountyRow.env))
-jobs_since = count(JobRow, JobRow.id >= bindparam("since"), *matching(JobRow.env))

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import String, bindparam, cast, exists, func, literal, literal_column, or_, select
 
 from storage.query import Query
-from storage.statements import LIMIT, after_id, count, first_rows, in_json_list, is_one_of, matching, rows_among
+from storage.statements import after_id, count, first_rows, in_json_list, is_one_of, matching, rows_among
 from storage.tables.agents import AgentRow, KeyRow, WalletRow
 from storage.tables.bounties import BountyRow, ProposalRow
 from storage.tables.disputes import DisputeRow, HeldWalletRow
@@ -36,18 +36,13 @@ purchases_unfinished = _purchases_by_status(is_one_of(PurchaseRow.status, _UNFIN
 purchases_ended = _purchases_by_status(
     is_one_of(PurchaseRow.status, _ENDED), PurchaseRow.created_at >= bindparam("since")
 )
-refunds_open: Query[JobRow] = Query(
-    select(JobRow)
-    .select_from(OpenRefundRow.__table__.join(JobRow.__table__, JobRow.id == OpenRefundRow.job_id))
-    .order_by(JobRow.id)
-    .limit(LIMIT)
-)
-orphans: Query[SettlementRow] = Query(  # only of jobs that still owe a refund: the others were sent back
-    select(SettlementRow)
-    .select_from(OpenRefundRow.__table__.join(SettlementRow.__table__, SettlementRow.job_id == OpenRefundRow.job_id))
-    .where(SettlementRow.status == literal("orphaned"))
-    .order_by(SettlementRow.id)
-    .limit(LIMIT)
+_OWING = select(OpenRefundRow.job_id)  # few jobs, so the planner must begin with them
+refunds_open: Query[JobRow] = first_rows(JobRow, JobRow.id.in_(_OWING), by=[JobRow.id])
+orphans: Query[SettlementRow] = first_rows(  # only of jobs that still owe a refund: the others were sent back
+    SettlementRow,
+    SettlementRow.job_id.in_(_OWING),
+    SettlementRow.status == literal("orphaned"),
+    by=[SettlementRow.id + literal("")],  # an expression, otherwise SQLite reads all settlements by their id
 )
 failing_webhooks: Query[WebhookRow] = first_rows(
     WebhookRow, WebhookRow.failures > literal(0), by=(WebhookRow.failures.desc(), WebhookRow.id)

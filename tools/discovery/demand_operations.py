@@ -1,7 +1,7 @@
 """Demand in the market: opportunities for one agent, public figures for all."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from operator import attrgetter
 
@@ -10,8 +10,10 @@ from pydantic import Field
 from storage import discovery as queries
 from storage.bounties import bounties_among
 from storage.bounty_search import BountySearch, find_bounties
+from storage.daily_counts import counts_since
 from storage.tables import AgentRow, BountyRow
 from storage.transaction import Tx
+from storage.vocabulary import Counted, Env
 from tools.bounties.logic import bounty_records
 from tools.bounties.records import Bounty
 from tools.discovery.records import (
@@ -26,6 +28,7 @@ from tools.discovery.records import (
 from tools.engine.arguments import NoArguments, PublicRead
 from tools.engine.context import ReadContext
 from tools.engine.registry import operation
+from tools.jobs.daily_counts import day_of
 from tools.kernel.ids import Prefix, first_id
 from tools.kernel.money import display
 from tools.kernel.records import record_from, shortened, spliced, stamp
@@ -183,9 +186,15 @@ def _produced(tx: Tx, read_ctx: ReadContext, days: int) -> SearchedFor:
         terms_withheld=terms - int(published),
         most_clients_on_one_term=most,
         bounties_posted=tx.one(queries.bounties_since, env=env, since=first_id(Prefix.BOUNTY, began)) or 0,
-        jobs_started=tx.one(queries.jobs_since, env=env, since=first_id(Prefix.JOB, began)) or 0,
+        jobs_started=_jobs_started(tx, env, since),
         note="These followed the searches, but not because of them: no agent is tracked from a search to an order.",
     )
+
+
+def _jobs_started(tx: Tx, env: Env, since: str) -> int:
+    """Return the number of orders since the start of a day, from the counts by day."""
+    day = day_of(datetime.fromisoformat(f"{since}T00:00:00Z"))
+    return sum(number for *_, number in tx.all(counts_since, env=env, names=[Counted.CREATED], since=day))
 
 
 def _term(found: tuple[str, int, int, int, str]) -> SearchedTerm:
