@@ -85,5 +85,5 @@ def newest() -> str:
 
 @cache
 def revisions() -> tuple[str, ...]:
-    """Return the revisions in their order. Each is the number with which the name of its file begins."""
+    """Return the revisions in their order: the numbers with which the names of the files begin."""
     return tuple(sorted(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").glob("[0-9]*.py")))
