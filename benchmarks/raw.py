@@ -95,13 +95,14 @@ class _RecordedSQLite(SQLite):
 
 
 async def record(path: Path, pepper: bytes, calls: Sequence[Call]) -> list[Unit]:
-    """Make calls on a market over this file; return the statements of each."""
+    """Make calls on a market over this file; return the statements of each. Hits of searches are not cached."""
     database = _RecordedSQLite(path)
     market = market_over(serve(database), pepper, path.parent)
     units = []
     for call in calls:
         database.reads.clear()
         database.writes.clear()
+        market.services.caches.searches.invalidate(["search:listings"])
         body = await perform(market, call)
         units.append(Unit(list(database.reads), list(database.writes), orjson.loads(body)))
     market.store.close()

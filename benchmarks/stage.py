@@ -52,6 +52,11 @@ class Stage:
         return self.market(env={"EMPORION_RATE_LIMITS": "false"})
 
     @cached_property
+    def uncached(self) -> Child:
+        """The same without cached hits: each search is one that was not made before."""
+        return self.market("--uncached")
+
+    @cached_property
     def all_tools(self) -> Child:
         """A market as old as `one_tool`, because caches and heap grow with each request."""
         return self.market()

@@ -1,6 +1,6 @@
 """The subject: the market as `emporion serve` runs it, with an extra port for counters and delays of its event loop.
 
-    python -m benchmarks.subject --port 8000 --data-dir folder [--only get_listing]
+    python -m benchmarks.subject --port 8000 --data-dir folder [--only get_listing] [--uncached]
 
 The extra port is in `side_port` of the data folder. It costs nothing until it is used. It accepts these words:
 
@@ -20,6 +20,7 @@ from pathlib import Path
 import orjson
 
 import protocol.mcp.server
+import tools.engine.caches
 from server import logs
 from server.app import Service
 from server.child_processes import end_with_parent
@@ -100,11 +101,14 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--only", help="serve this operation alone over MCP")
+    parser.add_argument("--uncached", action="store_true", help="do not cache the hits of searches")
     given = parser.parse_args()
     end_with_parent(os.getppid())
     if given.only:
         # The texts and the other surfaces keep their catalogues.
         protocol.mcp.server.CATALOGUE = {given.only: CATALOGUE[given.only]}
+    if given.uncached:
+        tools.engine.caches.MAX_HITS = 0
     logs.set_up()
     settings = read_settings(port=given.port, data_dir=given.data_dir)
     service = Service(settings)

@@ -18,7 +18,7 @@ from storage.store import SCAN_SECONDS, Store
 from storage.transaction import Conflict, Cursor, ServedElsewhere, TooSlow, Tx, Unavailable
 
 T = TypeVar("T")
-WRITER = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=67108864;"
+WRITER = "PRAGMA cache_size=-32768; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=67108864;"
 READER = "PRAGMA query_only=ON;"
 FAILURES = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,
