@@ -95,7 +95,7 @@ class _RecordedSQLite(SQLite):
 
 
 async def record(path: Path, pepper: bytes, calls: Sequence[Call]) -> list[Unit]:
-    """Make calls on a market over this file; return the statements of each. Hits of searches are not cached."""
+    """Make calls on a market over this file, without cached hits; return the statements of each."""
     database = _RecordedSQLite(path)
     market = market_over(serve(database), pepper, path.parent)
     units = []

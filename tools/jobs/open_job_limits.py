@@ -44,7 +44,7 @@ def judge_place(ctx: TxContext, listing: ListingRow) -> None:
 def take_job(ctx: TxContext) -> None:
     """Raise JobLimit if the caller cannot buy another job that has no listing."""
     ctx.tx.get(AgentRow, ctx.agent, lock=True)  # so that its concurrent orders are counted one at a time
-    _take(ctx, NO_LISTING, lambda: _judge_buyer(ctx))
+    _take(ctx, NO_LISTING, lambda: _judge_buyer(ctx, ctx.tx.one(unfinished_of, buyer_id=ctx.agent, env=ctx.env) or 0))
 
 
 def _take(ctx: TxContext, listing_id: str, judge: Callable[[], None]) -> None:
@@ -59,7 +59,8 @@ def _take(ctx: TxContext, listing_id: str, judge: Callable[[], None]) -> None:
 
 
 def _judge(ctx: TxContext, listing: ListingRow) -> None:
-    taken, held = ctx.tx.one(places_taken, listing_id=listing.id, buyer_id=ctx.agent) or (0, 0)
+    asked = {"listing_id": listing.id, "buyer_id": ctx.agent, "env": ctx.env}
+    taken, held, unfinished = ctx.tx.one(places_taken, **asked) or (0, 0, 0)
     if taken >= listing.max_open_jobs:
         raise _busy(f"of this listing's {counted(listing.max_open_jobs, 'place')} none is free")
     share = (listing.max_open_jobs + 1) // 2
@@ -67,7 +68,7 @@ def _judge(ctx: TxContext, listing: ListingRow) -> None:
         raise _busy(f"you hold {counted(held, 'place')} of this listing; one buyer holds at most {share}")
     if listing.price != 0 and (held or taken >= share):  # otherwise a newcomer is within its limits too
         _judge_newcomer(ctx, listing, held, share)
-    _judge_buyer(ctx)
+    _judge_buyer(ctx, unfinished)
 
 
 def _judge_newcomer(ctx: TxContext, listing: ListingRow, held: int, share: int) -> None:
@@ -95,8 +96,7 @@ def _busy(why: str, hint: str | None = None) -> SellerBusy:
     return SellerBusy(why, hint=hint, retry_after_seconds=60)
 
 
-def _judge_buyer(ctx: TxContext) -> None:
-    unfinished = ctx.tx.one(unfinished_of, buyer_id=ctx.agent, env=ctx.env) or 0
+def _judge_buyer(ctx: TxContext, unfinished: int) -> None:
     most = ctx.config.limits.unfinished_jobs
     if unfinished >= most:
         raise JobLimit(f"you have {unfinished} unfinished jobs, at most {most} are allowed", limit=most)
