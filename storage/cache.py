@@ -73,6 +73,12 @@ class Cache(Generic[V]):
                 for one in tuple(self.owned.get(name.removeprefix(self.owners), ())):
                     self._remove(one)
 
+    def clear(self) -> None:
+        """Drop everything, because a value was found to be stale."""
+        for name in tuple(self.values):
+            self._remove(name)
+        self.filling.clear()
+
     def _keep(self, name: Hashable, value: V, read_at: float) -> None:
         self._remove(name)
         self.values[name] = (value, read_at)

@@ -16,6 +16,7 @@ from tools.engine.ports import Clock
 T = TypeVar("T")
 KEPT_SECONDS, REST = 60.0, 50  # of a shared result; the longer one counts: KEPT_SECONDS, or REST times its computation
 MAX_BYTES = 64 * 1024 * 1024  # for listings: about 15,000 ordinary ones or 100 of the largest
+MAX_TERMS_BYTES = 8 * 1024 * 1024  # with ordinary schemas about 8,000 listings
 MAX_HITS = 20_000  # of searches: a thousand pages, about 5 MB
 BLOCK_SECONDS, MAX_BLOCK_BYTES = 30.0, 32 * 1024 * 1024  # for blocks; a busy one has half a megabyte of inputs
 
@@ -67,6 +68,21 @@ class CachedListing:
         return len(self.body) + len(self.brief) + 500
 
 
+@dataclass(frozen=True, slots=True)
+class SaleTerms:
+    """The part of a listing that an order is checked against before its unit of work."""
+
+    env: Env
+    price: int | None
+    input_schema: str | None  # its hash
+    schema: str | None  # its text
+
+    @property
+    def size(self) -> int:
+        """Approximate bytes in memory."""
+        return len(self.schema or "") + 300
+
+
 class Caches:
     """The caches, by the names that `Tx.invalidate` uses.
 
@@ -80,6 +96,7 @@ class Caches:
         self.listings = Cache[CachedListing](
             store, MAX_BYTES, attrgetter("size"), owners="seller", owner_of=attrgetter("seller_id")
         )
+        self.terms = Cache[SaleTerms](store, MAX_TERMS_BYTES, attrgetter("size"))  # by the names of listings
         self.searches = Cache[Found](
             store, MAX_HITS, lambda found: 1 + len(found.hits), owners="search", owner_of=lambda _: "listings"
         )  # by ListingSearch

@@ -188,12 +188,14 @@ class Market(HasServices):
         for _ in range(GATHERINGS):
             found = () if op.gather is None else (await op.gather(read_ctx, call.arguments),)
             unit = partial(self._run, call=call, found=found, repeat=repeat)
-            with suppress(StaleInput):
+            try:
                 if call.dry_run:
                     return await rolled_back(self.store, unit, op.name)
                 if not op.safe:
                     return await self.store.write(unit, op.name)
                 return await (read_ctx.lagging if op.may_lag else self.store).read(unit)
+            except StaleInput:
+                self.services.caches.terms.clear()
         raise TooBusy("what this call is about keeps changing", retry_after_seconds=1)
 
     def _run(self, tx: Tx, call: Call, found: tuple[Any, ...], repeat: IdempotencyKey | None) -> Response:

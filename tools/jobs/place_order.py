@@ -14,6 +14,7 @@ from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, JobStatus, ListingStatus, PricingModel, ThreadKind, Timing
 from tools.chain.chain_reads import NewestBlock, newest_block
 from tools.engine.arguments import Arguments, OneLine
+from tools.engine.caches import SaleTerms
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.documents import Document, StaleInput, canonical_document, named, schema_error, text_of, violations
 from tools.engine.errors import (
@@ -38,6 +39,7 @@ from tools.kernel.errors import ErrorCollector
 from tools.kernel.ids import Prefix
 from tools.kernel.money import MAX_PRICE, display
 from tools.kernel.records import Json, stamp_or_none
+from tools.listings.logic import cache_name
 from tools.listings.validation import ordered_units
 from tools.messages.logic import new_thread
 from tools.screening.errors import ContentRejected
@@ -85,23 +87,25 @@ class JudgedOrder:
     input: Document
     input_schema: str | None
     warnings: list[str]
-    newest: NewestBlock  # the newest block when the order was made
+    newest: NewestBlock  # the newest block when the order was made, unless it was for free
+    free: bool
 
 
 async def judge_order(read_ctx: ReadContext, order: Order) -> JudgedOrder:
-    listing, schema = await read_ctx.store.read(lambda tx: _listing_and_schema(tx, order, read_ctx.env))
+    terms = await _terms_of(read_ctx, order.listing_id)
     faults, warned = ErrorCollector(), list[str]()
     with faults.catch():
         private_text(order.title, "title")
     with faults.catch():
         made = await canonical_document(order.input, "input")
         with faults.catch():
-            if found := await violations(read_ctx, schema, order.input, made.size):
+            if found := await violations(read_ctx, terms.schema, order.input, made.size):
                 raise schema_error(InputSchemaMismatch, named("input", found))
         warned = await private_json_beside(order.input, "input", made.size)
     faults.raise_all()
-    newest = await newest_block(read_ctx) if listing.price != 0 else NewestBlock()
-    return JudgedOrder(made, listing.input_schema, warned, newest)
+    free = terms.price == 0
+    newest = NewestBlock() if free else await newest_block(read_ctx)
+    return JudgedOrder(made, terms.input_schema, warned, newest, free)
 
 
 ORDER_ERRORS = (
@@ -133,13 +137,13 @@ class Ordered(NamedTuple):
 def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> Ordered:
     """Write the job of an order; return it with the warnings for its buyer.
 
-    Raises StaleInput if the listing's input schema changed after the input was checked.
+    Raises StaleInput if the listing's input schema changed after the input was checked, or its price was or became 0.
     """
     listing = _listing(ctx.tx, order, ctx.env, lock=True)  # so that one order at a time counts its open jobs
     _check_owner(ctx, listing)
     _check_sale(listing)
     units = affordable_units(listing, order)
-    if listing.input_schema != judged.input_schema:
+    if listing.input_schema != judged.input_schema or (listing.price == 0) is not judged.free:
         raise StaleInput
     buyer, seller = _parties(ctx, listing, lock=True)
     take_place(ctx, listing)
@@ -221,16 +225,31 @@ def hurdles(ctx: TxContext, order: Order) -> Iterator[Check]:
     yield partial(judge_place, ctx, listing)
 
 
-def _listing_and_schema(tx: Tx, order: Order, env: Env) -> tuple[ListingRow, str | None]:
-    listing = _listing(tx, order, env)
-    return listing, text_of(tx, listing.input_schema)
+async def _terms_of(read_ctx: ReadContext, listing_id: str) -> SaleTerms:
+    """Return a listing's terms, which may be stale: the unit of work reads the listing again."""
+    read = lambda: read_ctx.store.read(lambda tx: _read_terms(tx, listing_id))  # noqa: E731 - reads as what it is
+    terms = await read_ctx.services.caches.terms.fetch(cache_name(listing_id), read)
+    if terms is None or terms.env is not read_ctx.env:
+        raise _no_listing()
+    return terms
+
+
+def _read_terms(tx: Tx, listing_id: str) -> SaleTerms | None:
+    row = tx.get(ListingRow, listing_id)
+    if row is None:
+        return None
+    return SaleTerms(Env(row.env), row.price, row.input_schema, text_of(tx, row.input_schema))
 
 
 def _listing(tx: Tx, order: Order, env: Env, *, lock: bool = False) -> ListingRow:
     listing = tx.get(ListingRow, order.listing_id, lock=lock)
     if listing is None or listing.env != env:
-        raise NotFound("there is no such listing in this environment", param="listing_id")
+        raise _no_listing()
     return listing
+
+
+def _no_listing() -> NotFound:
+    return NotFound("there is no such listing in this environment", param="listing_id")
 
 
 def _check_owner(ctx: TxContext, listing: ListingRow) -> None:

@@ -21,10 +21,12 @@ async def judge_once(read_ctx: ReadContext, order: Order) -> JudgedOrder | Docum
 
     A repeat is answered even if the listing takes no orders any more.
     """
-    buyer = read_ctx.caller.agent
-    if await read_ctx.store.read(lambda tx: job_ordered_as(tx, order.reference, buyer, read_ctx.env)) is None:
-        return await judge_order(read_ctx, order)
-    return await canonical_document(order.input, "input")
+    buyer, env = read_ctx.caller.agent, read_ctx.env
+    if order.reference is not None:
+        known = await read_ctx.store.read(lambda tx: job_ordered_as(tx, order.reference, buyer, env))
+        if known is not None:
+            return await canonical_document(order.input, "input")
+    return await judge_order(read_ctx, order)
 
 
 def order_once(ctx: TxContext, order: Order, judged: JudgedOrder | Document) -> Ordered:

@@ -178,6 +178,7 @@ async def _first(
                     "begin_purchase",
                 )
         except StaleInput:  # the listing was changed in between, so its new terms are checked
+            read_ctx.services.caches.terms.clear()
             continue
         finally:
             if row is None:
