@@ -81,7 +81,7 @@ due_jobs: Query[JobRow] = due_rows(JobRow, JobRow.clock_at)
 
 FILLING = ("open", "quote_requested", "quoted", "awaiting_payment", "in_progress")
 UNFINISHED = (*FILLING, "delivered", "disputed")
-KNOWN_FROM = 3  # sellers that a buyer has paid
+KNOWN_FROM, NEWEST_PAYMENTS = 3, 20  # sellers that a buyer has paid, and the payments that are looked at first
 
 _OCCUPYING = *matching(JobRow.listing_id), is_one_of(JobRow.status, FILLING)
 _payment, _refund = SettlementRow.__table__.alias(), SettlementRow.__table__.alias()
@@ -102,11 +102,19 @@ def _payments(buyer_id: Any, env: Any) -> tuple[ColumnElement[bool], ...]:
 
 
 def _is_known(buyer_id: Any, seller_id: Any, env: Any) -> ColumnElement[bool]:
-    """Return the condition that a buyer has paid this seller, or KNOWN_FROM sellers."""
-    paid = _payments(buyer_id, env)
-    sellers = select(func.count(_payment.c.payee_agent_id.distinct())).where(*paid)
+    """Return the condition that a buyer has paid this seller, or KNOWN_FROM sellers.
+
+    The newest payments are looked at first. They are enough for most buyers that have many.
+    """
+    paid, payee = _payments(buyer_id, env), _payment.c.payee_agent_id
+    newest = select(payee).where(*paid).order_by(_payment.c.id.desc()).limit(literal(NEWEST_PAYMENTS))
+    few = newest.correlate(AgentRow.__table__, JobRow.__table__).subquery("page_newest")
+    of_few = select(func.count(few.c.payee_agent_id.distinct()))
+    of_all = select(func.count(payee.distinct())).where(*paid)
     return or_(
-        exists().where(*paid, _payment.c.payee_agent_id == seller_id), sellers.scalar_subquery() >= literal(KNOWN_FROM)
+        of_few.scalar_subquery() >= literal(KNOWN_FROM),
+        exists().where(*paid, payee == seller_id),
+        of_all.scalar_subquery() >= literal(KNOWN_FROM),
     )
 
 

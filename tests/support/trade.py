@@ -1,5 +1,6 @@
 """Two agents that trade on a chain, for tests: `await trade.job_at("delivered")`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,16 +56,16 @@ class Trade:
         text = f"service:wallet:{agent.id}:{wallet.address.lower()}"
         return await self.bind(agent, proof=SigningKey(agent.seed).sign(text.encode()).signature.hex())
 
-    async def known(self, agent: Agent, on: Env = Env.TEST) -> Agent:
-        """Give the agent earlier payments to three sellers, so that no limits of newcomers apply."""
+    async def known(self, agent: Agent, on: Env = Env.TEST, paid_to: Sequence[str] = ("one", "two", "three")) -> Agent:
+        """Give the agent earlier payments to these sellers; after three it is no newcomer."""
         at = self.market.clock.now()
         paid = [SettlementRow(
-            id=f"stl_before_{agent.id}_{on}_{n}", env=on, job_id="job_before", kind=SettlementKind.PAYMENT,
-            status=SettlementStatus.SETTLED, payer_agent_id=agent.id, payee_agent_id=f"agt_before_{n}",
+            id=f"stl_before_{agent.id}_{on}_{n:02d}_{seller}", env=on, job_id="job_before", kind=SettlementKind.PAYMENT,
+            status=SettlementStatus.SETTLED, payer_agent_id=agent.id, payee_agent_id=f"agt_before_{seller}",
             payer_address="0x" + "1" * 40, pay_to="0x" + "2" * 40, amount=10_000, expected_amount=10_000,
-            network="before", asset="0x" + "3" * 40, tx_hash=f"before {agent.id} {on} {n}".lower(), block_number=1,
+            network="before", asset="0x" + "3" * 40, tx_hash=f"before {agent.id} {on} {n} {seller}".lower(), block_number=1,
             block_hash="0x1", block_time=at, settled_at=at, created_at=at,
-        ) for n in range(3)]  # fmt: skip
+        ) for n, seller in enumerate(paid_to)]  # fmt: skip
         await self.market.store.write(lambda tx: [tx.add(one) for one in paid])
         return agent
 

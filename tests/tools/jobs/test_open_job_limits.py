@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from storage.jobs import NEWEST_PAYMENTS
 from tests.requirements import covers
 from tests.support.market import Agent
 from tests.support.trade import PRICE, Trade
@@ -77,6 +78,18 @@ async def test_a_payment_that_was_refunded_makes_nobody_known(trade: Trade, back
 
 
 @covers("second.empty.one", "second.empty.half")
+async def test_older_payments_make_a_buyer_known_too(trade: Trade) -> None:
+    seller, buyer, other = await trade.agent("Sela"), await trade.agent("Bea"), await trade.agent("Cy")
+    listing = await trade.listing(seller, max_open_jobs=10)
+    often = ["often"] * (NEWEST_PAYMENTS + 2)
+    await trade.known(buyer, paid_to=["one", "two", *often])
+    for _ in range(2):
+        await trade.order(buyer, listing)
+    await trade.known(other, paid_to=["one", *often])
+    await trade.order(other, listing)
+    assert (await refused(trade, other, listing))["code"] == "seller_busy"
+
+
 async def test_a_buyer_is_known_to_every_seller_once_it_has_paid_three(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     shills = [await trade.agent(f"Shill {number}") for number in range(3)]
