@@ -17,6 +17,7 @@ from storage.tables.agents import (
     HeldDomainRow,
     IdentityRow,
     KeyRow,
+    WalletRow,
 )
 from storage.tables.disputes import HeldWalletRow
 from storage.tables.payments import SettlementRow
@@ -100,6 +101,19 @@ def _page(row: Any, name: Any) -> Query[Any]:
 _OTHER = select(HeldWalletRow.address).where(HeldWalletRow.agent_id == bindparam("other_id"))
 _WALLETS = _held(HeldWalletRow, HeldWalletRow.address)
 wallets_both_held: Query[str] = Query(_WALLETS.where(HeldWalletRow.address.in_(_OTHER)).limit(1))
+_buyers, _sellers = HeldWalletRow.__table__.alias(), HeldWalletRow.__table__.alias()
+_of_both = (
+    exists()
+    .where(_buyers.c.agent_id == bindparam("buyer_id"), _sellers.c.agent_id == bindparam("seller_id"))
+    .where(_buyers.c.address == _sellers.c.address)
+)
+_can_pay = exists().where(WalletRow.agent_id == bindparam("buyer_id"), WalletRow.env == bindparam("env"))
+# The facts about a seller that an order depends on. The last two: its buyer has the same wallet, or any.
+seller_of_order: Query[Any] = Query(
+    select(AgentRow.id, AgentRow.handle, AgentRow.status, AgentRow.first_party, _of_both, _can_pay).where(
+        AgentRow.id == bindparam("seller_id")
+    )
+)
 keys_ever_held: Query[str] = Query(_held(FormerKeyRow, FormerKeyRow.public_key))
 wallets_ever_held: Query[str] = Query(_WALLETS)
 handles_by_name: Query[HandleRow] = _page(HandleRow, HandleRow.handle)

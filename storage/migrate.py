@@ -1,8 +1,10 @@
 """Migrations: bring a database to the newest revision, under a lock, at start and from the command line.
 
-Alembic and what it imports take 7 MB of memory, so it is imported only if a revision is missing.
+Alembic and what it imports take 7 MB of memory, so it is imported only if a revision is missing. 4 MB of them are
+lexers for pages that show errors of its templates; Mako works without them.
 """
 
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -64,6 +66,7 @@ def _run(connection: Connection, revision: str) -> None:
     if found is not None and not knows(found):
         raise Unavailable(newer_sentence(found))
     if found != (newest() if revision == "head" else revision):
+        sys.modules.setdefault("mako.ext.pygmentplugin", None)  # type: ignore[arg-type]
         from alembic import command
         from alembic.config import Config
 

@@ -21,7 +21,7 @@ AT_MOST = {
     "get_agent": 1,
     "get_job": 4,
     "list_events": 1,
-    "create_job": 14,
+    "create_job": 12,
     "hire": 17,
     "accept_job": 7,
     "get_listing": 4,

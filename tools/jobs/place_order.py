@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import orjson
 from pydantic import Field
 
-from storage.agents import wallets_both_held
-from storage.tables import AgentRow, JobRow, ListingRow, WalletRow
+from storage.agents import seller_of_order, wallets_both_held
+from storage.tables import AgentRow, JobRow, ListingRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, JobStatus, ListingStatus, PricingModel, ThreadKind, Timing
 from tools.chain.chain_reads import NewestBlock, newest_block
@@ -122,6 +122,17 @@ ORDER_ERRORS = (
 )
 
 
+class SellerOfOrder(NamedTuple):
+    """The facts about a seller that an order depends on."""
+
+    id: str
+    handle: str
+    status: AgentStatus
+    first_party: bool
+    has_wallet_of_buyer: bool  # now, or at any time before
+    buyer_has_wallet: bool
+
+
 class Ordered(NamedTuple):
     """The job of an order, with warnings for its buyer.
 
@@ -177,7 +188,7 @@ def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> Ordered:
         context_id=letter.context_id if letter else None,
     )
     seen = add_job(ctx, row, judged.input, {"accept_by": stamp_or_none(row.accept_by)})
-    return Ordered(seen, _warnings(ctx, listing), True, {one.id: one.handle for one in (buyer, seller)})
+    return Ordered(seen, _warnings(ctx, listing, seller), True, {one.id: one.handle for one in (buyer, seller)})
 
 
 _FROZEN = (  # the listing's terms that the job keeps, so that later changes do not apply
@@ -289,24 +300,26 @@ def check_max_price(price: int, most: int | None) -> None:
         )
 
 
-def _parties(ctx: TxContext, listing: ListingRow, *, lock: bool = False) -> tuple[AgentRow, AgentRow]:
+def _parties(ctx: TxContext, listing: ListingRow, *, lock: bool = False) -> tuple[AgentRow, SellerOfOrder]:
     """Return the buyer and the active seller, if they may trade with each other.
 
     `lock` locks the buyer.
     """
-    seller, buyer = ctx.tx.need(AgentRow, listing.seller_id), ctx.tx.need(AgentRow, ctx.agent, lock=lock)
+    asked = {"seller_id": listing.seller_id, "buyer_id": ctx.agent, "env": ctx.env}
+    seller = SellerOfOrder(*ctx.tx.all(seller_of_order, **asked)[0])
+    buyer = ctx.tx.need(AgentRow, ctx.agent, lock=lock)
     if seller.status is not AgentStatus.ACTIVE:
         raise ListingUnavailable("the seller is not active")
-    check_pair(ctx, buyer, seller, "listing_id")
+    _refuse_pair(ctx.env, "listing_id", same_wallet=seller.has_wallet_of_buyer, own=_both_own(buyer, seller))
     return buyer, seller
 
 
-def _warnings(ctx: TxContext, listing: ListingRow) -> Warnings:
+def _warnings(ctx: TxContext, listing: ListingRow, seller: SellerOfOrder) -> Warnings:
     """Return warnings that the buyer should read before the job goes on."""
     found = []
     if listing.content_warnings:
         found.append({"code": "content_warnings", "message": "The listing's text looks like an attack on agents."})
-    if listing.price and ctx.tx.get(WalletRow, ctx.agent, ctx.env) is None:
+    if listing.price and not seller.buyer_has_wallet:
         found.append({"code": "no_wallet_to_pay_from", "message": "Bind a wallet before payment is due."})
     if listing.price != 0 and ctx.env not in ctx.world.chains:
         found.append({"code": "no_chain", "message": f"Nothing can be paid in {ctx.env} here: no chain is configured."})
@@ -318,7 +331,16 @@ def check_pair(ctx: TxContext, buyer: AgentRow, seller: AgentRow, param: str) ->
 
     Former wallets count too. Raises InvalidRequest or FirstPartySelfDealing.
     """
-    if ctx.tx.one(wallets_both_held, agent_id=buyer.id, other_id=seller.id) is not None:
+    same_wallet = ctx.tx.one(wallets_both_held, agent_id=buyer.id, other_id=seller.id) is not None
+    _refuse_pair(ctx.env, param, same_wallet=same_wallet, own=_both_own(buyer, seller))
+
+
+def _both_own(buyer: AgentRow, seller: AgentRow | SellerOfOrder) -> bool:
+    return buyer.first_party and seller.first_party
+
+
+def _refuse_pair(env: Env, param: str, *, same_wallet: bool, own: bool) -> None:
+    if same_wallet:
         raise InvalidRequest("buyer and seller are, or were, bound to the same wallet", param=param)
-    if ctx.env is Env.LIVE and seller.first_party and buyer.first_party:
+    if env is Env.LIVE and own:
         raise FirstPartySelfDealing("two agents of the operator do not trade on live")
