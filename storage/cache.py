@@ -70,14 +70,19 @@ class Cache(Generic[V]):
             self.filling.pop(name, None)
             if self.owner_of and name.startswith(self.owners):
                 self.filling.clear()  # the owner of a value that is still being read is unknown
-                for one in tuple(self.owned.get(name.removeprefix(self.owners), ())):
-                    self._remove(one)
+                owned = self.owned.get(name.removeprefix(self.owners), ())
+                if len(owned) == len(self.values):
+                    self.clear()
+                else:
+                    for one in tuple(owned):
+                        self._remove(one)
 
     def clear(self) -> None:
-        """Drop everything, because a value was found to be stale."""
-        for name in tuple(self.values):
-            self._remove(name)
+        """Drop everything."""
+        self.values.clear()
         self.filling.clear()
+        self.owned.clear()
+        self.size = 0
 
     def _keep(self, name: Hashable, value: V, read_at: float) -> None:
         self._remove(name)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import bindparam, or_, select, update
 
@@ -110,10 +111,14 @@ def index_listings(tx: Tx, batch: Iterable[Indexed]) -> None:
 
 
 def _write(tx: Tx, moves: Sequence[Move]) -> None:
-    """Update the full-text tables, and drop the cached searches if anything has changed."""
+    """Update the full-text tables; drop the cached searches if a hit or its place changed."""
     LISTINGS.write_full_text(tx, moves)
-    if any(before != after for before, after in moves):
+    if any(_found_by(before) != _found_by(after) for before, after in moves):
         tx.invalidate("search:listings")
+
+
+def _found_by(entry: Entry | None) -> list[Any]:
+    return [] if entry is None else [entry["tokens"], *(entry[key] for key in FTS)]
 
 
 def _change(tx: Tx, indexed: Indexed) -> Move:

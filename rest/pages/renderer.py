@@ -1,5 +1,6 @@
 """Render the pages for people from the JSON of their reads. Equal sources give equal pages, so pages are cached."""
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -21,7 +22,7 @@ from tools.engine.registry import CATALOGUE, Operation
 from tools.kernel.errors import Json
 
 PAGING = ("cursor", "limit")  # they do not make another page
-MAX_PAGES = 64  # cached pages, of at most about 200 KB with their sources
+MAX_PAGES, MAX_BYTES = 64, 196_608  # cached pages, and the bytes of each with its sources
 MAX_ROWS = 1_000  # cached entries of lists, of about 3 KB with their sources
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -61,8 +62,7 @@ class Place(NamedTuple):
         return path.format(**{name: quote(value, safe="") for name, value in self.path.items()})
 
 
-@lru_cache(MAX_PAGES)
-def arguments_of_page(place: Place, query: bytes) -> Mapping[str, Json]:
+def arguments_of_page(place: Place, query: bytes) -> dict[str, Json]:
     """Return the arguments of a page's operation.
 
     A field that was left empty does not count, and neither does an unknown parameter. Raises InvalidRequest.
@@ -80,8 +80,7 @@ class View(NamedTuple):
     """Everything that a page is made from."""
 
     place: Place
-    requested: str  # path
-    query: bytes
+    given: bytes  # the arguments of the page's operation, as JSON
     env: str
     answers: tuple[bytes, ...]  # the JSON of the page's reads, the main one first
 
@@ -115,11 +114,24 @@ class Renderer:
         self.root = self.frame.environment.globals["root"]
         self.frame.environment.globals |= {"bars": bars, "newest": newest, "categories_of": _categories_of}
         self.frame.environment.globals |= {"listing_rows": self._listing_rows, "usual_env": usual_env}
-        self.view = lru_cache(MAX_PAGES)(self._view)
+        self.pages: OrderedDict[View, bytes] = OrderedDict()
         self._row = lru_cache(MAX_ROWS)(self._rendered_row)
 
-    def page(self, place: Place, requested: str, values: Mapping[str, Any]) -> bytes:
-        """Return a page for the requested path, with the values of its template."""
+    def view(self, view: View) -> bytes:
+        """Return the page of a view. It is cached unless it is large."""
+        shown = self.pages.get(view)
+        if shown is None:
+            shown = self._view(view)
+            if len(shown) + sum(map(len, view.answers)) > MAX_BYTES:
+                return shown
+            self.pages[view] = shown
+            if len(self.pages) > MAX_PAGES:
+                self.pages.popitem(last=False)
+        self.pages.move_to_end(view)
+        return shown
+
+    def page(self, place: Place, values: Mapping[str, Any]) -> bytes:
+        """Return a page with the values of its template."""
         page = place.page
         common = {
             "title": f"{page.title} · {self.config.title}" if page.title else self.config.title,
@@ -127,7 +139,7 @@ class Renderer:
             "other": f"{self.root}{place.json}",
             "other_kind": JSON,
             "section": page.section,
-            "path": requested,
+            "path": place.address,
             "env": self.usual_env,
         }
         return self.frame.render(page.template, {**common, **values})
@@ -137,15 +149,14 @@ class Renderer:
         return {"env": env, "suffix": "" if env == self.usual_env else f"?env={env}"}
 
     def _view(self, view: View) -> bytes:
-        place, env = view.place, view.env
-        given = arguments_of_page(place, view.query)
+        place, env, given = view.place, view.env, orjson.loads(view.given)
         record, *others = map(orjson.loads, view.answers)
         reads = place.page.more(record) if place.page.more else ()
         more = {one.name: other for one, other in zip(reads, others, strict=True)}
         if place.name:
             place = place.of_record(record)
         values = {"record": record, "given": given, "other": self._other(place, given, env), **self.in_env(env), **more}
-        return self.page(place, view.requested, {**values, "canonical": self._canonical(place, given, env)})
+        return self.page(place, {**values, "canonical": self._canonical(place, given, env)})
 
     def _listing_rows(self, listings: Iterable[Record], suffix: str) -> Markup:
         """Return the entries of listings in a list.

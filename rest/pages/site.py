@@ -107,7 +107,7 @@ class Site:
         except Refusal as refused:
             await self._refuse(visit, refused.answer, env)
             return
-        shown = self.renderer.view(View(place, visit.scope["path"], query, env, (body, *more)))
+        shown = self.renderer.view(View(place, orjson.dumps(given, option=orjson.OPT_SORT_KEYS), env, (body, *more)))
         await self._send(visit, shown, more=[] if quota is None else of_quota(quota))
 
     async def _read(
@@ -136,7 +136,7 @@ class Site:
                 sent = _parsed(document)
                 signed = sent.get("receipt") or sent.get("attestation")
                 outcome = {"result": orjson.loads(answer.body), "signed": signed}
-            page = self.renderer.page(visit.place, visit.scope["path"], {"document": document, **outcome})
+            page = self.renderer.page(visit.place, {"document": document, **outcome})
             await self._send(visit, page, answer.status, of_limits(answer))
 
     def _public(self, scope: Scope) -> CallRequest:
@@ -154,9 +154,7 @@ class Site:
         if answer.status == HTTPStatus.NOT_FOUND:
             values |= {"missing": place.page.missing, **self.renderer.in_env(env or self.usual_env)}
         place = place._replace(page=replace(place.page, template="error.html", title=phrase))
-        await self._send(
-            visit, self.renderer.page(place, visit.scope["path"], values), answer.status, of_limits(answer)
-        )
+        await self._send(visit, self.renderer.page(place, values), answer.status, of_limits(answer))
 
     async def _send(self, visit: Visit, body: bytes, status: int = 200, more: Headers | None = None) -> None:
         scope = visit.scope

@@ -176,8 +176,8 @@ def _wanted(tx: Tx, read_ctx: ReadContext, days: int) -> Demand:
 
 
 def _produced(tx: Tx, read_ctx: ReadContext, days: int) -> SearchedFor:
-    env, began = read_ctx.env, read_ctx.now - timedelta(days=days)
-    since = first_day(read_ctx.now.date(), days)
+    env, since = read_ctx.env, first_day(read_ctx.now.date(), days)
+    began = datetime.fromisoformat(f"{since}T00:00:00Z")
     ((searches, terms, published, most),) = tx.all(queries.search_totals, env=env, since=since, least=MIN_CLIENTS)
     return SearchedFor(
         searches=int(searches),
@@ -186,14 +186,13 @@ def _produced(tx: Tx, read_ctx: ReadContext, days: int) -> SearchedFor:
         terms_withheld=terms - int(published),
         most_clients_on_one_term=most,
         bounties_posted=tx.one(queries.bounties_since, env=env, since=first_id(Prefix.BOUNTY, began)) or 0,
-        jobs_started=_jobs_started(tx, env, since),
+        jobs_started=_jobs_started(tx, env, day_of(began)),
         note="These followed the searches, but not because of them: no agent is tracked from a search to an order.",
     )
 
 
-def _jobs_started(tx: Tx, env: Env, since: str) -> int:
+def _jobs_started(tx: Tx, env: Env, day: int) -> int:
     """Return the number of orders since the start of a day, from the counts by day."""
-    day = day_of(datetime.fromisoformat(f"{since}T00:00:00Z"))
     return sum(number for *_, number in tx.all(counts_since, env=env, names=[Counted.CREATED], since=day))
 
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 KEPT_SECONDS, REST = 60.0, 50  # of a shared result; the longer one counts: KEPT_SECONDS, or REST times its computation
 MAX_BYTES = 64 * 1024 * 1024  # for listings: about 15,000 ordinary ones or 100 of the largest
 MAX_TERMS_BYTES = 8 * 1024 * 1024  # with ordinary schemas about 8,000 listings
-MAX_HITS = 20_000  # of searches: a thousand pages, about 5 MB
+SEARCH_WEIGHT, MAX_HITS = 10, 20_000  # a search counts as ten hits and its own: 700 full pages, about 5 MB
 BLOCK_SECONDS, MAX_BLOCK_BYTES = 30.0, 32 * 1024 * 1024  # for blocks; a busy one has half a megabyte of inputs
 
 
@@ -98,7 +98,11 @@ class Caches:
         )
         self.terms = Cache[SaleTerms](store, MAX_TERMS_BYTES, attrgetter("size"))  # by the names of listings
         self.searches = Cache[Found](
-            store, MAX_HITS, lambda found: 1 + len(found.hits), owners="search", owner_of=lambda _: "listings"
+            store,
+            MAX_HITS,
+            lambda found: SEARCH_WEIGHT + len(found.hits),
+            owners="search",
+            owner_of=lambda _: "listings",
         )  # by ListingSearch
 
 

@@ -306,8 +306,8 @@ def _parties(ctx: TxContext, listing: ListingRow, *, lock: bool = False) -> tupl
     `lock` locks the buyer.
     """
     asked = {"seller_id": listing.seller_id, "buyer_id": ctx.agent, "env": ctx.env}
-    seller = SellerOfOrder(*ctx.tx.all(seller_of_order, **asked)[0])
     buyer = ctx.tx.need(AgentRow, ctx.agent, lock=lock)
+    seller = SellerOfOrder(*ctx.tx.all(seller_of_order, **asked)[0])
     if seller.status is not AgentStatus.ACTIVE:
         raise ListingUnavailable("the seller is not active")
     _refuse_pair(ctx.env, "listing_id", same_wallet=seller.has_wallet_of_buyer, own=_both_own(buyer, seller))

@@ -13,6 +13,7 @@ import pytest
 
 from protocol.html.frame import MAX_ABOUT
 from protocol.untrusted_text import changed, foreign_places, record_type
+from rest.pages.renderer import Renderer, View
 from rest.pages.site import MAX_FORM, Site
 from rest.pages.table import PAGES
 from tests.protocol.docs.test_html_pages import BROWSER, PROGRAMS
@@ -197,6 +198,26 @@ async def test_a_cached_page_follows_each_change(trade: Trade, http: httpx.Async
                 )
     live = await http.get("/listings?env=live", headers={"Accept": BROWSER})
     assert "First words" not in live.text
+
+
+async def test_a_page_is_rendered_again_only_if_it_is_large(
+    trade: Trade, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rendered, render = list[View](), Renderer._view
+    monkeypatch.setattr(Renderer, "_view", lambda self, view: rendered.append(view) or render(self, view))
+    for path in (
+        "/listings?env=test",
+        "/listings?x=1",
+        "/listings/?utm=2&env=test&q=",
+        "/listings?env=test&sort=newest",
+    ):
+        await page(http, path)
+    assert len(rendered) == 3, "unknown and empty parameters make no other page"
+    monkeypatch.setattr("rest.pages.renderer.MAX_BYTES", 1_000)
+    monkeypatch.setattr("rest.pages.renderer.MAX_PAGES", 1)
+    for limit in (1, 2, 1, 2):
+        await page(http, f"/listings?limit={limit}")
+    assert len(rendered) == 7
 
 
 async def test_what_is_not_there_is_404_as_a_page(http: httpx.AsyncClient) -> None:

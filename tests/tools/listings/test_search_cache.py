@@ -2,13 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from storage.listing_search import move_seen
 from storage.store import Store
+from tests.support.databases import Opening
 from tests.support.market import TestMarket
 from tests.tools.listings.test_search_operations import found, offer, prove, sellers
+from tools.engine.caches import SEARCH_WEIGHT
 
 pytestmark = pytest.mark.both_databases
 WORDS = ("bridge", "harbour", "lantern")
@@ -112,3 +116,30 @@ async def test_cached_pages_are_those_of_the_database_after_any_changes(market: 
         assert [await found(market, **one) for one in asked] == cached
         pages |= {*map(tuple, cached)}
     assert len(pages) >= 10
+
+
+async def test_fruitless_searches_take_room_too_and_a_drop_empties_all(
+    sqlite_url: str, opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    market = TestMarket(opening(sqlite_url))
+    monkeypatch.setattr(market.market.services.caches.searches, "most", 5 * SEARCH_WEIGHT)
+    searches = market.market.services.caches.searches
+    for number in range(9):
+        assert await found(market, q=f"nothing{number}") == []
+    assert (len(searches.values), searches.size) == (5, 5 * SEARCH_WEIGHT)
+    (ada,) = await sellers(market, "Ada")
+    await offer(market, ada)
+    assert (len(searches.values), searches.size, searches.owned) == (0, 0, {})
+
+
+async def test_a_seller_that_stays_drops_no_searches(sqlite_url: str, opening: Opening) -> None:
+    market = TestMarket(opening(sqlite_url))
+    (ada,) = await sellers(market, "Ada")
+    listing = await offer(market, ada)
+    assert await found(market) == [listing]
+    searches = market.market.services.caches.searches
+    kept = dict(searches.values)
+    await market.store.write(lambda tx: move_seen(tx, listing, market.clock.now() + timedelta(days=3)))
+    assert searches.values == kept
+    await market.store.write(lambda tx: move_seen(tx, listing, None))
+    assert not searches.values
