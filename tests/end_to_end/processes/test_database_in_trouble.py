@@ -207,7 +207,7 @@ async def drops_what_the_other_changed(
     order = {"listing_id": listing["id"], "input": {"text": "guten Tag"}}
     for number, title in enumerate(("From now on it listens again", "And now it is told"), 1):
         await https[1].get(path, params={"env": "test"})  # now it is in the cache
-        words = {"env": "test", "q": title}
+        words = {"env": "test", "q": title.split()[-1]}  # a single word, because any of several is enough
         assert (await https[1].get("/v1/listings", params=words)).json()["data"] == []  # and so is this
         changed = await https[0].patch(path, json={"title": title}, headers={"X-API-Key": seller.keys["test"]})
         buyer = load.party(f"client-{number}-buyer").keys["test"]  # each holds one place of a new seller's listing
