@@ -34,9 +34,9 @@ UNFINISHED = 250  # delivered jobs, and as many open ones
 JOBS_OF_EACH = 10  # of each agent that is not seeded
 OPERATOR = "an operator of the benchmark, 32 characters"
 SETTLE_SECONDS = 2.0  # after a start, so that the workers' first round is over
-MIN_CHECKS, WHOLE = (
-    20,
-    "recomputed: reputations (as_seller, as_buyer, score, seller_rank, seller_jobs, buyer_rank, buyer_jobs): 0 ",
+MIN_CHECKS = 20  # lines of the doctor about stored figures
+REPUTATIONS = (
+    "recomputed: reputations (as_seller, as_buyer, score, seller_rank, seller_jobs, buyer_rank, buyer_jobs): 0 "
 )
 ONCE = {
     "get_stats": "/v1/stats?env=live",
@@ -105,7 +105,7 @@ def _recomputed(stage: Stage, place: Place) -> Row:
     }
     folder = Path(mkdtemp(dir=stage.folder))
     done = subprocess.run(command, env=inherited(env), cwd=folder, capture_output=True, text=True)
-    if done.stdout.count("recomputed: ") < MIN_CHECKS or WHOLE not in done.stdout:
+    if done.stdout.count("recomputed: ") < MIN_CHECKS or REPUTATIONS not in done.stdout:
         raise RuntimeError(
             f"doctor --recompute exited with {done.returncode}: {done.stdout[-2000:]}{done.stderr[-500:]}"
         )

@@ -1,6 +1,6 @@
 """Show where the time of a call goes: `python -m benchmarks.profile G1`.
 
-The market runs in this process, behind uvicorn's own parser with a transport that only counts, so that no socket and no
+The market runs in this process, behind uvicorn's own parser with a transport that drops what is written, so that no socket and no
 client is measured. A timer of CPU time looks at the stack every half millisecond and counts the innermost part of the
 table below. Time in C counts for the function that called it. An order's unit of work runs on another thread, which the
 timer cannot look at; for orders see the floor of G5.
@@ -36,10 +36,9 @@ from tools.engine import rate_limits
 
 SECONDS, STEP = 6.0, 0.0005
 MAKES = {"G1": shots.listings, "G3": shots.searches, "G9": shots.polls, "G10": shots.tool_calls, "G13": shots.messages}
-PARTS = (  # the first prefix that fits the innermost frame which any of them fits
-    ("uvicorn", "HTTP: uvicorn, with the checks of heads"),
-    ("server/http_limits", "HTTP: uvicorn, with the checks of heads"),
-    ("server/middleware", "every request: host, origin, request id, common headers"),
+HTTP = "HTTP: uvicorn, with the checks of heads"
+PARTS = (  # the innermost frame whose file begins with one of these counts; the first that fits
+    ("server/http_limits", HTTP),
     ("server/", "every request: host, origin, request id, common headers"),
     ("tools/engine/rate_limits", "rate limits: two windows"),
     ("rest/headers", "response headers, ETag"),
@@ -92,7 +91,7 @@ def part_of(file: str) -> str | None:
     """Return the part of a source file; None for libraries, whose time counts for their caller."""
     if "/site-packages/" in file:
         name = file.rpartition("/site-packages/")[2]
-        return PARTS[0][1] if name.startswith("uvicorn/") else None
+        return HTTP if name.startswith("uvicorn/") else None
     if not file.startswith(f"{ROOT}/"):
         return None
     name = file.removeprefix(f"{ROOT}/")

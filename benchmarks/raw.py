@@ -102,7 +102,7 @@ async def record(path: Path, pepper: bytes, calls: Sequence[Call]) -> list[Unit]
     for call in calls:
         database.reads.clear()
         database.writes.clear()
-        market.services.caches.searches.invalidate(["search:listings"])
+        market.services.caches.searches.clear()
         body = await perform(market, call)
         units.append(Unit(list(database.reads), list(database.writes), orjson.loads(body)))
     market.store.close()

@@ -100,19 +100,15 @@ def _page(row: Any, name: Any) -> Query[Any]:
 
 _OTHER = select(HeldWalletRow.address).where(HeldWalletRow.agent_id == bindparam("other_id"))
 _WALLETS = _held(HeldWalletRow, HeldWalletRow.address)
-wallets_both_held: Query[str] = Query(_WALLETS.where(HeldWalletRow.address.in_(_OTHER)).limit(1))
-_buyers, _sellers = HeldWalletRow.__table__.alias(), HeldWalletRow.__table__.alias()
-_of_both = (
-    exists()
-    .where(_buyers.c.agent_id == bindparam("buyer_id"), _sellers.c.agent_id == bindparam("seller_id"))
-    .where(_buyers.c.address == _sellers.c.address)
-)
-_can_pay = exists().where(WalletRow.agent_id == bindparam("buyer_id"), WalletRow.env == bindparam("env"))
-# The facts about a seller that an order depends on. The last two: its buyer has the same wallet, or any.
+_WALLET_OF_BOTH = _WALLETS.where(HeldWalletRow.address.in_(_OTHER)).limit(1)
+wallets_both_held: Query[str] = Query(_WALLET_OF_BOTH)
+_has_wallet = exists().where(*matching(WalletRow.agent_id, WalletRow.env))
+# The facts about the seller `other_id` that an order of `agent_id` depends on. The last two columns are about the buyer:
+# it has, or had, a wallet of the seller's; it has a wallet now.
 seller_of_order: Query[Any] = Query(
-    select(AgentRow.id, AgentRow.handle, AgentRow.status, AgentRow.first_party, _of_both, _can_pay).where(
-        AgentRow.id == bindparam("seller_id")
-    )
+    select(
+        AgentRow.id, AgentRow.handle, AgentRow.status, AgentRow.first_party, _WALLET_OF_BOTH.exists(), _has_wallet
+    ).where(AgentRow.id == bindparam("other_id"))
 )
 keys_ever_held: Query[str] = Query(_held(FormerKeyRow, FormerKeyRow.public_key))
 wallets_ever_held: Query[str] = Query(_WALLETS)

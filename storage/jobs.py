@@ -128,7 +128,7 @@ is_known: Query[str] = Query(
 )
 _own_place = case((JobRow.buyer_id == bindparam("buyer_id"), literal(1)))
 _own = JobRow.__table__.alias("own")
-_unfinished_own = (
+_unfinished = (
     select(func.count())
     .select_from(_own)
     .where(
@@ -136,14 +136,15 @@ _unfinished_own = (
         _own.c.env == bindparam("env"),
         is_one_of(_own.c.status, UNFINISHED),
     )
-    .scalar_subquery()
 )
 # How many places of a listing are taken, how many of them by this buyer, and how many unfinished jobs the buyer has.
 places_taken: Query[tuple[int, int, int]] = Query(
-    select(func.count(), func.count(_own_place), _unfinished_own).select_from(JobRow.__table__).where(*_OCCUPYING)
+    select(func.count(), func.count(_own_place), _unfinished.scalar_subquery())
+    .select_from(JobRow.__table__)
+    .where(*_OCCUPYING)
 )
 places_taken_by_newcomers = count(JobRow, *_OCCUPYING, ~_is_known(JobRow.buyer_id, JobRow.seller_id, JobRow.env))
-unfinished_of = count(JobRow, *matching(JobRow.buyer_id, JobRow.env), is_one_of(JobRow.status, UNFINISHED))
+unfinished_of: Query[int] = Query(_unfinished)
 _LAPSED_PLACES = (
     select(JobRow)
     .where(

@@ -35,6 +35,7 @@ from storage.tables.search import ListingSearchRow as S
 from storage.transaction import Tx
 from storage.vocabulary import ListingStatus
 
+ALL_HITS = "search:listings"  # the name that drops all cached hits
 KEYS = {Sort.RELEVANCE: "rank", Sort.RATING: "rank", Sort.NEWEST: "newest", Sort.CHEAPEST: "cheapest"}
 FTS = {"rank": "search_rank", "newest": "search_newest", "cheapest": "search_cheapest"}  # SQLite's tables
 ORDERS = {  # by key, and whether only listings of sellers that were seen are found
@@ -114,7 +115,7 @@ def _write(tx: Tx, moves: Sequence[Move]) -> None:
     """Update the full-text tables; drop the cached searches if a hit or its place changed."""
     LISTINGS.write_full_text(tx, moves)
     if any(_found_by(before) != _found_by(after) for before, after in moves):
-        tx.invalidate("search:listings")
+        tx.invalidate(ALL_HITS)
 
 
 def _found_by(entry: Entry | None) -> list[Any]:

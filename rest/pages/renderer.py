@@ -76,7 +76,7 @@ def arguments_of_page(place: Place, query: bytes) -> dict[str, Json]:
     return arguments_of(op, path, urlencode(known).encode(), b"")
 
 
-class View(NamedTuple):
+class PageSource(NamedTuple):
     """Everything that a page is made from."""
 
     place: Place
@@ -114,20 +114,20 @@ class Renderer:
         self.root = self.frame.environment.globals["root"]
         self.frame.environment.globals |= {"bars": bars, "newest": newest, "categories_of": _categories_of}
         self.frame.environment.globals |= {"listing_rows": self._listing_rows, "usual_env": usual_env}
-        self.pages: OrderedDict[View, bytes] = OrderedDict()
+        self.pages: OrderedDict[PageSource, bytes] = OrderedDict()
         self._row = lru_cache(MAX_ROWS)(self._rendered_row)
 
-    def view(self, view: View) -> bytes:
-        """Return the page of a view. It is cached unless it is large."""
-        shown = self.pages.get(view)
+    def cached_page(self, source: PageSource) -> bytes:
+        """Return the page of a source. It is cached unless it is large."""
+        shown = self.pages.get(source)
         if shown is None:
-            shown = self._view(view)
-            if len(shown) + sum(map(len, view.answers)) > MAX_BYTES:
+            shown = self._page_of(source)
+            if len(shown) + sum(map(len, source.answers)) > MAX_BYTES:
                 return shown
-            self.pages[view] = shown
+            self.pages[source] = shown
             if len(self.pages) > MAX_PAGES:
                 self.pages.popitem(last=False)
-        self.pages.move_to_end(view)
+        self.pages.move_to_end(source)
         return shown
 
     def page(self, place: Place, values: Mapping[str, Any]) -> bytes:
@@ -144,18 +144,24 @@ class Renderer:
         }
         return self.frame.render(page.template, {**common, **values})
 
-    def in_env(self, env: Json) -> dict[str, Json]:
+    def env_values(self, env: Json) -> dict[str, Json]:
         """Return the environment of a page, and the query of links that stay in it."""
         return {"env": env, "suffix": "" if env == self.usual_env else f"?env={env}"}
 
-    def _view(self, view: View) -> bytes:
-        place, env, given = view.place, view.env, orjson.loads(view.given)
-        record, *others = map(orjson.loads, view.answers)
+    def _page_of(self, source: PageSource) -> bytes:
+        place, env, given = source.place, source.env, orjson.loads(source.given)
+        record, *others = map(orjson.loads, source.answers)
         reads = place.page.more(record) if place.page.more else ()
         more = {one.name: other for one, other in zip(reads, others, strict=True)}
         if place.name:
             place = place.of_record(record)
-        values = {"record": record, "given": given, "other": self._other(place, given, env), **self.in_env(env), **more}
+        values = {
+            "record": record,
+            "given": given,
+            "other": self._other(place, given, env),
+            **self.env_values(env),
+            **more,
+        }
         return self.page(place, {**values, "canonical": self._canonical(place, given, env)})
 
     def _listing_rows(self, listings: Iterable[Record], suffix: str) -> Markup:
@@ -172,7 +178,7 @@ class Renderer:
     def _other(self, place: Place, given: Mapping[str, Json], env: Json) -> str:
         """Return the address of the JSON that the page shows, in the same environment."""
         op, path = CATALOGUE[place.page.operation], place.path
-        asked = {name: value for name, value in in_env(op, given, env).items() if name not in path}
+        asked = {name: value for name, value in with_env(op, given, env).items() if name not in path}
         return _with_query(f"{self.root}{place.json}", asked)
 
     def _canonical(self, place: Place, given: Mapping[str, Json], env: Json) -> str:
@@ -191,7 +197,7 @@ class Renderer:
         return _with_query(self.config.base_url + place.address, kept)
 
 
-def in_env(op: Operation, arguments: Mapping[str, Json], env: Json) -> dict[str, Json]:
+def with_env(op: Operation, arguments: Mapping[str, Json], env: Json) -> dict[str, Json]:
     """Return the arguments in an environment, if the operation takes one."""
     return {"env": env, **arguments} if "env" in op.input.model_fields else {**arguments}
 

@@ -14,7 +14,7 @@ from protocol.discovery.documents import links
 from protocol.html.frame import POLICY
 from protocol.http import RequestReader, header, read_body, send_response
 from rest.headers import Headers, of_limits, of_quota, send_tagged
-from rest.pages.renderer import Place, Renderer, View, arguments_of_page, in_env
+from rest.pages.renderer import PageSource, Place, Renderer, arguments_of_page, with_env
 from rest.pages.table import NOWHERE, PAGES
 from rest.routes import Rest
 from storage.vocabulary import Env
@@ -107,14 +107,16 @@ class Site:
         except Refusal as refused:
             await self._refuse(visit, refused.answer, env)
             return
-        shown = self.renderer.view(View(place, orjson.dumps(given, option=orjson.OPT_SORT_KEYS), env, (body, *more)))
+        shown = self.renderer.cached_page(
+            PageSource(place, orjson.dumps(given, option=orjson.OPT_SORT_KEYS), env, (body, *more))
+        )
         await self._send(visit, shown, more=[] if quota is None else of_quota(quota))
 
     async def _read(
         self, name: str, arguments: Mapping[str, Json], request: CallRequest, env: Json
     ) -> tuple[bytes, Any]:
         op = CATALOGUE[name]
-        answer = await self.market.call(op, in_env(op, arguments, env), request)
+        answer = await self.market.call(op, with_env(op, arguments, env), request)
         if answer.refused:
             raise Refusal(answer)
         return answer.body, answer.quota
@@ -152,7 +154,7 @@ class Site:
         place, phrase = visit.place, HTTPStatus(answer.status).phrase
         values: dict[str, Any] = {"error": answer.error, "phrase": phrase, "missing": "", "address": place.address}
         if answer.status == HTTPStatus.NOT_FOUND:
-            values |= {"missing": place.page.missing, **self.renderer.in_env(env or self.usual_env)}
+            values |= {"missing": place.page.missing, **self.renderer.env_values(env or self.usual_env)}
         place = place._replace(page=replace(place.page, template="error.html", title=phrase))
         await self._send(visit, self.renderer.page(place, values), answer.status, of_limits(answer))
 

@@ -121,7 +121,7 @@ async def test_a_line_says_how_far_it_came_where_stderr_is_no_terminal(
     assert "recompute: jobs, 1 of 1" in capsys.readouterr().err.splitlines()
 
 
-async def test_a_reader_of_a_served_file_holds_no_moment(sqlite_url: str, opening: Opening) -> None:
+async def test_a_reader_of_a_served_file_lets_its_wal_begin_again(sqlite_url: str, opening: Opening) -> None:
     """It sees what is committed later, and lets the market begin its WAL again."""
     market, reader = TestMarket(opening(sqlite_url)), await open_reader(sqlite_url)
     try:

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any, Protocol, TypeVar, cast
 
 from storage.cache import Cache
+from storage.listing_search import ALL_HITS
 from storage.search_index import Found
 from storage.store import Store
 from storage.vocabulary import Env
@@ -18,6 +19,7 @@ KEPT_SECONDS, REST = 60.0, 50  # of a shared result; the longer one counts: KEPT
 MAX_BYTES = 64 * 1024 * 1024  # for listings: about 15,000 ordinary ones or 100 of the largest
 MAX_TERMS_BYTES = 8 * 1024 * 1024  # with ordinary schemas about 8,000 listings
 SEARCH_WEIGHT, MAX_HITS = 10, 20_000  # a search counts as ten hits and its own: 700 full pages, about 5 MB
+HITS_OWNERS, HITS_OWNER = ALL_HITS.split(":")
 BLOCK_SECONDS, MAX_BLOCK_BYTES = 30.0, 32 * 1024 * 1024  # for blocks; a busy one has half a megabyte of inputs
 
 
@@ -75,12 +77,12 @@ class SaleTerms:
     env: Env
     price: int | None
     input_schema: str | None  # its hash
-    schema: str | None  # its text
+    schema_text: str | None
 
     @property
     def size(self) -> int:
         """Approximate bytes in memory."""
-        return len(self.schema or "") + 300
+        return len(self.schema_text or "") + 300
 
 
 class Caches:
@@ -101,8 +103,8 @@ class Caches:
             store,
             MAX_HITS,
             lambda found: SEARCH_WEIGHT + len(found.hits),
-            owners="search",
-            owner_of=lambda _: "listings",
+            owners=HITS_OWNERS,
+            owner_of=lambda _: HITS_OWNER,
         )  # by ListingSearch
 
 

@@ -99,7 +99,7 @@ async def judge_order(read_ctx: ReadContext, order: Order) -> JudgedOrder:
     with faults.catch():
         made = await canonical_document(order.input, "input")
         with faults.catch():
-            if found := await violations(read_ctx, terms.schema, order.input, made.size):
+            if found := await violations(read_ctx, terms.schema_text, order.input, made.size):
                 raise schema_error(InputSchemaMismatch, named("input", found))
         warned = await private_json_beside(order.input, "input", made.size)
     faults.raise_all()
@@ -305,7 +305,7 @@ def _parties(ctx: TxContext, listing: ListingRow, *, lock: bool = False) -> tupl
 
     `lock` locks the buyer.
     """
-    asked = {"seller_id": listing.seller_id, "buyer_id": ctx.agent, "env": ctx.env}
+    asked = {"agent_id": ctx.agent, "other_id": listing.seller_id, "env": ctx.env}
     buyer = ctx.tx.need(AgentRow, ctx.agent, lock=lock)
     seller = SellerOfOrder(*ctx.tx.all(seller_of_order, **asked)[0])
     if seller.status is not AgentStatus.ACTIVE:

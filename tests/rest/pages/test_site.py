@@ -13,7 +13,7 @@ import pytest
 
 from protocol.html.frame import MAX_ABOUT
 from protocol.untrusted_text import changed, foreign_places, record_type
-from rest.pages.renderer import Renderer, View
+from rest.pages.renderer import PageSource, Renderer
 from rest.pages.site import MAX_FORM, Site
 from rest.pages.table import PAGES
 from tests.protocol.docs.test_html_pages import BROWSER, PROGRAMS
@@ -203,8 +203,8 @@ async def test_a_cached_page_follows_each_change(trade: Trade, http: httpx.Async
 async def test_a_page_is_rendered_again_only_if_it_is_large(
     trade: Trade, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rendered, render = list[View](), Renderer._view
-    monkeypatch.setattr(Renderer, "_view", lambda self, view: rendered.append(view) or render(self, view))
+    rendered, render = list[PageSource](), Renderer._page_of
+    monkeypatch.setattr(Renderer, "_page_of", lambda self, source: rendered.append(source) or render(self, source))
     for path in (
         "/listings?env=test",
         "/listings?x=1",

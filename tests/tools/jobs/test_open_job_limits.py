@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
+from storage.agents import seller_of_order
 from storage.jobs import NEWEST_PAYMENTS
+from storage.query import by_key
+from storage.tables import AgentRow
+from storage.transaction import Tx
 from tests.requirements import covers
 from tests.support.market import Agent
 from tests.support.trade import PRICE, Trade
@@ -134,3 +138,20 @@ async def test_unpaid_purchases_count_among_them(trade: Trade) -> None:
     async with shop.open():
         assert [one.status for one in await asyncio.gather(*calls)] == [200, 200]
         assert (await shop.ask(pay=shop.sign(await shop.terms()))).status == 200
+
+
+async def test_the_buyer_is_locked_before_its_wallets_are_compared(
+    trade: Trade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise PostgreSQL could miss a wallet that another unit of work binds in between."""
+    seller, buyer = await trade.parties()
+    listing = await trade.listing(seller)
+    ran, run = list[Any](), Tx._run
+
+    def recorded(self: Tx, query: Any, values: Any) -> Any:
+        ran.append(query)
+        return run(self, query, values)
+
+    monkeypatch.setattr(Tx, "_run", recorded)
+    await trade.order(buyer, listing)
+    assert ran.index(by_key(AgentRow.__table__, True)) < ran.index(seller_of_order)
