@@ -96,7 +96,7 @@ GOALS = {
         Goal("G13", "A2A call : a2a-sdk, echo", 12, 15),
         _most("G14 memory", "per idle SSE stream", 20, 12, "KB"),
         _most("G14 idle", "CPU of 1,000 idle SSE streams", 3, 2, "% of a core"),
-        _most("G18", "longest event-loop block, mixed run with lists of 100 jobs and 512 KB", 10, 5, "ms"),
+        _most("G18", "longest step of the event loop, mixed run with lists of 100 jobs and 512 KB", 10, 5, "ms"),
         _most("G21 start", "CPU to the first answer", 3, 2.5, "s"),
         _most("G21 memory", "idle, resident", 180, 160, "MB"),
         Goal("G22", "a page of listings : the JSON that it shows", 0.334, 0.50),

@@ -80,11 +80,11 @@ def streams(stage: Stage) -> list[Row]:
 
 
 def blocks(stage: Stage) -> Row:
-    """Measure G18: the longest block under mixed calls.
+    """Measure G18: the longest step of the event loop under mixed calls.
 
     They include lists of jobs and one delivery of half a megabyte.
     """
-    child, data = stage.market(template=stage.history), stage.data
+    child, data = stage.market("--steps", template=stage.history), stage.data
     mixed: list[Shot] = []
     kinds: tuple[Make, ...] = (
         shots.listings,
@@ -111,8 +111,11 @@ def blocks(stage: Stage) -> Row:
     found = tell(child.folder, "blocks")
     unit = stage.counters(child)
     child.stop()
-    note = f"by the clock {found['by_clock_ms']:.0f} ms; longest unit {unit['longest_unit_seconds'] * 1000:.0f} ms"
-    return absolute(GOALS["G18"], found["by_work_ms"], f"{answer['output_bytes']} bytes", "", note)
+    note = (
+        f"a due callback waited for {found['delay_ms']:.0f} ms of our CPU, {found['delay_by_clock_ms']:.0f} by the clock; "
+        f"longest unit {unit['longest_unit_seconds'] * 1000:.0f} ms"
+    )
+    return absolute(GOALS["G18"], found["step_ms"], f"{answer['output_bytes']} bytes", "", note)
 
 
 def scale(stage: Stage) -> Row:

@@ -5,8 +5,8 @@
 The extra port is in `side_port` of the data folder. It costs nothing until it is used. It accepts these words:
 
     counters   return the store's counts: commits, units, looks, scans, the longest unit
-    watch      start to measure delays of the event loop
-    blocks     stop the measurement; return the longest delay
+    watch      start to measure the event loop
+    blocks     stop the measurement; return the longest step and the longest delay
 """
 
 import argparse
@@ -34,29 +34,43 @@ TICK_SECONDS = 0.001
 
 @dataclass(slots=True)
 class Blocks:
-    """The longest delay of a due callback in the event loop.
+    """The longest step of the event loop, and the longest delay of a due callback.
 
-    `by_work` counts only this process's own CPU in each delay, because another process's load is not our block.
+    A step is one callback; it is measured in CPU of the loop's thread, because the wait for another process is not our
+    block. A delay adds up the steps that were ready before and the waits for the interpreter's lock; `delay_ms` counts
+    only this process's own CPU in it.
     """
 
-    by_clock_ms: float = 0.0
-    by_work_ms: float = 0.0
+    step_ms: float = 0.0
+    delay_ms: float = 0.0
+    delay_by_clock_ms: float = 0.0
 
 
 class Watch:
-    """Wakes every millisecond and records the delay."""
+    """Measures each callback, and wakes every millisecond to record the delay."""
 
     def __init__(self) -> None:
         self.found = Blocks()
+        self.run = asyncio.Handle._run  # noqa: SLF001 - the only place that every callback passes
+        asyncio.Handle._run = lambda handle: self._step(handle)  # type: ignore[method-assign] # noqa: SLF001
         self.task = asyncio.create_task(self._tick())
+
+    def stop(self) -> None:
+        asyncio.Handle._run = self.run  # type: ignore[method-assign] # noqa: SLF001
+        self.task.cancel()
+
+    def _step(self, handle: asyncio.Handle) -> None:
+        began = time.thread_time()
+        self.run(handle)
+        self.found.step_ms = max(self.found.step_ms, (time.thread_time() - began) * 1000)
 
     async def _tick(self) -> None:
         while True:
             due, worked = time.perf_counter() + TICK_SECONDS, time.process_time()
             await asyncio.sleep(TICK_SECONDS)
             late, work = time.perf_counter() - due, time.process_time() - worked
-            self.found.by_clock_ms = max(self.found.by_clock_ms, late * 1000)
-            self.found.by_work_ms = max(self.found.by_work_ms, min(late, work) * 1000)
+            self.found.delay_by_clock_ms = max(self.found.delay_by_clock_ms, late * 1000)
+            self.found.delay_ms = max(self.found.delay_ms, min(late, work) * 1000)
 
 
 class WatchedServer(Server):
@@ -80,7 +94,7 @@ class WatchedServer(Server):
             self.watch = Watch()
             return {}
         if word == "blocks" and self.watch is not None:
-            self.watch.task.cancel()
+            self.watch.stop()
             return asdict(self.watch.found)
         assert self.service.served is not None
         return asdict(self.service.served.market.store.counters)
@@ -101,6 +115,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--only", help="serve this operation alone over MCP")
+    parser.add_argument("--steps", action="store_true", help="run on asyncio's own loop, whose steps can be measured")
     parser.add_argument("--uncached", action="store_true", help="do not cache the hits of searches")
     given = parser.parse_args()
     end_with_parent(os.getppid())
@@ -112,7 +127,10 @@ def main() -> None:
     logs.set_up()
     settings = read_settings(port=given.port, data_dir=given.data_dir)
     service = Service(settings)
-    WatchedServer(uvicorn_config(service, settings), service, tune_garbage_collection).run()
+    config = uvicorn_config(service, settings)
+    if given.steps:
+        config.loop = "asyncio"
+    WatchedServer(config, service, tune_garbage_collection).run()
 
 
 if __name__ == "__main__":
