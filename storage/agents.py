@@ -103,6 +103,10 @@ _WALLETS = _held(HeldWalletRow, HeldWalletRow.address)
 _WALLET_OF_BOTH = _WALLETS.where(HeldWalletRow.address.in_(_OTHER)).limit(1)
 wallets_both_held: Query[str] = Query(_WALLET_OF_BOTH)
 _has_wallet = exists().where(*matching(WalletRow.agent_id, WalletRow.env))
+# The facts about the buyer of an order. The row of an agent has forty columns, and the driver converts each.
+_BUYER = select(AgentRow.id, AgentRow.handle, AgentRow.first_party).where(AgentRow.id == bindparam("agent_id"))
+buyer_of_order: Query[Any] = Query(_BUYER)
+buyer_to_order: Query[Any] = Query(_BUYER.with_for_update())
 # The facts about the seller `other_id` that an order of `agent_id` depends on. The last two columns are about the buyer:
 # it has, or had, a wallet of the seller's; it has a wallet now.
 seller_of_order: Query[Any] = Query(

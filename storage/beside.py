@@ -37,10 +37,10 @@ class SQLiteBeside(UnlockedSQLite):
         cursor.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
         return cursor
 
-    def control(self, tx: Tx, words: str) -> None:
-        """Run a transaction command; a unit that begins on tables of another version is refused."""
-        super().control(tx, words)
-        if words == self.begin and (found := revision_of(tx)) != self.revision:
+    def control(self, tx: Tx, *commands: str) -> None:
+        """Run transaction commands; a unit that begins on tables of another version is refused."""
+        super().control(tx, *commands)
+        if self.begin in commands and (found := revision_of(tx)) != self.revision:
             check_revision(found)
 
 

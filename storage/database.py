@@ -45,8 +45,8 @@ class Database(ABC):
         """End the snapshot."""
 
     @abstractmethod
-    def control(self, tx: Tx, words: str) -> None:
-        """Run a transaction command that returns no rows."""
+    def control(self, tx: Tx, *commands: str) -> None:
+        """Run transaction commands, which return no rows, in one round trip."""
 
     @abstractmethod
     def finish(self, tx: Tx) -> None:

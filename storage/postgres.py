@@ -107,12 +107,12 @@ class Postgres(Database):
         """
         self.control(tx, "ROLLBACK AND CHAIN")
 
-    def control(self, tx: Tx, words: str) -> None:
-        """Run a transaction command without psycopg.
+    def control(self, tx: Tx, *commands: str) -> None:
+        """Run transaction commands without psycopg.
 
         psycopg would drop its prepared statements at every ROLLBACK, even one to a savepoint.
         """
-        result = tx.cursor.connection.pgconn.exec_(words.encode())
+        result = tx.cursor.connection.pgconn.exec_("; ".join(commands).encode())
         if result.status != ExecStatus.COMMAND_OK:
             raise psycopg.OperationalError(result.get_error_message())
 

@@ -4,22 +4,25 @@
 benchmarks).
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Generic, TypeVar, overload
 
-from sqlalchemy import BindParameter, Select, Table, bindparam, insert, select, update
+from sqlalchemy import BindParameter, ColumnElement, Select, Table, bindparam, insert, literal_column, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import UpdateBase
 from sqlalchemy.sql.selectable import TypedReturnsRows
+from sqlalchemy.sql.visitors import replacement_traverse
 
-from storage.rows import as_row
+from storage.rows import Row, as_row
 
 T = TypeVar("T")
 Convert = Callable[[Any], Any]
+MAX_SHAPES = 16
 INSERTS: dict[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
@@ -44,7 +47,7 @@ class Plan:
 
         Raises KeyError with the name of a missing one.
         """
-        given = {**self.constants, **values}
+        given = {**self.constants, **values} if self.constants else values
         ordered = [given[name] for name in self.parameters]
         for place, convert in self.on_bind:
             ordered[place] = convert(ordered[place])
@@ -98,6 +101,24 @@ def inserting(table: Table, names: tuple[str, ...]) -> Query[Any]:
     return Query(insert(table).values(_bound(names)))
 
 
+_shapes = defaultdict[Table, dict[tuple[str, ...], Query[Any]]](dict)
+
+
+def inserting_values(row: Row) -> Query[Any]:
+    """Build an INSERT of the columns of a row that are not NULL.
+
+    The driver converts each parameter, which takes as long as the rest. A table has at most MAX_SHAPES such statements; a row that would need another one is inserted with all columns.
+    """
+    values = row.__dict__
+    names = tuple([name for name in row.__names__ if values[name] is not None])
+    shapes = _shapes[row.__table__]
+    if names not in shapes:
+        if len(shapes) >= MAX_SHAPES:
+            names = row.__names__
+        shapes[names] = inserting(row.__table__, names)
+    return shapes[names]
+
+
 @cache
 def adding_once(table: Table, names: tuple[str, ...], dialect: str) -> Query[Any]:
     """Build an INSERT of one row that does nothing if the key exists."""
@@ -128,9 +149,9 @@ def _bound(names: Iterable[str]) -> dict[str, BindParameter[Any]]:
 
 
 def _compile(statement: Any, dialect: Dialect) -> Plan:
-    compiled: SQLCompiler = statement.compile(dialect=dialect)
-    if "POSTCOMPILE" in compiled.string:
+    if "POSTCOMPILE" in str(statement.compile(dialect=dialect)):
         raise TypeError(f"in_() is another statement for every length; write or_(), or `in_json_list()`: {statement}")
+    compiled: SQLCompiler = replacement_traverse(statement, {}, partial(_inlined, dialect)).compile(dialect=dialect)
     names = tuple(compiled.positiontup or ())
     types = {name: bind.type.dialect_impl(dialect) for bind, name in compiled.bind_names.items()}
     columns = list(statement.exported_columns)
@@ -143,6 +164,18 @@ def _compile(statement: Any, dialect: Dialect) -> Plan:
         on_read=tuple((i, f) for i, f in enumerate(readers) if f),
         make=_maker(columns),
     )
+
+
+def _inlined(dialect: Dialect, element: Any, **_: Any) -> ColumnElement[Any] | None:
+    """Return the text of a constant that replaces its parameter; None for all other elements.
+
+    SQLite compiles a statement again for each call if a parameter is compared to a column in the condition of a
+    partial index, because the value decides if the index can be used.
+    """
+    if not isinstance(element, BindParameter) or element.required or not isinstance(element.value, str | int):
+        return None
+    write = element.type.dialect_impl(dialect).literal_processor(dialect)
+    return literal_column(write(element.value), element.type) if write else None
 
 
 def _maker(columns: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:

@@ -64,8 +64,9 @@ class SQLite(Database):
         tx.cursor.connection.set_progress_handler(None, STEPS)  # otherwise the next BEGIN or ROLLBACK would call it too
         tx.cursor.execute("ROLLBACK")
 
-    def control(self, tx: Tx, words: str) -> None:
-        tx.cursor.execute(words)
+    def control(self, tx: Tx, *commands: str) -> None:
+        for command in commands:
+            tx.cursor.execute(command)
 
     def finish(self, tx: Tx) -> None:
         tx.write_counts()

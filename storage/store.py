@@ -313,20 +313,17 @@ class Writer(Worker):
         On a Conflict it runs again, because what it read has changed. Returns None if it met a locked row and
         is not the first unit of its transaction.
         """
-        began, tries = time.perf_counter(), TRIES
+        began, tries, mark = time.perf_counter(), TRIES, tx.mark()
+        self.database.control(tx, *(() if first else ("RELEASE unit",)), "SAVEPOINT unit")
         while True:
-            mark = tx.mark()
-            self.database.control(tx, "SAVEPOINT unit")
             try:
                 value = asked.work(tx)
                 tx.write_room()
-                self.database.control(tx, "RELEASE unit")
                 self.store.counters.unit_took(asked.name, time.perf_counter() - began)
                 return WorkResult(asked.future, value)
             except Exception as error:  # noqa: BLE001 - an operation's refusal is its answer
                 tx.undo(mark)
                 self.database.control(tx, "ROLLBACK TO unit")  # fails, like the whole batch, if the database undid all
-                self.database.control(tx, "RELEASE unit")
                 verdict = self.database.classify_error(error)
             if isinstance(verdict, Conflict):
                 tries -= 1

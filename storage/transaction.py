@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy.engine import Dialect
 
-from storage.query import Plan, Query, adding_once, adding_to, by_key, changing, inserting
+from storage.query import Plan, Query, adding_once, adding_to, by_key, changing, inserting, inserting_values
 from storage.rows import Row
 from storage.tables.daily import DailyCountRow
 from storage.tables.events import EventRow
@@ -195,7 +195,7 @@ class Tx:
 
         Raises Conflict if the key exists: the unit runs again and sees why.
         """
-        self._run(inserting(row.__table__, row.__names__), row.__dict__)
+        self._run(inserting_values(row), row.__dict__)
         return row
 
     def add_or_change(self, kind: type[R], known: R | None, key: Mapping[str, object], /, **values: object) -> R:

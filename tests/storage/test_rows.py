@@ -1,12 +1,15 @@
 """Rows and queries as values, tested without a database."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import combinations
 
 import pytest
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, literal, select, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql import psycopg
+from sqlalchemy.engine import Dialect
 
-from storage.query import Query
+from storage.query import MAX_SHAPES, Query, inserting_values
 from storage.rows import UtcMicroseconds, as_row
 from storage.store import Store
 from storage.tables import AgentRow, JobRow, KeyRow, SettingsRow, ThreadRow
@@ -98,10 +101,31 @@ def test_a_list_of_any_length_is_refused_when_the_query_is_compiled() -> None:
         query.plan(sqlite.dialect())
 
 
+@pytest.mark.parametrize(
+    "dialect", [sqlite.dialect(), psycopg.dialect(paramstyle="format")], ids=["sqlite", "postgresql"]
+)
+def test_a_constant_is_written_into_the_statement(dialect: Dialect) -> None:
+    # With a parameter SQLite would compile the statement again for each call, because a partial index names its column.
+    given = JobRow.status == literal("it's 100% ?"), JobRow.units == literal(7), JobRow.id == bindparam("id")
+    plan = Query(select(JobRow.id).where(*given)).plan(dialect)
+    assert plan.parameters == ("id",)
+    assert "status = 'it''s 100% ?'" in plan.sql.replace("%%", "%")
+    assert "units = 7" in plan.sql
+
+
 def test_a_locked_row_is_locked_on_postgres_and_free_on_sqlite() -> None:
     locked = Query(select(SettingsRow).with_for_update())
     assert locked.plan(postgresql.dialect()).sql.endswith("FOR UPDATE")
     assert "FOR UPDATE" not in locked.plan(sqlite.dialect()).sql
+
+
+async def test_rows_with_any_choice_of_nulls_come_back_by_a_bounded_number_of_statements(store: Store) -> None:
+    optional = {"max_price": 7, "message_id": "m", "context_id": "c", "pay_to": "0x1", "worker": "w"}
+    chosen = [dict(some) for size in range(6) for some in combinations(optional.items(), size)]
+    rows = [job(f"job_{number}").with_(**values) for number, values in enumerate(chosen)]
+    assert len({inserting_values(row) for row in rows}) <= MAX_SHAPES + 1 < len(rows)
+    await store.write(lambda tx: [tx.add(row) for row in rows])
+    assert await store.read(lambda tx: [tx.get(JobRow, row.id) for row in rows]) == rows
 
 
 async def test_words_numbers_bytes_and_times_come_back_as_what_they_are(store: Store) -> None:

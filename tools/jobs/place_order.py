@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 from pydantic import Field
 
-from storage.agents import seller_of_order, wallets_both_held
+from storage.agents import buyer_of_order, buyer_to_order, seller_of_order, wallets_both_held
 from storage.tables import AgentRow, JobRow, ListingRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, JobStatus, ListingStatus, PricingModel, ThreadKind, Timing
@@ -120,6 +120,14 @@ ORDER_ERRORS = (
     FirstPartySelfDealing,
     StorageFull,
 )
+
+
+class BuyerOfOrder(NamedTuple):
+    """The facts about a buyer that an order depends on."""
+
+    id: str
+    handle: str
+    first_party: bool
 
 
 class SellerOfOrder(NamedTuple):
@@ -300,13 +308,13 @@ def check_max_price(price: int, most: int | None) -> None:
         )
 
 
-def _parties(ctx: TxContext, listing: ListingRow, *, lock: bool = False) -> tuple[AgentRow, SellerOfOrder]:
+def _parties(ctx: TxContext, listing: ListingRow, *, lock: bool = False) -> tuple[BuyerOfOrder, SellerOfOrder]:
     """Return the buyer and the active seller, if they may trade with each other.
 
     `lock` locks the buyer.
     """
     asked = {"agent_id": ctx.agent, "other_id": listing.seller_id, "env": ctx.env}
-    buyer = ctx.tx.need(AgentRow, ctx.agent, lock=lock)
+    buyer = BuyerOfOrder(*ctx.tx.all(buyer_to_order if lock else buyer_of_order, agent_id=ctx.agent)[0])
     seller = SellerOfOrder(*ctx.tx.all(seller_of_order, **asked)[0])
     if seller.status is not AgentStatus.ACTIVE:
         raise ListingUnavailable("the seller is not active")
@@ -335,7 +343,7 @@ def check_pair(ctx: TxContext, buyer: AgentRow, seller: AgentRow, param: str) ->
     _refuse_pair(ctx.env, param, same_wallet=same_wallet, own=_both_own(buyer, seller))
 
 
-def _both_own(buyer: AgentRow, seller: AgentRow | SellerOfOrder) -> bool:
+def _both_own(buyer: AgentRow | BuyerOfOrder, seller: AgentRow | SellerOfOrder) -> bool:
     return buyer.first_party and seller.first_party
 
 
