@@ -1,0 +1,1 @@
+"""Runs the whole market in a simulated world, where one seed decides everything that happens."""
