@@ -89,6 +89,9 @@ class Store:
         self.reads: SimpleQueue[WorkItem | None] = SimpleQueue()
         self.writers = [Writer(self, self.writes, f"writer-{n}") for n in range(database.writers)]
         self.readers = [Reader(self, self.reads, f"reader-{n}") for n in range(database.readers)]
+        self.start_workers()
+
+    def start_workers(self) -> None:
         for worker in (*self.writers, *self.readers):
             worker.start()
 
@@ -200,13 +203,17 @@ class Reader(Worker):
 
     def run(self) -> None:
         while asked := self.queue.get():
-            self.store.deliver_results([self._answer(asked)])
-            try:  # after the answer was sent, so that no caller waits for it
-                if self.tx:
-                    self.database.end_read(self.tx)
-            except Exception:  # noqa: BLE001 - the connection is lost
-                self.discard()
+            self.serve(asked)
         self.queue.put(None)
+
+    def serve(self, asked: WorkItem) -> None:
+        """Run a read and send its answer."""
+        self.store.deliver_results([self._answer(asked)])
+        try:  # after the answer was sent, so that no caller waits for it
+            if self.tx:
+                self.database.end_read(self.tx)
+        except Exception:  # noqa: BLE001 - the connection is lost
+            self.discard()
 
     def _answer(self, asked: WorkItem) -> WorkResult:
         """Run one read; retry it on a new connection if the connection was lost since the last read."""
@@ -237,14 +244,18 @@ class Writer(Worker):
     def run(self) -> None:
         rest: list[WorkItem] = []
         while batch := rest or self._take():
-            try:
-                tx = self._begin()
-                answers = self._commit(tx, batch)
-                rest = batch[len(answers) :]
-                self.store.deliver_results(answers, notified=tx.notified, invalidated=tuple(tx.invalidated))
-            except Exception as error:  # noqa: BLE001 - BEGIN, COMMIT or the connection failed: nothing is acknowledged
-                rest = []
-                self._refuse(batch, error)
+            rest = self.serve(batch)
+
+    def serve(self, batch: list[WorkItem]) -> list[WorkItem]:
+        """Run, commit and answer units of work; return those that wait for a locked row."""
+        try:
+            tx = self._begin()
+            answers = self._commit(tx, batch)
+            self.store.deliver_results(answers, notified=tx.notified, invalidated=tuple(tx.invalidated))
+        except Exception as error:  # noqa: BLE001 - BEGIN, COMMIT or the connection failed: nothing is acknowledged
+            self._refuse(batch, error)
+            return []
+        return batch[len(answers) :]
 
     def _take(self) -> list[WorkItem]:
         batch: list[WorkItem] = []

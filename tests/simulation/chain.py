@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import heappop, heappush
-from random import Random  # noqa: TID251 - seeded: a run can be repeated
+from random import Random
 from typing import NamedTuple
 
 from tests.simulation.blocks import (
@@ -48,14 +48,16 @@ class Fork:
 
 
 class View(NamedTuple):
-    """The chain as one node knows it: up to `top`, and with the replaced blocks if it is on a fork."""
+    """The chain as one node knows it: up to `top`, with the replaced blocks on a fork."""
 
     top: int
     fork: Fork | None = None
 
 
 class SimulatedChain:
-    """The chain of one environment. Its blocks follow the clock, one each two seconds, made when something is read.
+    """The chain of one environment.
+
+    Its blocks follow the clock, one each two seconds, and are made when something is read.
 
     A clock that goes back changes nothing. Addresses may be written in any case.
     """
@@ -152,6 +154,14 @@ class SimulatedChain:
         self._advance()
         return self._transfers
 
+    def transfers_of(self, transaction: str) -> list[Transfer]:
+        """Return the successful USDC transfers of one transaction; none if no block has it."""
+        self._advance()
+        sent = self._transactions.get(transaction)
+        if sent is None or sent.mined is None:
+            return []
+        return list(sent.mined.transfers(self.usdc, self.block_time(sent.mined.number)))
+
     def confirmations(self, transaction: str) -> int:
         """Return the number of blocks since a transaction, its own included; 0 if no block has it."""
         self._advance()
@@ -159,7 +169,7 @@ class SimulatedChain:
         return 0 if sent is None or sent.mined is None else self._head - sent.mined.number + 1
 
     def is_final(self, transaction: str) -> bool:
-        """Check whether a transaction has the network's confirmations; only a deeper reorg removes it."""
+        """Check whether a transaction has the network's confirmations."""
         return self.confirmations(transaction) >= self.network.confirmations
 
     # -- reorgs --------------------------------------------------------------------------------------------------------
@@ -239,7 +249,7 @@ class SimulatedChain:
     # -- the chain as a node describes it ------------------------------------------------------------------------------
 
     def view(self, lag: int = 0, *, forked: bool = False) -> View:
-        """Return the chain as it was `lag` blocks ago; `forked` keeps blocks that a reorg replaced since."""
+        """Return the chain of `lag` blocks ago; `forked` keeps blocks that a reorg replaced."""
         self._advance()
         top, fork = self._head - lag, self._fork
         stale = forked and lag > 0 and fork is not None and fork.start <= top <= fork.top
@@ -256,7 +266,7 @@ class SimulatedChain:
         return None if found is None or found.number > view.top else receipt_json(found)
 
     def block(self, view: View, number: int, *, whole: bool) -> Json | None:
-        """Return a block with the hashes of its transactions or the whole ones; None if the view has it not."""
+        """Return a block with its transactions or their hashes; None if the view lacks it."""
         if number > view.top:
             return None
         replaced = view.fork is not None and number >= view.fork.start

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from random import Random  # noqa: TID251 - seeded: a run can be repeated
+from random import Random
 from typing import Any
 
 from tests.simulation.blocks import Window
@@ -31,7 +31,9 @@ class FacilitatorFaults:
 
 
 class SimulatedFacilitator:
-    """The facilitator port over the simulated chain. `faults` may be replaced at any time; `heal` switches all off.
+    """The facilitator port over the simulated chain.
+
+    `faults` may be replaced at any time; `heal` switches all off.
 
     `check_signatures` is off only for a chain whose payers sign nothing.
     """
@@ -65,7 +67,10 @@ class SimulatedFacilitator:
         return "unexpected_verify_error" if fault == "refuses" else self._refusal(body)
 
     async def settle(self, body: Mapping[str, Any]) -> SettleResult:
-        """Send the authorization, unless the chain would refuse it. Raises SettleNotSent and SettleUnknown."""
+        """Send the authorization, unless the chain would refuse it.
+
+        Raises SettleNotSent and SettleUnknown.
+        """
         fault = await self._fault()
         if fault == "not_sent":
             raise SettleNotSent("ConnectError")

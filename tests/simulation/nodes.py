@@ -5,7 +5,7 @@ The market reads them through its real adapter, of which only the HTTP request i
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from random import Random  # noqa: TID251 - seeded: a run can be repeated
+from random import Random
 from typing import Any, NamedTuple
 
 from server.adapters.chain import MAX_ANSWER_BYTES, JsonRpcChain, NodeError
@@ -148,7 +148,7 @@ class Nodes:
         return found
 
     def _stale(self, method: str, params: tuple[Any, ...], lag: int) -> Any:
-        """Answer as a node that may be on a fork; note an answer that the chain does not give any more."""
+        """Answer as a node that may be on a fork; note an answer that is no longer true."""
         view = self.chain.view(lag, forked=True)
         found = self._true(method, params, view)
         if view.fork is not None and found != self._true(method, params, View(view.top)):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from contextlib import suppress
-from random import Random  # noqa: TID251 - seeded: a run can be repeated
+from random import Random
 from typing import Any
 
 import pytest
@@ -113,7 +113,7 @@ async def test_once_healed_the_nodes_tell_the_truth(model: Model) -> None:
 
 
 async def test_lies_never_settle_what_was_not_paid(model: Model) -> None:
-    """Every verdict under lies is the true one, waits, or finds a payment wanting; none is a payment of more."""
+    """Every verdict under lies is true, waits, or finds a payment too low."""
     paid, other = model.pay(BUYER, SELLER, ONE), model.pay(BUYER, STRANGER, ONE)
     unknown = model.chain.new_hash()
     model.mine(CONFIRMATIONS)

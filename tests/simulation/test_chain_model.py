@@ -1,10 +1,10 @@
 """The simulated chain beside a real EVM: the same transfers give the same verdicts of the market's own verification."""
 
-import secrets  # noqa: TID251 - an authorization's nonce, made by the payer's own software
+import secrets
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from random import Random  # noqa: TID251 - seeded: a run can be repeated
+from random import Random
 from typing import Any
 
 import pytest

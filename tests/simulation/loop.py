@@ -1,0 +1,86 @@
+"""An event loop of virtual time, and the clock and the randomness that follow it."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from random import Random
+from typing import Any
+
+from tools.kernel.ids import ENTROPY_BYTES
+
+BEGIN = datetime(2027, 1, 1, 0, 0, 0, 123_000, tzinfo=UTC)
+Exceptions = Callable[[dict[str, Any]], None]
+
+
+class Stalled(Exception):
+    """Every task waits for something that never happens."""
+
+
+class SimulatedLoop(asyncio.BaseEventLoop):
+    """An event loop that never sleeps: when nothing is ready, its time jumps to the next timer.
+
+    It has no sockets. Work for a thread runs on the loop after a seeded pause.
+    """
+
+    def __init__(self, random: Random) -> None:
+        super().__init__()
+        self.elapsed, self.random = 0.0, random
+        self._selector = self  # asyncio asks it for the events of sockets
+        self._clock_resolution = 1e-6  # a sum of floats is not exact
+
+    def time(self) -> float:
+        return self.elapsed
+
+    def select(self, timeout: float | None) -> Iterable[object]:
+        if timeout is None:
+            raise Stalled
+        self.elapsed += timeout
+        return ()
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
+        future = self.create_future()
+        self.call_later(self.random.expovariate(100), _work, future, func, args)
+        return future
+
+    def _process_events(self, event_list: Iterable[object]) -> None: ...
+    def _write_to_self(self) -> None: ...
+
+
+def _work(future: asyncio.Future[Any], func: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    if future.cancelled():
+        return
+    try:
+        future.set_result(func(*args))
+    except Exception as error:
+        future.set_exception(error)
+
+
+class VirtualClock:
+    """The clock of one machine: the loop's time, plus what its wall clock is off."""
+
+    def __init__(self, loop: SimulatedLoop) -> None:
+        self.loop, self.off = loop, timedelta(0)
+
+    def now(self) -> datetime:
+        return BEGIN + timedelta(seconds=self.loop.elapsed) + self.off
+
+    def monotonic(self) -> float:
+        return self.loop.elapsed
+
+
+class SeededDice:
+    """Unpredictable bytes of the seed that never repeat.
+
+    The bytes of an id grow with each call, so records of one millisecond sort in the order of their creation.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed, self.rolled = seed, 0
+
+    def random_bytes(self, count: int) -> bytes:
+        self.rolled += 1
+        made = self.rolled.to_bytes(6) if count == ENTROPY_BYTES else b""
+        while len(made) < count:
+            made += sha256(f"{self.seed}:{self.rolled}:{len(made)}".encode()).digest()
+        return made[:count]

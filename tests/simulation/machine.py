@@ -1,0 +1,164 @@
+"""One process of the market: it opens the database, serves calls, and can lose everything it keeps in memory."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import server.peers
+import server.webhook_sender
+from server.adapters.checker import faults
+from server.adapters.clock import SeedSigner
+from server.app import Served, assemble, make_market
+from server.middleware import Edge, hosts_of
+from server.peers import PeerCatalogs
+from server.settings import Settings
+from server.webhook_sender import Sender
+from server.workers import DailyRechecks, Workers
+from storage.open import SQLITE
+from storage.store import Store
+from storage.vocabulary import Env
+from tests.simulation.faults import CommitCrashes, FaultySQLite
+from tests.simulation.loop import SeededDice, SimulatedLoop, VirtualClock
+from tests.simulation.store import SimulatedSQLite
+from tests.simulation.wires import OVER, Answer, Call, through_door
+from tests.support.market import house
+from tools.engine.config import Network
+from tools.engine.ports import Chain, Dns, Facilitator, Faucet, HttpClient, Sanctions, World
+from tools.kernel.errors import Json
+from tools.kernel.json_schema import Violation
+
+
+class Crashed(Exception):
+    """The process ended before it answered."""
+
+
+class Checks:
+    """The checks of documents, made at once in this process."""
+
+    async def violations(self, schema: str, value: Json, *, by: str) -> Sequence[Violation]:
+        return [Violation(path, message) for path, message in faults("schema", schema, value)]
+
+    async def unkept(self, rules: str, output: Json, *, by: str) -> Sequence[tuple[str, str]]:
+        return faults("acceptance", rules, output)
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Everything outside the market, simulated."""
+
+    chains: Mapping[Env, Chain]
+    facilitators: Mapping[Env, Facilitator]
+    sanctions: Sanctions
+    web: HttpClient
+    dns: Dns
+    faucet: Faucet | None = None
+    catalogs: Any = None
+
+
+class Machine:
+    """A process of the market on a database.
+
+    `pause` are the seconds between two rounds of its background loops.
+    """
+
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        database_url: str,
+        neighbours: Callable[[VirtualClock], Neighbours],
+        dice: SeededDice,
+        network: Network,
+        pause: float,
+        commit_crashes: CommitCrashes,
+        note: Callable[[str], None],
+    ) -> None:
+        self.commit_crashes, self.note = commit_crashes, note
+        self.loop, self.database_url, self.dice, self.pause = loop, database_url, dice, pause
+        self.clock = VirtualClock(loop)
+        self.neighbours = neighbours(self.clock)
+        made = house()
+        self.config = replace(made, networks=dict(made.networks) | {Env.TEST: network})
+        self.settings = Settings(_env_file=None, data_dir=Path(database_url.removeprefix("sqlite:///")).parent)
+        self.tasks: dict[int, asyncio.Task[Any]] = {}  # in the order of their creation
+        self.started = 0
+        self.ended = asyncio.Event()
+        self.store: Store | None = None
+        self.served: Served | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.served is not None
+
+    def open(self) -> None:
+        """Start the process on what is durable."""
+        self.ended.clear()
+        self.database = FaultySQLite(Path(self.database_url.removeprefix(SQLITE)), self.note)
+        self.store = store = SimulatedSQLite(self.database)
+        store.fault_hook, store.on_crash = self.commit_crashes, self.end
+        store.now_seconds = self.clock.monotonic
+        near = self.neighbours
+        world = World(
+            self.clock, self.dice, near.chains, SeedSigner(bytes(32)), near.sanctions, Checks(), near.web, near.dns,
+            near.facilitators, near.faucet,
+        )  # fmt: skip
+        market = make_market(store, world, self.config)
+        hosts = hosts_of(self.config.urls)
+        self.served = assemble(market, self.settings, hosts)
+        self.edge = Edge(self.served, hosts, self.config.docs_url, self.dice)
+        workers, sender = Workers(market), Sender(market)
+        for step in workers.steps:
+            step.every_seconds = max(step.every_seconds, self.pause * 4)
+        self.start(self._sessions(self.served))
+        for loop in (workers.run(), sender.run(), DailyRechecks(market).run()):
+            self.start(loop)
+        if near.catalogs is not None:
+            self.start(PeerCatalogs(market, near.catalogs).run())
+
+    async def call(self, call: Call) -> Answer:
+        """Make a call. Raises Crashed if the process ends first."""
+        if self.served is None:
+            raise Crashed
+        made = (
+            through_door(self.served.market, call)
+            if call.wire == "door"
+            else OVER[call.wire](self.edge, self.loop, call)
+        )
+        task = self.start(made)
+        try:
+            answer: Answer = await task
+        except asyncio.CancelledError:
+            raise Crashed from None
+        return answer
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run a task that ends with the process."""
+        self.started += 1
+        number, task = self.started, self.loop.create_task(work)
+        self.tasks[number] = task
+        task.add_done_callback(lambda _: self.tasks.pop(number, None))
+        return task
+
+    def end(self, cause: str) -> None:
+        """End the process: what is not committed is lost, and no answer is sent any more."""
+        if self.store is None:
+            return
+        self.note(cause)
+        self.store.close()
+        for task in [*self.tasks.values()]:
+            task.cancel()
+        self.served = self.store = None
+        self.ended.set()
+
+    @staticmethod
+    async def _sessions(served: Served) -> None:
+        async with served.mcp.running():
+            await asyncio.Event().wait()
+
+
+def slow_down(pause: float) -> None:
+    """Let the background loops of all machines rest this long between two rounds."""
+    server.webhook_sender.LOOK_SECONDS = pause
+    server.peers.LOOK_SECONDS = pause * 8
+    server.workers.LOOK_SECONDS = pause * 8

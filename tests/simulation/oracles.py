@@ -1,0 +1,212 @@
+"""The oracles of a run. Each observes the answers, or reads the rows from time to time, and raises Violation."""
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from sqlalchemy import bindparam, select
+
+from storage.query import Query
+from storage.tables import EventRow, JobRow, SettlementRow
+from storage.transaction import Tx
+from tests.simulation.population import MOVES
+from tests.simulation.records import Observation, Violation
+from tests.simulation.wires import Answer
+from tools.operator.recompute import recompute
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+REMEMBERED = 200  # acknowledged calls that are repeated after a crash
+REPEATED = 12  # of them, each time
+TOKEN = re.compile(rb"taint[0-9]{8}")
+PAGE = 1_000
+# The market decides these without a look at a chain, so that a dry run needs no money.
+TRIED = ("accept", "decline", "cancel", "quote", "accept_quote", "deliver", "request_revision", "dispute", "review")
+GIVEN: dict[str, dict[str, Any]] = {
+    "quote": {"price": 250_000}, "request_revision": {"message": "Warmer, please."}, "review": {"rating": 5},
+    "dispute": {"reason": "It is empty."}, "deliver": {"output": {"english": "good day"}},
+}  # fmt: skip
+# Accepting again renews the lease of a worker, and a dry run shows no output.
+REPEATABLE = {"thread_id", "worker", "lease_until", "next_steps", "deliveries", "output"}
+REPEATABLE |= {"output_bytes", "output_hash", "output_salt", "output_commitment"}
+NOT_NOW = {"invalid_transition", "job_not_payable", "not_paid", "job_not_settled", "not_found", "forbidden"}
+
+_settlements = Query(select(SettlementRow).where(SettlementRow.id > bindparam("after")).order_by(SettlementRow.id))
+_events = Query(select(EventRow).where(EventRow.id > bindparam("after")).order_by(EventRow.id).limit(PAGE))
+_job = Query(select(JobRow).where(JobRow.id == bindparam("id")))
+
+
+class Oracle:
+    """One kind of check.
+
+    `observe` sees each answer; `look` runs from time to time and after each crash.
+    """
+
+    def __init__(self, simulation: "Simulation") -> None:
+        self.simulation = simulation
+
+    def observe(self, seen: Observation) -> None: ...
+    async def look(self) -> None: ...
+
+    async def after_crash(self) -> None:
+        await self.look()
+
+    async def at_end(self) -> None:
+        await self.look()
+
+
+class Money(Oracle):
+    """Each settlement equals one transfer of the chain, and each transfer settles at most once."""
+
+    def __init__(self, simulation: "Simulation") -> None:
+        super().__init__(simulation)
+        self.after, self.used = "", dict[str, str]()  # by transfer: the settlement
+
+    async def look(self) -> None:
+        rows = await self.simulation.read(lambda tx: tx.all(_settlements, after=self.after))
+        for row in rows:
+            self.after = row.id
+            self._settled(row)
+
+    def _settled(self, row: SettlementRow) -> None:
+        before = self.used.setdefault(row.tx_hash, row.id)
+        if before != row.id:
+            raise Violation(f"transfer {row.tx_hash} settles {before} and {row.id}")
+        parties = row.payer_address.lower(), row.pay_to.lower(), row.amount
+        found = self.simulation.chain.transfers_of(row.tx_hash)
+        if parties not in [(one.sender, one.recipient, one.amount) for one in found]:
+            raise Violation(f"settlement {row.id} of {parties} is not in {row.tx_hash}: {found}")
+
+
+class Repeats(Oracle):
+    """A call that is repeated with its idempotency key gives the same answer, also after a crash."""
+
+    def __init__(self, simulation: "Simulation") -> None:
+        super().__init__(simulation)
+        self.acknowledged = deque[Observation](maxlen=REMEMBERED)
+
+    def observe(self, seen: Observation) -> None:
+        if not seen.call.op.safe and seen.answer.status < 300 and seen.call.wire == "door":
+            self.acknowledged.append(seen)
+
+    async def look(self) -> None: ...
+
+    async def after_crash(self) -> None:
+        known = [*self.acknowledged]
+        for seen in self.simulation.random.sample(known, min(REPEATED, len(known))):
+            again = await self.simulation.repeat(seen.call)
+            if again is not None and again != seen.answer:
+                raise Violation(f"{seen.call} was answered with {seen.answer}, and after a crash with {again}")
+
+
+class Actions(Oracle):
+    """The available_actions of a job are exactly those that a dry run accepts."""
+
+    def __init__(self, simulation: "Simulation") -> None:
+        super().__init__(simulation)
+        self.tried: dict[tuple[str, str, str, bool], int] = {}  # by status, role, action and whether it was offered
+
+    async def look_at(self, key: str, job_id: str) -> None:
+        for action in TRIED:
+            before = await self.simulation.ask(key, "get_job", job_id=job_id)
+            operation = {"accept_quote": action, "request_revision": action}.get(action, f"{action}_job")
+            answer = await self.simulation.ask(key, operation, dry_run=True, job_id=job_id, **GIVEN.get(action, {}))
+            after = await self.simulation.ask(key, "get_job", job_id=job_id)
+            if before is None or answer is None or after is None or before.refused or before != after:
+                continue
+            self._judge(before.body, action, answer)
+
+    def _judge(self, job: dict[str, Any], action: str, answer: Answer) -> None:
+        offered = action in job["available_actions"]
+        place = job["status"], job["role"], action, offered
+        self.tried[place] = self.tried.get(place, 0) + 1
+        about = f"{action} of {job['id']}, {job['status']}, by its {job['role']}, which may {job['available_actions']}"
+        if offered and answer.code in NOT_NOW:
+            raise Violation(f"offered and refused with {answer.code}: {about}")
+        changed = {name for name in job if answer.body.get(name, job[name]) != job[name]}
+        declines = action == "cancel" and job["role"] == "seller" and "decline" in job["available_actions"]
+        # What is already so may be asked for again, and a seller's cancellation before work is a decline.
+        if not offered and answer.code is None and not declines and not changed <= REPEATABLE:
+            raise Violation(f"not offered and accepted: {about}; it changes {sorted(changed)}")
+
+
+class Events(Oracle):
+    """The numbers of events rise in the order of commits, so no reader misses one."""
+
+    def __init__(self, simulation: "Simulation") -> None:
+        super().__init__(simulation)
+        self.after, self.seen = 0, 0
+
+    async def look(self) -> None:
+        while rows := await self.simulation.read(lambda tx: tx.all(_events, after=self.after)):
+            for row in rows:
+                if row.id <= self.after:
+                    raise Violation(f"event {row.id} was read after {self.after}")
+                self.after = row.id
+            self.seen += len(rows)
+
+    async def at_end(self) -> None:
+        await self.look()
+        found = await self.simulation.read(lambda tx: sum(1 for _ in _all_events(tx)))
+        if found != self.seen:
+            raise Violation(f"there are {found} events, but a reader in their order saw {self.seen}")
+
+
+def _all_events(tx: Tx) -> Iterator[EventRow]:
+    after = 0
+    while rows := tx.all(_events, after=after):
+        yield from rows
+        after = rows[-1].id
+
+
+class Taint(Oracle):
+    """A secret text is shown only to the agents that may read it."""
+
+    def __init__(self, simulation: "Simulation") -> None:
+        super().__init__(simulation)
+        self.owners: dict[bytes, tuple[str, str]] = {}  # by token: its author and its job
+
+    def new_token(self, author: str, job_id: str) -> str:
+        token = f"taint{len(self.owners):08d}"
+        self.owners[token.encode()] = author, job_id
+        return token
+
+    def observe(self, seen: Observation) -> None:
+        text = orjson.dumps(seen.answer.body)
+        for token in dict.fromkeys(TOKEN.findall(text)):
+            author, job_id = self.owners[token]
+            if seen.agent != author:
+                self.simulation.check_later(self._allowed(token, job_id, seen))
+
+    async def _allowed(self, token: bytes, job_id: str, seen: Observation) -> None:
+        """Check that a reader is the buyer of a paid or free job, or its judge."""
+        job = await self.simulation.read(lambda tx: tx.one(_job, id=job_id))
+        paid = await self.simulation.read(lambda tx: _received(tx, job_id))
+        may = job is not None and seen.agent == job.buyer_id and (not job.price or paid > 0)
+        judges = self.simulation.identities.get(seen.agent or "")
+        if not may and not (judges is not None and seen.call.operation in ("get_dispute", "get_delivery", "get_job")):
+            raise Violation(f"{seen.call.operation} shows {token.decode()} of {job_id} to {seen.agent}: {seen.answer}")
+
+
+def _received(tx: Tx, job_id: str) -> int:
+    return sum(row.amount for row in tx.all(_settlements, after="") if row.job_id == job_id and row.kind == "payment")
+
+
+class Recounted(Oracle):
+    """Stored counts and sums equal the recomputed ones."""
+
+    async def look(self) -> None: ...
+
+    async def at_end(self) -> None:
+        store = self.simulation.machine.store
+        assert store is not None
+        drifted = [str(drift) async for drift in recompute(store) if drift.keys]
+        if drifted:
+            raise Violation(f"recomputed: {drifted}")
+
+
+ORACLES = (Money, Repeats, Actions, Events, Taint, Recounted)
+assert set(TRIED) <= set(MOVES)

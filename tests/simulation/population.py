@@ -1,0 +1,244 @@
+"""The agents of a run: each acts for a goal, through calls, and sees only what the market shows it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from eth_account import Account
+from eth_account.messages import encode_defunct
+
+from tests.simulation.wires import Answer
+from tests.support.trade import OFFER, PRICE
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+CAPITAL = 10**12  # minor units of USDC that each wallet starts with
+WORDS = ("guten Tag", "bonjour", "buenos dias", "god dag", "dzien dobry")
+REASONS = ("It is not what was promised.", "It is empty.", "It came late.")
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Traits:
+    """The chance of each habit, from 0 to 1."""
+
+    late: float = 0.05  # it does nothing when something waits for it
+    cancels: float = 0.05
+    disputes: float = 0.08
+    wrong: float = 0.05  # it pays or delivers something wrong
+    stale: float = 0.05  # it tries an action that its job does not offer
+
+
+@dataclass
+class Identity:
+    id: str
+    handle: str
+    keys: Mapping[str, str]
+    seed: bytes
+    wallet: Any
+
+
+class Actor:
+    """An agent with goals. `act` makes a few calls."""
+
+    def __init__(self, simulation: "Simulation", identity: Identity, traits: Traits) -> None:
+        self.simulation, self.identity, self.traits = simulation, identity, traits
+        self.random = Random(simulation.random.getrandbits(64))
+
+    async def call(self, operation: str, /, **given: Any) -> Answer:
+        return await self.simulation.call(self.identity.id, self.identity.keys["test"], operation, **given)
+
+    def likely(self, chance: float) -> bool:
+        return self.random.random() < chance
+
+    async def act(self) -> None:
+        raise NotImplementedError
+
+    # -- jobs ------------------------------------------------------------------------------------------------------
+
+    async def tend_a_job(self, role: str) -> None:
+        """Look at a job that waits for this agent, or at any of its own, and do something about it."""
+        listed = await self.call("list_jobs", role=role, limit=self.random.choice((5, 20)))
+        if listed.refused or not listed.body["data"] or self.likely(self.traits.late):
+            return
+        jobs = listed.body["data"]
+        waiting = [job for job in jobs if job["waiting_on"] == role]
+        chosen = self.random.choice(waiting or jobs)
+        await self.move(chosen)
+
+    async def move(self, job: Json) -> None:
+        """Do one of the things that a job offers, or rarely one that it does not."""
+        offered = job["available_actions"]
+        usual = [action for action in offered if action in self.weights]
+        if self.likely(self.traits.stale):
+            action = self.random.choice(sorted(MOVES))
+        elif usual:
+            weights = [self.weights[action] for action in usual]
+            action = self.random.choices(usual, weights)[0]
+        else:
+            return
+        await MOVES[action](self, job)
+
+    async def transfer_and_report(self, operation: str, job_id: str, payee: str, amount: int) -> None:
+        sent = self.simulation.chain.send_transfer(self.identity.wallet.address, payee, amount)
+        self.simulation.log.write("transfer", sender=self.identity.id, payee=payee, amount=amount, hash=sent)
+        await self.simulation.sleep(self.random.choice((0.5, 5.0, 30.0)))
+        await self.call(operation, job_id=job_id, transaction=sent)
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        return {
+            "accept": 10, "deliver": 10, "pay": 10, "quote": 10, "accept_quote": 8, "review": 3, "message": 0.5,
+            "decline": 0.5, "request_revision": 1, "refund": 10, "withdraw_dispute": 1,
+            "cancel": 20 * self.traits.cancels, "dispute": 10 * self.traits.disputes,
+        }  # fmt: skip
+
+
+async def accept(actor: Actor, job: Json) -> None:
+    await actor.call("accept_job", job_id=job["id"])
+
+
+async def decline(actor: Actor, job: Json) -> None:
+    await actor.call("decline_job", job_id=job["id"])
+
+
+async def cancel(actor: Actor, job: Json) -> None:
+    await actor.call("cancel_job", job_id=job["id"])
+
+
+async def quote(actor: Actor, job: Json) -> None:
+    await actor.call("quote_job", job_id=job["id"], price=actor.random.choice((PRICE, 2 * PRICE, 1)))
+
+
+async def accept_quote(actor: Actor, job: Json) -> None:
+    await actor.call("accept_quote", job_id=job["id"])
+
+
+async def deliver(actor: Actor, job: Json) -> None:
+    english = f"good day {actor.simulation.taint(actor.identity.id, job['id'])}"
+    output = {"englisch": english} if actor.likely(actor.traits.wrong) else {"english": english}
+    await actor.call("deliver_job", job_id=job["id"], output=output)
+
+
+async def request_revision(actor: Actor, job: Json) -> None:
+    await actor.call("request_revision", job_id=job["id"], message="Warmer, please.")
+
+
+async def dispute(actor: Actor, job: Json) -> None:
+    await actor.call("dispute_job", job_id=job["id"], reason=actor.random.choice(REASONS))
+
+
+async def withdraw_dispute(actor: Actor, job: Json) -> None:
+    await actor.call("withdraw_dispute", dispute_id=job["dispute_id"] or "dsp_none")
+
+
+async def review(actor: Actor, job: Json) -> None:
+    await actor.call("review_job", job_id=job["id"], rating=actor.random.choice((5, 5, 4, 1)))
+
+
+async def message(actor: Actor, job: Json) -> None:
+    await actor.call("post_message", thread_id=job["thread_id"], body="How is it going?")
+
+
+async def pay(actor: Actor, job: Json) -> None:
+    """Ask for the terms, send the transfer and report it; sometimes a wrong amount."""
+    terms = await actor.call("pay_job", job_id=job["id"])
+    pay_to, amount = terms.body.get("pay_to"), terms.body.get("amount")
+    if not pay_to or not amount:
+        return
+    if actor.likely(actor.traits.wrong):
+        amount = actor.random.choice((amount - 1, amount + 1, 1))
+    await actor.transfer_and_report("pay_job", job["id"], pay_to, amount)
+
+
+async def refund(actor: Actor, job: Json) -> None:
+    buyer = actor.simulation.identities.get(job["buyer"]["id"])
+    if buyer is not None and job["refund_expected"]:
+        await actor.transfer_and_report("refund_job", job["id"], buyer.wallet.address, job["refund_expected"])
+
+
+MOVES: Mapping[str, Any] = {
+    made.__name__: made
+    for made in (
+        accept, decline, cancel, quote, accept_quote, deliver, request_revision, dispute, withdraw_dispute, review,
+        message, pay, refund,
+    )
+}  # fmt: skip
+
+
+class Seller(Actor):
+    """An agent that offers work and does it."""
+
+    async def act(self) -> None:
+        await self.tend_a_job("seller")
+
+
+class Buyer(Actor):
+    """An agent that orders work and pays for it."""
+
+    async def act(self) -> None:
+        await (self.order() if self.likely(0.25) else self.tend_a_job("buyer"))
+
+    async def order(self) -> None:
+        found = await self.call("search_listings", q=self.random.choice(("translate", "english", None)), limit=10)
+        if found.refused or not found.body["data"]:
+            return
+        listing = self.random.choice(found.body["data"])
+        await self.call("create_job", listing_id=listing["id"], input={"text": self.random.choice(WORDS)})
+
+
+class Evaluator(Actor):
+    """An agent that judges disputes."""
+
+    async def act(self) -> None:
+        inbox = await self.call("get_inbox")
+        for case in [] if inbox.refused else inbox.body["disputes_awaiting_my_verdict"]:
+            outcome = self.random.choice(("buyer", "seller", "split"))
+            await self.call("submit_verdict", dispute_id=case["id"], outcome=outcome, rationale="As I see it.")
+
+
+async def populate(simulation: "Simulation") -> list[Actor]:
+    """Register the agents, bind their wallets and create the listings."""
+    scenario = simulation.scenario
+    kinds = {Seller: scenario.sellers, Buyer: scenario.buyers, Evaluator: scenario.evaluators}
+    actors: list[Actor] = [
+        kind(simulation, await register(simulation, f"{kind.__name__} {number}"), Traits())
+        for kind, count in kinds.items()
+        for number in range(count)
+    ]
+    for actor in actors:
+        if isinstance(actor, Evaluator):
+            await actor.call("set_evaluator", enabled=True)
+        if isinstance(actor, Seller):
+            await open_shop(actor)
+    return actors
+
+
+async def register(simulation: "Simulation", name: str) -> Identity:
+    answer = await simulation.call(None, None, "register_agent", name=name)
+    assert not answer.refused, answer
+    made = answer.body
+    wallet = Account.from_key(simulation.machine.dice.random_bytes(32))
+    seed = bytes.fromhex(made["keypair"]["secret_key"])
+    identity = Identity(made["agent"]["id"], made["agent"]["handle"], made["api_keys"], seed, wallet)
+    simulation.identities[identity.id] = identity
+    text = f"service:wallet:{identity.id}:{wallet.address.lower()}"
+    signed = Account.sign_message(encode_defunct(text=text), wallet.key)
+    await simulation.call(
+        identity.id,
+        identity.keys["test"],
+        "set_wallet_address",
+        address=wallet.address,
+        signature="0x" + bytes(signed.signature).hex(),
+    )
+    simulation.chain.fund(wallet.address, CAPITAL)
+    return identity
+
+
+async def open_shop(seller: Actor) -> None:
+    quoted = {name: value for name, value in OFFER.items() if name != "price"} | {"pricing_model": "quote"}
+    offers: list[Json] = [OFFER, OFFER | {"payment": "upfront"}, quoted, OFFER | {"price": 0}]
+    for offer in seller.random.sample(offers, 2):
+        await seller.call("create_listing", **offer, max_open_jobs=seller.random.choice((2, 10)))

@@ -1,0 +1,43 @@
+"""Records of a run: observed calls, a violation, and the figures at the end."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from tests.simulation.wires import Answer, Call
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A call with its answer, and the time between which it took effect."""
+
+    call: Call
+    agent: str | None
+    answer: Answer
+    began: datetime
+    ended: datetime
+
+
+class Violation(AssertionError):
+    """The market broke a rule of an oracle."""
+
+
+class Failed(Exception):
+    """A run ended with a violation at this operation."""
+
+    def __init__(self, operations: int, violation: BaseException) -> None:
+        super().__init__(str(violation))
+        self.operations, self.violation = operations, violation
+
+
+@dataclass
+class Result:
+    """The figures of a run."""
+
+    seed: int
+    operations: int
+    digest: str
+    virtual_seconds: float
+    faults: Counter[str] = field(default_factory=Counter)
+    by_operation: Counter[str] = field(default_factory=Counter)
+    by_code: Counter[str] = field(default_factory=Counter)

@@ -1,0 +1,36 @@
+"""Scenario files: the mix of the population, the pace, and the faults."""
+
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "scenarios"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A scenario. Seconds are of virtual time; a fault with 0 seconds never happens."""
+
+    sellers: int = 6
+    buyers: int = 8
+    evaluators: int = 5
+    wires: float = 0.1  # the share of calls that go over REST, MCP or A2A instead of the door
+    gap_seconds: float = 2.0  # between two actions, on average
+    pause_seconds: float = 15.0  # between two rounds of the background loops
+    reorg_seconds: float = 0.0  # between two reorgs of the chain, on average
+    crash_seconds: float = 0.0  # between two crashes, on average
+    commits_between_crashes: int = 0  # that hit just before or after a COMMIT, on average; 0: none do
+    database_seconds: float = 0.0  # between two faults of the database, on average
+
+
+def named(name: str) -> Scenario:
+    """Read a scenario file. Raises ValueError for an unknown name or member."""
+    path = FOLDER / f"{name}.toml"
+    if not path.is_file():
+        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
+        raise ValueError(f"unknown scenario {name}; known: {known}")
+    given = tomllib.loads(path.read_text())
+    unknown = given.keys() - {one.name for one in fields(Scenario)}
+    if unknown:
+        raise ValueError(f"{path.name}: unknown members {sorted(unknown)}")
+    return Scenario(**given)

@@ -1,0 +1,241 @@
+"""A run: one seed, a market on a database, its neighbours, and a population that makes a number of calls."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any, TextIO, TypeVar
+
+import orjson
+
+from storage.transaction import Tx
+from storage.vocabulary import Env
+from tests.simulation.chain import SimulatedChain
+from tests.simulation.faults import KINDS, CommitCrashes
+from tests.simulation.log import EventLog
+from tests.simulation.loop import SeededDice, SimulatedLoop, VirtualClock
+from tests.simulation.machine import Crashed, Machine, Neighbours, slow_down
+from tests.simulation.neighbours import Receivers, Zone
+from tests.simulation.nodes import Nodes
+from tests.simulation.oracles import ORACLES, Actions, Oracle, Taint
+from tests.simulation.population import Actor, Identity, populate
+from tests.simulation.records import Failed, Observation, Result, Violation
+from tests.simulation.scenarios import Scenario
+from tests.simulation.wires import WIRES, Answer, Call
+from tests.support.databases import SQLiteTemplate
+from tests.support.market import SANDBOX, ListedAddresses
+
+IN_FLIGHT = 8
+TRIES = 40  # of a call that crashes and faults interrupt
+REST_SECONDS = 5.0  # between two tries
+DRY_RUNS = 0.02
+LOOK_SECONDS = 300.0  # between two looks of the oracles
+NETWORK = replace(SANDBOX, confirmations=3)
+UNSURE = (500, 503)  # an answer that says nothing about the call's effect
+T = TypeVar("T")
+Kind = TypeVar("Kind", bound=Oracle)
+
+
+class Simulation:
+    """One run. Everything in it is decided by the seed."""
+
+    def __init__(
+        self, seed: int, operations: int, scenario: Scenario, folder: Path, file: TextIO | None = None
+    ) -> None:
+        self.seed, self.operations, self.scenario, self.folder = seed, operations, scenario, folder
+        self.random = Random(seed)
+        self.loop = SimulatedLoop(self.new_random())
+        self.clock = VirtualClock(self.loop)
+        self.log = EventLog(self.clock.now, file)
+        self.chain = SimulatedChain(NETWORK, self.clock, self.new_random())
+        self.nodes = Nodes(self.chain, self.new_random(), asyncio.sleep)
+        self.web, self.zone = Receivers(), Zone()
+        slow_down(scenario.pause_seconds)
+        self.machine = Machine(
+            self.loop, SQLiteTemplate.shared().copy(folder), self._neighbours, SeededDice(self.random.getrandbits(64)),
+            NETWORK, scenario.pause_seconds, CommitCrashes(self.new_random(), scenario.commits_between_crashes), self.fault,
+        )  # fmt: skip
+        self.made = 0
+        self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
+        self.oracles: list[Oracle] = [kind(self) for kind in ORACLES]
+        self.identities: dict[str, Identity] = {}
+        self.later: list[asyncio.Task[None]] = []
+
+    def new_random(self) -> Random:
+        """Return a generator for one part of the run, which other parts' choices do not change."""
+        return Random(self.random.getrandbits(64))
+
+    def _neighbours(self, clock: VirtualClock) -> Neighbours:
+        return Neighbours({Env.TEST: self.nodes.reader(clock)}, {}, ListedAddresses(), self.web, self.zone)
+
+    def run(self) -> Result:
+        """Run to the end. Raises Failed at the first violation."""
+        try:
+            with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+                runner.run(self._main())
+        except Exception as error:
+            raise Failed(self.made, error) from error
+        figures = self.faults, self.by_operation, self.by_code
+        return Result(self.seed, self.made, self.log.digest, self.loop.elapsed, *figures)
+
+    async def _main(self) -> None:
+        self.machine.open()
+        actors = await populate(self)
+        async with asyncio.TaskGroup() as beside:
+            loops = self._crash(), self._restart(), self._disturb_database(), self._reorganise(), self._look()
+            running = [beside.create_task(one) for one in loops]
+            await self._act(actors)
+            for task in running:
+                task.cancel()
+        self.nodes.heal()
+        for oracle in self.oracles:
+            await oracle.at_end()
+        self.machine.end("end")
+
+    async def _act(self, actors: list[Actor]) -> None:
+        """Let random agents act, some at once, until enough calls were made."""
+        busy: dict[asyncio.Task[None], Actor] = {}
+        while self.made < self.operations:
+            actor = self.random.choice(actors)
+            if actor not in busy.values():
+                busy[asyncio.create_task(actor.act())] = actor
+            await self._chance(self.scenario.gap_seconds)
+            while len(busy) >= IN_FLIGHT:
+                await asyncio.wait(busy, return_when=asyncio.FIRST_COMPLETED)
+                self._collect(busy)
+            self._collect(busy)
+        if busy:
+            await asyncio.wait(busy)
+        self._collect(busy)
+
+    def _collect(self, busy: dict[asyncio.Task[None], Actor]) -> None:
+        for task in [task for task in busy if task.done()]:
+            del busy[task]
+            task.result()
+        for check in [check for check in self.later if check.done()]:
+            self.later.remove(check)
+            check.result()
+
+    async def _crash(self) -> None:
+        """End the process at seeded moments, which may be between any two steps of its tasks."""
+        while self.scenario.crash_seconds:
+            await self._chance(self.scenario.crash_seconds)
+            self.machine.end("crash")
+
+    async def _restart(self) -> None:
+        """Open the process again after each end."""
+        while True:
+            await self.machine.ended.wait()
+            await self._chance(REST_SECONDS)
+            self.machine.open()
+            with suppress(Crashed):
+                for oracle in self.oracles:
+                    await oracle.after_crash()
+
+    async def _disturb_database(self) -> None:
+        """Give the database one fault at a time, for a while."""
+        while self.scenario.database_seconds:
+            await self._chance(self.scenario.database_seconds)
+            self.machine.database.fault = self.random.choice(list(KINDS))
+            await self._chance(REST_SECONDS)
+            self.machine.database.fault = None
+
+    async def _chance(self, seconds: float) -> None:
+        """Wait for a random time, of this many seconds on average."""
+        await asyncio.sleep(self.random.expovariate(1 / seconds))
+
+    async def _reorganise(self) -> None:
+        """Replace the newest blocks of the chain, fewer than the market waits for."""
+        while self.scenario.reorg_seconds:
+            await self._chance(self.scenario.reorg_seconds)
+            depth = self.random.randint(1, NETWORK.confirmations - 1)
+            self.fault("reorg", depth=depth, transactions=self.chain.reorg(depth))
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            for oracle in self.oracles:
+                with suppress(Crashed):
+                    await oracle.look()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def oracle(self, kind: type[Kind]) -> Kind:
+        return next(one for one in self.oracles if isinstance(one, kind))
+
+    def taint(self, author: str, job_id: str) -> str:
+        """Return a unique token for an output that not everybody may read."""
+        return self.oracle(Taint).new_token(author, job_id)
+
+    def check_later(self, check: Coroutine[Any, Any, None]) -> None:
+        self.later.append(asyncio.create_task(check))
+
+    async def read(self, read: Callable[[Tx], T]) -> T:
+        """Read the rows of the market. Raises Crashed while no process runs."""
+        if self.machine.store is None:
+            raise Crashed
+        return await self.machine.store.read(read)
+
+    def fault(self, kind: str, **details: Any) -> None:
+        self.faults[kind] += 1
+        self.log.write("fault", fault=kind, **details)
+
+    async def call(self, agent: str | None, key: str | None, operation: str, /, **given: Any) -> Answer:
+        """Make a call for an agent, and repeat it with its key while the process is down."""
+        self.made += 1
+        number = self.made
+        wire = "door" if self.random.random() >= self.scenario.wires else self.random.choice(WIRES[1:])
+        call = Call(number, operation, given, key, f"once-{number:024d}", wire)
+        began = self.clock.now()
+        self.log.write("call", number=number, agent=agent, operation=operation, wire=wire, given=given)
+        answer = await self._until_answered(call)
+        self.by_operation[operation] += 1
+        self.by_code[answer.code or "ok"] += 1
+        body = orjson.dumps(answer.body, option=orjson.OPT_SORT_KEYS)
+        self.log.write("answer", number=number, status=answer.status, code=answer.code, sha256=sha256(body).hexdigest())
+        seen = Observation(call, agent, answer, began, self.clock.now())
+        for oracle in self.oracles:
+            oracle.observe(seen)
+        jobs = [job for job in jobs_in(answer) if self.random.random() < DRY_RUNS]
+        if jobs and agent is not None and key is not None:
+            self.check_later(self.oracle(Actions).look_at(key, self.random.choice(jobs)))
+        return answer
+
+    async def ask(self, key: str, operation: str, /, *, dry_run: bool = False, **given: Any) -> Answer | None:
+        """Make a call that is no operation of the run; None if a crash or a fault interrupted it."""
+        call = Call(self.made, operation, given, key, ip="203.0.113.10", dry_run=dry_run)
+        try:
+            answer = await self.machine.call(call)
+        except Crashed:
+            return None
+        return None if answer.status in UNSURE else answer
+
+    async def _until_answered(self, call: Call) -> Answer:
+        for _ in range(TRIES):
+            answer = await self.repeat(call)
+            if answer is not None:
+                return answer
+            await self._chance(REST_SECONDS)
+        raise Violation(f"no answer after {TRIES} tries: {call}")
+
+    async def repeat(self, call: Call) -> Answer | None:
+        """Make a call, which may be a repeat; return None if a crash or a fault interrupted it."""
+        with suppress(Crashed):
+            answer = await self.machine.call(call)
+            if answer.status not in UNSURE:
+                return answer
+        return None
+
+
+def jobs_in(answer: Answer) -> list[str]:
+    """Return the ids of the jobs that an answer shows to one of their parties."""
+    body = answer.body
+    if answer.refused or not isinstance(body, dict):
+        return []
+    found = body["data"] if body.get("object") == "list" else [body]
+    return [one["id"] for one in found if isinstance(one, dict) and one.get("object") == "job" and "role" in one]
