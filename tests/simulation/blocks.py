@@ -173,8 +173,8 @@ def _logs(mined: Mined) -> Iterator[Json]:
 
 
 def _log(place: Json, index: int, contract: str, topics: list[str], data: str) -> Json:
-    told = {"address": contract, "topics": topics, "data": data, "logIndex": hex(index), "removed": False}
-    return place | told
+    found = {"address": contract, "topics": topics, "data": data, "logIndex": hex(index), "removed": False}
+    return place | found
 
 
 def _place(mined: Mined) -> Json:

@@ -48,18 +48,17 @@ class Fork:
 
 
 class View(NamedTuple):
-    """The chain as one node knows it: up to `top`, with the replaced blocks on a fork."""
+    """The chain that a node knows: up to `top`, with the replaced blocks if it is on a fork."""
 
     top: int
     fork: Fork | None = None
 
 
 class SimulatedChain:
-    """The chain of one environment.
+    """The chain of one environment, whose blocks follow a clock.
 
-    Its blocks follow the clock, one each two seconds, and are made when something is read.
-
-    A clock that goes back changes nothing. Addresses may be written in any case.
+    Blocks are two seconds apart and are made when something is read. A clock that goes back changes nothing. Addresses
+    may be written in any case, hashes and nonces in lower case only.
     """
 
     def __init__(self, network: Network, clock: Clock, dice: Random) -> None:
@@ -169,7 +168,10 @@ class SimulatedChain:
         return 0 if sent is None or sent.mined is None else self._head - sent.mined.number + 1
 
     def is_final(self, transaction: str) -> bool:
-        """Check whether a transaction has the network's confirmations."""
+        """Check whether a transaction has the network's confirmations.
+
+        Only a reorg that is as deep removes it.
+        """
         return self.confirmations(transaction) >= self.network.confirmations
 
     # -- reorgs --------------------------------------------------------------------------------------------------------
@@ -249,7 +251,10 @@ class SimulatedChain:
     # -- the chain as a node describes it ------------------------------------------------------------------------------
 
     def view(self, lag: int = 0, *, forked: bool = False) -> View:
-        """Return the chain of `lag` blocks ago; `forked` keeps blocks that a reorg replaced."""
+        """Return the chain as it was `lag` blocks ago.
+
+        If `forked`, it has the blocks that a reorg replaced since.
+        """
         self._advance()
         top, fork = self._head - lag, self._fork
         stale = forked and lag > 0 and fork is not None and fork.start <= top <= fork.top
@@ -257,22 +262,20 @@ class SimulatedChain:
 
     def receipt(self, view: View, transaction: str) -> Json | None:
         """Return the receipt of a transaction; None if the view has it in no block."""
-        found = view.fork.places.get(transaction) if view.fork is not None else None
-        if found is None:
-            sent = self._transactions.get(transaction)
-            found = None if sent is None else sent.mined
-            if found is not None and view.fork is not None and found.number >= view.fork.start:
-                return None
+        fork, sent = view.fork, self._transactions.get(transaction)
+        found = None if sent is None else sent.mined
+        if fork is not None and (found is None or found.number >= fork.start):
+            found = fork.places.get(transaction)
         return None if found is None or found.number > view.top else receipt_json(found)
 
     def block(self, view: View, number: int, *, whole: bool) -> Json | None:
-        """Return a block with its transactions or their hashes; None if the view lacks it."""
+        """Return a block with its transactions, as hashes or whole; None if it is not there."""
         if number > view.top:
             return None
-        replaced = view.fork is not None and number >= view.fork.start
-        inside = (view.fork.blocks if replaced and view.fork is not None else self._blocks).get(number, ())
+        fork = view.fork
+        blocks = self._blocks if fork is None or number < fork.start else fork.blocks
         hashes = self.block_hash(number, view), self.block_hash(number - 1, view)
-        return block_json(number, *hashes, self.block_time(number), inside, whole=whole)
+        return block_json(number, *hashes, self.block_time(number), blocks.get(number, ()), whole=whole)
 
     def block_hash(self, number: int, view: View | None = None) -> str:
         """Return the hash of a block."""

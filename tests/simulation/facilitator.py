@@ -33,9 +33,7 @@ class FacilitatorFaults:
 class SimulatedFacilitator:
     """The facilitator port over the simulated chain.
 
-    `faults` may be replaced at any time; `heal` switches all off.
-
-    `check_signatures` is off only for a chain whose payers sign nothing.
+    `faults` may be replaced at any time, and `heal` switches all off. `check_signatures` is off only for a chain whose payers sign nothing.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ KEPT = 200_000  # lines for the story of a failure
 
 
 class EventLog:
-    """Lines of a time, a kind and details, as JSON; the last ones are kept for a failure's story."""
+    """Lines of a time, a kind and details, as JSON; the last ones are kept."""
 
     def __init__(self, now: Callable[[], datetime], file: TextIO | None = None) -> None:
         self.now, self.file = now, file

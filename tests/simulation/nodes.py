@@ -148,7 +148,7 @@ class Nodes:
         return found
 
     def _stale(self, method: str, params: tuple[Any, ...], lag: int) -> Any:
-        """Answer as a node that may be on a fork; note an answer that is no longer true."""
+        """Answer as a node that may be on a fork; note an answer that the chain has replaced."""
         view = self.chain.view(lag, forked=True)
         found = self._true(method, params, view)
         if view.fork is not None and found != self._true(method, params, View(view.top)):

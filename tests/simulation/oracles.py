@@ -82,7 +82,7 @@ class Money(Oracle):
 
 
 class Repeats(Oracle):
-    """A call that is repeated with its idempotency key gives the same answer, also after a crash."""
+    """A repeat with the same idempotency key gives the same answer, also after a crash."""
 
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)

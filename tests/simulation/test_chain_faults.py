@@ -1,16 +1,20 @@
 """Faults of the simulated nodes and facilitator: each one happens, is labelled, and ends when it is switched off."""
 
+import asyncio
+import os
+import subprocess
+import sys
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 from eth_account.messages import encode_typed_data
 
-from tests.simulation.facilitator import FacilitatorFaults, SimulatedFacilitator
-from tests.simulation.nodes import LIES, PATIENCE_SECONDS, STALE, Faults
-from tests.simulation.test_chain_model import (
+from tests.simulation.chain_scene import (
+    ALL,
     BUYER,
     CONFIRMATIONS,
     NETWORK,
@@ -18,17 +22,21 @@ from tests.simulation.test_chain_model import (
     ONE,
     SELLER,
     STRANGER,
+    WALLET,
     Model,
+    asked,
+    under_faults,
     verdict,
 )
+from tests.simulation.facilitator import FacilitatorFaults, SimulatedFacilitator
+from tests.simulation.nodes import LIES, PATIENCE_SECONDS, STALE, Faults
 from tools.chain.erc8004 import OWNER_OF, TOKEN_URI, call_data, identity
 from tools.chain.transfer_verification import ChainDown, InvalidNodeAnswer, TransferStatus
 from tools.chain.wallet_proof import eip191_hash, eip1271_call, eip1271_holds
 from tools.chain.x402_payload import Authorization, Token, requirements, settle_body
 from tools.engine.ports import SettleNotSent, SettleResult, SettleUnknown
 
-WALLET = "0x" + "c0de" * 10
-ALL = Faults(nodes=4, lag=5, forked=True, down=0.1, slow=0.1, lies=0.3)
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -62,39 +70,21 @@ async def test_the_registry_answers_the_owner_and_the_uri_of_a_token(model: Mode
 # -- nodes -------------------------------------------------------------------------------------------------------------
 
 
-async def asked(model: Model, times: int = 400) -> list[str]:
-    """Ask every question of the market many times; return the answers and failures."""
-    model.chain.register_wallet(WALLET, BUYER.address)
-    found, sent = [], [model.pay(BUYER, SELLER, 1) for _ in range(5)]
-    for place in range(times):
-        transaction, number = sent[place % 5], model.head() - place % 9
-        if place % 40 == 0:
-            model.chain.reorg(3)
-        model.clock.pass_seconds(1)
-        for question in (
-            model.reader.receipt(transaction),
-            model.reader.head(),
-            model.reader.block(number),
-            model.reader.whole_block(number),
-            model.reader.call(WALLET, eip1271_call(b"1" * 32, "0x" + "11" * 65)),
-        ):
-            try:
-                found.append(repr(await question))
-            except ChainDown as down:
-                found.append(f"down: {down}")
-    return found
+async def test_every_lie_is_made_and_labelled_and_nodes_fail_now_and_then() -> None:
+    answers, lies = await under_faults()
+    assert {one.kind for one in lies} == {STALE, *(kind for method in LIES for kind in LIES[method])}
+    assert 0.01 < sum(one.startswith("down") for one in answers) / len(answers) < 0.3
 
 
-async def test_one_seed_gives_the_same_answers_and_the_same_lies() -> None:
-    told = []
-    for _ in range(2):
-        model = Model()
-        model.nodes.faults = ALL
-        told.append((await asked(model), model.nodes.lies))
-    assert told[0] == told[1]
-    kinds = {one.kind for one in told[0][1]}
-    assert kinds == {STALE, *(kind for method in LIES for kind in LIES[method])}
-    assert 0.01 < sum(one.startswith("down") for one in told[0][0]) / len(told[0][0]) < 0.3
+def test_one_seed_gives_the_same_answers_and_lies_in_every_process() -> None:
+    program = (
+        "import asyncio; from tests.simulation.chain_scene import under_faults; print(asyncio.run(under_faults()))"
+    )
+    hashing = {"PYTHONHASHSEED": "7"}  # changes the order of sets of texts
+    other = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=os.environ | hashing, capture_output=True, text=True, check=True
+    )
+    assert other.stdout == f"{asyncio.run(under_faults())}\n"
 
 
 async def test_once_healed_the_nodes_tell_the_truth(model: Model) -> None:
@@ -113,7 +103,6 @@ async def test_once_healed_the_nodes_tell_the_truth(model: Model) -> None:
 
 
 async def test_lies_never_settle_what_was_not_paid(model: Model) -> None:
-    """Every verdict under lies is true, waits, or finds a payment too low."""
     paid, other = model.pay(BUYER, SELLER, ONE), model.pay(BUYER, STRANGER, ONE)
     unknown = model.chain.new_hash()
     model.mine(CONFIRMATIONS)
@@ -123,7 +112,7 @@ async def test_lies_never_settle_what_was_not_paid(model: Model) -> None:
         for transaction, seen in kinds.items():
             model.clock.pass_seconds(3)
             with suppress(ChainDown, InvalidNodeAnswer):
-                found = await verdict(model, transaction, confirmations=CONFIRMATIONS)
+                found = await verdict(model.reader, transaction, confirmations=CONFIRMATIONS)
                 seen[found.kind] += 1
                 assert found.amount_minor in (0, ONE)
     assert kinds[paid][TransferStatus.PAID] > 0
@@ -194,7 +183,7 @@ async def test_an_honest_facilitator_makes_exactly_the_payment(model: Model) -> 
     said = await honest.settle(given)
     assert said.transaction is not None
     model.mined(said.transaction)
-    assert (await verdict(model, said.transaction)).amount_minor == ONE
+    assert (await verdict(model.reader, said.transaction)).amount_minor == ONE
     used = SettleResult(None, "invalid_exact_evm_nonce_already_used")
     assert await honest.settle(given) == used
     assert len(model.chain.transfers()) == 1
@@ -255,7 +244,7 @@ async def test_a_facilitator_that_lies_names_no_payment_or_another_one(model: Mo
     refused = await facilitator(model, refuses=1).settle(body(model))
     assert (refused.transaction, refused.refusal) == (None, "unexpected_settle_error")
     model.mine(5)
-    assert (await verdict(model, never.transaction)).kind is TransferStatus.NOT_FOUND
+    assert (await verdict(model.reader, never.transaction)).kind is TransferStatus.NOT_FOUND
     assert [one.hash for one in model.chain.transfers()] == [other]
     denied = await facilitator(model, denies=1).settle(body(model))
     assert denied == SettleResult(None, "settle_failed")

@@ -4,99 +4,20 @@ import secrets
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from random import Random
 from typing import Any
 
 import pytest
-from eth_account import Account
 from eth_account.signers.local import LocalAccount
 
 from server.adapters.chain import JsonRpcChain
-from tests.simulation.blocks import BLOCK_SECONDS, Window
-from tests.simulation.chain import FAKE_TOKEN, SPREAD, SimulatedChain
-from tests.simulation.nodes import Nodes
+from tests.simulation.blocks import BLOCK_SECONDS
+from tests.simulation.chain import SPREAD
+from tests.simulation.chain_scene import BUYER, CONFIRMATIONS, NETWORK, NONCE, ONE, SELLER, STRANGER, Model, verdict
 from tests.support import payment_flows
 from tests.support.evm import Evm
-from tests.support.market import TestClock
-from tools.chain.chain_reads import look_up
-from tools.chain.transfer_verification import InvalidReason, Terms, TransferStatus, Verification, verify
+from tools.chain.transfer_verification import InvalidReason, TransferStatus, Verification
 from tools.chain.x402_payload import Authorization
 from tools.chain.x402_payments import inputs_in, settles, transactions_with_nonce
-from tools.engine.config import Network
-
-ONE = 1_000_000
-CONFIRMATIONS = 3
-NETWORK = Network(
-    id="eip155:84532",
-    chain_id=84532,
-    name="Base Sepolia",
-    asset="0x036CbD53842c5426634e7929541eC2318f3dCF7e",
-    asset_name="USDC",
-    asset_version="2",
-    explorer_tx=None,
-    faucet=None,
-    confirmations=CONFIRMATIONS,
-    facilitator_url=None,
-    rpc_hint="",
-    identity_registry="0x8004A818BFB912233c491871b3d84c89A494BD9e",
-)
-BUYER, SELLER, STRANGER = (Account.from_key(f"0x{place * 32}") for place in ("11", "22", "33"))
-NONCE = f"0x{7:064x}"
-
-
-@dataclass
-class Model:
-    """The simulated chain with its nodes, and the actions of the parties on it."""
-
-    seed: int = 1
-    clock: TestClock = field(default_factory=TestClock)
-
-    def __post_init__(self) -> None:
-        self.chain = SimulatedChain(NETWORK, self.clock, Random(self.seed))
-        self.nodes = Nodes(self.chain, Random(self.seed + 1), self.sleep)
-        self.reader = self.nodes.reader(self.clock)
-        for one in (BUYER, SELLER, STRANGER):
-            self.chain.fund(one.address, 10 * ONE)
-
-    async def sleep(self, seconds: float) -> None:
-        self.clock.pass_seconds(seconds)
-
-    def mined(self, transaction: str) -> str:
-        """Wait until a block has the transaction; return its hash."""
-        while not self.chain.confirmations(transaction):
-            self.mine(1)
-        return transaction
-
-    def head(self) -> int:
-        return self.chain.head()
-
-    def mine(self, blocks: int) -> None:
-        self.clock.pass_seconds(blocks * BLOCK_SECONDS)
-
-    def pay(self, payer: LocalAccount, payee: LocalAccount, amount: int) -> str:
-        return self.mined(self.chain.send_transfer(payer.address, payee.address, amount))
-
-    def pay_too_much(self, payer: LocalAccount, payee: LocalAccount) -> str:
-        return self.pay(payer, payee, self.chain.balance(payer.address) + 1)
-
-    def pay_fake(self, payer: LocalAccount, payee: LocalAccount, amount: int) -> str:
-        return self.mined(self.chain.send_transfer(payer.address, payee.address, amount, FAKE_TOKEN))
-
-    def pay_several(self, payer: LocalAccount, shares: list[tuple[LocalAccount, int]]) -> str:
-        moves = [(payer.address, payee.address, amount) for payee, amount in shares]
-        return self.mined(self.chain.send_several(payer.address, moves))
-
-    def pay_and_return(self, payer: LocalAccount, payee: LocalAccount, amount: int, back: int) -> str:
-        moves = [(payer.address, payee.address, amount), (payee.address, payer.address, back)]
-        return self.mined(self.chain.send_several(payer.address, moves))
-
-    def authorize(self, payer: LocalAccount, payee: LocalAccount, amount: int, seconds: int = 3600) -> str:
-        """Relay an authorization that expires in so many seconds."""
-        window = Window(NONCE, 0, int(self.clock.now().timestamp()) + seconds)
-        return self.mined(self.chain.authorize(payer.address, payee.address, amount, window, relayer=STRANGER.address))
-
-    def used(self) -> str:
-        return NONCE
 
 
 @dataclass
@@ -157,15 +78,9 @@ async def real(evm: Evm) -> AsyncIterator[Real]:
     await side.reader.close()
 
 
-async def verdict(side: Side, transaction: str, after_block: int = 0, confirmations: int = 1) -> Verification:
-    """Return the market's verdict on a payment from the buyer to the seller."""
-    terms = Terms(NETWORK.asset, (BUYER.address,), (SELLER.address,), 0, after_block, confirmations)
-    return verify(transaction, await look_up(side.reader, transaction), terms)
-
-
-def judged(told: Verification) -> Verification:
+def judged(found: Verification) -> Verification:
     """Return a verdict without the place in the chain, in which the two sides differ."""
-    return replace(told, block_number=None, block_hash=None, block_time=None)
+    return replace(found, block_number=None, block_hash=None, block_time=None)
 
 
 # -- the same transfers on both sides ----------------------------------------------------------------------------------
@@ -205,19 +120,20 @@ FLOWS: dict[str, tuple[Callable[[Side], str], InvalidReason | int]] = {
 @pytest.mark.parametrize("name", FLOWS)
 async def test_a_transfer_has_the_same_verdict_on_the_evm_and_on_the_model(name: str, real: Real, model: Model) -> None:
     flow, expected = FLOWS[name]
-    on_evm, on_model = [judged(await verdict(side, flow(side))) for side in (real, model)]
+    on_evm, on_model = [judged(await verdict(side.reader, flow(side))) for side in (real, model)]
     assert on_model == on_evm
     paid = isinstance(expected, int)
     assert (on_model.kind, on_model.reason or on_model.amount_minor) == (PAID if paid else INVALID, expected)
 
 
 async def test_confirmations_are_counted_alike(real: Real, model: Model) -> None:
-    sent = [(side, side.pay(BUYER, SELLER, ONE)) for side in (real, model)]
+    sides: tuple[Side, ...] = real, model
+    sent = [(side, side.pay(BUYER, SELLER, ONE)) for side in sides]
     for confirmations in (1, 2, 3):
-        told = [judged(await verdict(*one, confirmations=3)) for one in sent]
-        assert told[0] == told[1]
-        assert told[0].kind is (PAID if confirmations == 3 else TransferStatus.PENDING)
-        assert told[0].confirmations == confirmations
+        found = [judged(await verdict(side.reader, one, confirmations=3)) for side, one in sent]
+        assert found[0] == found[1]
+        assert found[0].kind is (PAID if confirmations == 3 else TransferStatus.PENDING)
+        assert found[0].confirmations == confirmations
         for side, _ in sent:
             side.mine(1)
 
@@ -225,16 +141,16 @@ async def test_confirmations_are_counted_alike(real: Real, model: Model) -> None
 async def test_a_transfer_before_the_obligation_is_too_old_on_both(real: Real, model: Model) -> None:
     for side in (real, model):
         transaction = side.pay(BUYER, SELLER, ONE)
-        told = await verdict(side, transaction, after_block=side.head())
-        assert told.reason is InvalidReason.TOO_OLD
+        found = await verdict(side.reader, transaction, after_block=side.head())
+        assert found.reason is InvalidReason.TOO_OLD
 
 
 async def test_a_transaction_that_waits_is_not_found_on_both(real: Real, model: Model) -> None:
     real.evm.hold()
     try:
-        waiting = real.pay(BUYER, SELLER, ONE), model.chain.send_transfer(BUYER.address, SELLER.address, ONE)
-        told = [await verdict(side, sent) for side, sent in zip((real, model), waiting, strict=True)]
-        assert [one.kind for one in told] == [TransferStatus.NOT_FOUND] * 2
+        on_evm = await verdict(real.reader, real.pay(BUYER, SELLER, ONE))
+        on_model = await verdict(model.reader, model.chain.send_transfer(BUYER.address, SELLER.address, ONE))
+        assert on_evm == on_model == Verification(TransferStatus.NOT_FOUND, required=1)
     finally:
         real.evm.release()
 
@@ -301,7 +217,7 @@ async def test_a_transfer_is_mined_within_the_next_blocks_and_moves_the_money(mo
     assert (model.chain.balance(BUYER.address), model.chain.balance(SELLER.address)) == (10 * ONE - 20, 10 * ONE + 20)
 
 
-def told(seed: int) -> list[Any]:
+def shown(seed: int) -> list[Any]:
     """Return all that a chain shows after the same calls."""
     model = Model(seed)
     for place in range(60):
@@ -314,8 +230,8 @@ def told(seed: int) -> list[Any]:
 
 
 def test_one_seed_gives_one_chain() -> None:
-    assert told(5) == told(5)
-    assert told(5) != told(6)
+    assert shown(5) == shown(5)
+    assert shown(5) != shown(6)
 
 
 # -- reorgs ------------------------------------------------------------------------------------------------------------
@@ -325,20 +241,20 @@ async def test_a_reorg_below_the_confirmations_takes_nothing_that_was_final(mode
     transaction = model.pay(BUYER, SELLER, ONE)
     model.mine(CONFIRMATIONS - 1)
     assert model.chain.is_final(transaction)
-    before = await verdict(model, transaction, confirmations=CONFIRMATIONS)
+    before = await verdict(model.reader, transaction, confirmations=CONFIRMATIONS)
     assert model.chain.reorg(CONFIRMATIONS - 1) == []
-    assert await verdict(model, transaction, confirmations=CONFIRMATIONS) == before
+    assert await verdict(model.reader, transaction, confirmations=CONFIRMATIONS) == before
     assert before.kind is PAID
 
 
 async def test_a_reorg_beyond_the_confirmations_takes_a_payment_and_its_money_back(model: Model) -> None:
     transaction = model.pay(BUYER, SELLER, ONE)
     model.mine(CONFIRMATIONS)
-    number, before = model.head(), await verdict(model, transaction, confirmations=CONFIRMATIONS)
+    number, before = model.head(), await verdict(model.reader, transaction, confirmations=CONFIRMATIONS)
     assert before.kind is PAID
     assert model.chain.reorg(CONFIRMATIONS + 1, lost=1) == [transaction]
     model.mine(20)
-    assert (await verdict(model, transaction)).kind is TransferStatus.NOT_FOUND
+    assert (await verdict(model.reader, transaction)).kind is TransferStatus.NOT_FOUND
     assert not model.chain.is_final(transaction)
     assert model.chain.balance(SELLER.address) == 10 * ONE
     assert model.chain.transfers() == []
