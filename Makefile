@@ -10,7 +10,7 @@ WORKERS ?= 4
 # a file stays on one worker, so its servers and caches are made once; tests/suites.py orders the files
 DIST := --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run test verify check lint types imports compiled demo bench conformance torture mutants client examples lock clean
+.PHONY: install run test verify check lint types imports compiled demo bench simulate conformance torture mutants client examples lock clean
 
 .venv/.installed: requirements.lock pyproject.toml
 	@test -x $(PY) || { echo "making .venv with $$($(PYTHON) --version)"; $(PYTHON) -m venv .venv; }
@@ -54,6 +54,9 @@ test: .venv/.installed-test  ## check, then every test once: logic on SQLite, SQ
 
 verify: .venv/.installed-test  ## what make test leaves out: PostgreSQL halves and long repetitions (MINUTES=15: a part)
 	$(PY) -m pytest -n $(WORKERS) $(DIST) --suite verify $(if $(MINUTES),--minutes $(MINUTES) --rotate $$(git rev-parse HEAD))
+
+simulate: .venv/.installed-test  ## one seed replays a market with faults; SIMULATE="--seed 7 --operations 100000 --scenario calm"
+	$(PY) -m tests.simulation $(SIMULATE)
 
 bench: .venv/.installed-test  ## every figure with its marks, in about eight minutes; BENCH="--full": also a million jobs; "--against REV": compare
 	$(PY) -m benchmarks $(BENCH)

@@ -3,7 +3,6 @@
 import argparse
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -12,39 +11,37 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--operations", type=int, default=10_000)
-    parser.add_argument("--scenario", default="default")
+    parser.add_argument("--scenario", default="default", help="a file of tests/simulation/scenarios")
     parser.add_argument("--log", type=Path, help="write the event log to this file")
     given = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets of texts must not differ between processes
-        os.execve(
-            sys.executable,
-            [sys.executable, "-m", "tests.simulation", *sys.argv[1:]],
-            os.environ | {"PYTHONHASHSEED": "0"},
-        )
-    return run(given)
+        again = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
+        os.execve(sys.executable, again, os.environ | {"PYTHONHASHSEED": "0"})
+    return report(given)
 
 
-def run(given: argparse.Namespace) -> int:
-    from tests.simulation.records import Failed
-    from tests.simulation.scenarios import named
-    from tests.simulation.simulation import Simulation
+def report(given: argparse.Namespace) -> int:
+    """Make the run and print its figures or its failure; return the exit code."""
+    from tests.simulation.run import Failure, Plan, run, smallest
 
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="emporion-simulation-") as folder:
-        file = given.log.open("w") if given.log else None
-        simulation = Simulation(given.seed, given.operations, named(given.scenario), Path(folder), file)
-        try:
-            result = simulation.run()
-        except Failed as failed:
-            print(f"FAILED after {failed.operations} operations: {failed.violation!r}")
-            print(f"seed {given.seed}, log sha256: {simulation.log.digest}")
-            raise
+    result = run(Plan(given.seed, given.operations, given.scenario, given.log))
+    if isinstance(result, Failure):
+        print(f"seed {given.seed} failed after {result.operations} operations: {result.message}", flush=True)
+        least = smallest(result)
+        print("", *least.story, "", sep="\n")
+        print(f"{least.message}\n\nlog sha256: {least.digest}")
+        again = f"--seed {given.seed} --operations {least.plan.operations} --scenario {given.scenario}"
+        print(f"The shortest run that fails: python -m tests.simulation {again}")
+        return 1
     hours = (time.perf_counter() - began) / 3600
+    made, faults = result.operations, result.faults.total()
     print(
-        f"seed {result.seed}: {result.operations} operations, {result.faults.total()} faults, {result.virtual_seconds / 3600:.1f} virtual hours"
+        f"seed {given.seed}: {made:,} operations and {faults:,} faults in {result.virtual_seconds / 86_400:.1f} days of virtual time"
     )
-    print(f"{result.operations / hours:,.0f} operations and {result.faults.total() / hours:,.0f} faults per hour")
-    print("calls", dict(result.by_operation.most_common(30)), dict(result.by_code.most_common(30)))
+    print(f"per hour: {made / hours:,.0f} operations, {faults / hours:,.0f} faults")
+    for name, counts in (("operations", result.by_operation), ("answers", result.by_code), ("faults", result.faults)):
+        print(f"{name}: " + ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common()))
     print(f"log sha256: {result.digest}")
     return 0
 

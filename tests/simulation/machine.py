@@ -140,11 +140,15 @@ class Machine:
         task.add_done_callback(lambda _: self.tasks.pop(number, None))
         return task
 
-    def end(self, cause: str) -> None:
-        """End the process: what is not committed is lost, and no answer is sent any more."""
+    def end(self, cause: str | None = None) -> None:
+        """End the process: what is not committed is lost, and no answer is sent any more.
+
+        The `cause` is noted if it is a fault.
+        """
         if self.store is None:
             return
-        self.note(cause)
+        if cause is not None:
+            self.note(cause)
         self.store.close()
         for task in [*self.tasks.values()]:
             task.cancel()

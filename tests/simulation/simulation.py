@@ -94,7 +94,7 @@ class Simulation:
         self.nodes.heal()
         for oracle in self.oracles:
             await oracle.at_end()
-        self.machine.end("end")
+        self.machine.end()
 
     async def _act(self, actors: list[Actor]) -> None:
         """Let random agents act, some at once, until enough calls were made."""
@@ -197,7 +197,9 @@ class Simulation:
         self.by_operation[operation] += 1
         self.by_code[answer.code or "ok"] += 1
         body = orjson.dumps(answer.body, option=orjson.OPT_SORT_KEYS)
-        self.log.write("answer", number=number, status=answer.status, code=answer.code, sha256=sha256(body).hexdigest())
+        state = answer.body.get("status") if isinstance(answer.body, dict) else None
+        about = {"status": answer.status, "code": answer.code, "state": state, "id": answer.body.get("id")}
+        self.log.write("answer", number=number, sha256=sha256(body).hexdigest(), **about)
         seen = Observation(call, agent, answer, began, self.clock.now())
         for oracle in self.oracles:
             oracle.observe(seen)

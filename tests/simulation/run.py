@@ -1,0 +1,102 @@
+"""Runs of the simulation: one run, the smallest prefix of a run that fails, and the story of a failure."""
+
+import logging
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import structlog
+
+from tests.simulation.records import Failed, Result, Violation
+from tests.simulation.scenarios import named
+from tests.simulation.simulation import Simulation
+
+IDS = re.compile(r"\b(?:job|agt|stl|dsp|bty|lst)_[0-9A-Z]{26}\b|\b0x[0-9a-f]{64}\b")
+LINES = 60  # of a story
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run that is to be made."""
+
+    seed: int
+    operations: int
+    scenario: str = "default"
+    log: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failed run, as a person reads it."""
+
+    plan: Plan
+    operations: int  # after which it failed
+    message: str
+    digest: str
+    story: tuple[str, ...]
+
+
+def run(plan: Plan) -> Result | Failure:
+    """Make a run on a new database."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # faults are expected
+    with tempfile.TemporaryDirectory(prefix="emporion-simulation-") as folder:
+        file = plan.log.open("w") if plan.log else None
+        simulation = Simulation(plan.seed, plan.operations, named(plan.scenario), Path(folder), file)
+        try:
+            return simulation.run()
+        except Failed as failed:
+            found = _violation(failed.violation)
+            if found is None:
+                raise
+            story = tuple(_story(simulation, str(found)))
+            return Failure(plan, failed.operations, str(found), simulation.log.digest, story)
+        finally:
+            if file:
+                file.close()
+
+
+def smallest(failure: Failure) -> Failure:
+    """Return the failure of the shortest run of the same seed that fails; found by bisection.
+
+    A shorter run does the same up to its end. There all oracles look once more, so it may find the failure earlier.
+    """
+    passes, fails = 0, failure.operations
+    while passes + 1 < fails:
+        middle = (passes + fails) // 2
+        again = run(replace(failure.plan, operations=middle, log=None))
+        if isinstance(again, Failure):
+            failure, fails = again, middle
+        else:
+            passes = middle
+    return failure
+
+
+def _violation(error: BaseException) -> Violation | None:
+    """Find the violation in a group of errors."""
+    if isinstance(error, Violation):
+        return error
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    return next((found for one in inner if (found := _violation(one))), None)
+
+
+def _story(simulation: Simulation, message: str) -> Iterator[str]:
+    """Yield the last lines of the log about what the message names, with the faults among them."""
+    about = [one.encode() for one in dict.fromkeys(IDS.findall(message))]
+    lines = [line for line in simulation.log.last if b'"fault"' in line or any(one in line for one in about)]
+    names = {one.id: one.handle for one in simulation.identities.values()}
+    for line in lines[-LINES:]:
+        yield _sentence(orjson.loads(line), names)
+
+
+def _sentence(line: dict[str, Any], names: dict[str, str]) -> str:
+    at, kind = line.pop("at")[5:19].replace("T", " "), line.pop("kind")
+    if kind == "call":
+        agent = names.get(line["agent"], "someone")
+        return f"{at}  #{line['number']} {agent} calls {line['operation']} over {line['wire']} with {line['given']}"
+    if kind == "answer":
+        return f"{at}  #{line['number']} is answered {line['status']} {line['code'] or line['state']}"
+    return f"{at}  {kind}: {line}"

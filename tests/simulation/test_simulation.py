@@ -1,0 +1,51 @@
+"""The simulation itself: one seed always gives the same log, and a broken market is found, shrunk and explained."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.run import Failure, Plan, run, smallest
+from tests.simulation.scenarios import named
+from tools.jobs.facts import JobFacts
+
+ROOT = Path(__file__).parents[2]
+SEED, OPERATIONS = 7, 1_200
+
+
+def printed(*options: str) -> dict[str, str]:
+    """Run the command in another process; return its lines by their first words."""
+    command = [sys.executable, "-m", "tests.simulation", "--seed", str(SEED), "--operations", str(OPERATIONS), *options]
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    return dict(line.split(": ", 1) for line in done.stdout.splitlines())
+
+
+def test_one_seed_gives_the_same_log_in_another_process(tmp_path: Path) -> None:
+    first, second = (printed("--log", str(tmp_path / name)) for name in ("first", "second"))
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+    assert first["log sha256"] == second["log sha256"]
+    assert "crash" in first["faults"]
+    assert first["operations"] == second["operations"]
+
+
+def test_an_output_that_is_shown_too_early_is_found_shrunk_and_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(JobFacts, "is_sealed", property(lambda _: False))
+    found = run(Plan(SEED, OPERATIONS, "calm"))
+    assert isinstance(found, Failure)
+    assert "shows taint" in found.message
+    least = smallest(found)
+    assert least.plan.operations <= found.operations
+    assert not isinstance(run(Plan(SEED, least.plan.operations - 1, "calm")), Failure)
+    assert any("deliver_job" in line for line in least.story)
+
+
+def test_a_scenario_names_only_known_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.simulation.scenarios.FOLDER", tmp_path)
+    (tmp_path / "odd.toml").write_text("selers = 3")
+    with pytest.raises(ValueError, match="selers"):
+        named("odd")
+    with pytest.raises(ValueError, match="known: odd"):
+        named("other")
