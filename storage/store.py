@@ -208,14 +208,18 @@ class Reader(Worker):
 
     def serve(self, asked: WorkItem) -> None:
         """Run a read and send its answer."""
-        self.store.deliver_results([self._answer(asked)])
-        try:  # after the answer was sent, so that no caller waits for it
+        self.store.deliver_results([self.answer(asked)])
+        self.end()  # after the answer was sent, so that no caller waits for it
+
+    def end(self) -> None:
+        """End the snapshot of the last read."""
+        try:
             if self.tx:
                 self.database.end_read(self.tx)
         except Exception:  # noqa: BLE001 - the connection is lost
             self.discard()
 
-    def _answer(self, asked: WorkItem) -> WorkResult:
+    def answer(self, asked: WorkItem) -> WorkResult:
         """Run one read; retry it on a new connection if the connection was lost since the last read."""
         used = self.tx is not None
         while True:

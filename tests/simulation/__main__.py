@@ -1,4 +1,4 @@
-"""Run a simulated market: `python -m tests.simulation --seed N --operations M [--scenario NAME]`."""
+"""Run a simulated market: `python -m tests.simulation --seed N --operations M`."""
 
 import argparse
 import os
@@ -11,6 +11,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--operations", type=int, default=10_000)
+    parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--scenario", default="default", help="a file of tests/simulation/scenarios")
     parser.add_argument("--log", type=Path, help="write the event log to this file")
     given = parser.parse_args()
@@ -25,13 +26,13 @@ def report(given: argparse.Namespace) -> int:
     from tests.simulation.run import Failure, Plan, run, smallest
 
     began = time.perf_counter()
-    result = run(Plan(given.seed, given.operations, given.scenario, given.log))
+    result = run(Plan(given.seed, given.operations, given.scenario, given.database, given.log))
     if isinstance(result, Failure):
         print(f"seed {given.seed} failed after {result.operations} operations: {result.message}", flush=True)
         least = smallest(result)
         print("", *least.story, "", sep="\n")
         print(f"{least.message}\n\nlog sha256: {least.digest}")
-        again = f"--seed {given.seed} --operations {least.plan.operations} --scenario {given.scenario}"
+        again = f"--seed {given.seed} --operations {least.plan.operations} --scenario {given.scenario} --database {given.database}"
         print(f"The shortest run that fails: python -m tests.simulation {again}")
         return 1
     hours = (time.perf_counter() - began) / 3600

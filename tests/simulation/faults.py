@@ -1,10 +1,14 @@
-"""Faults of a database file, and crashes around its COMMIT, at seeded moments."""
+"""Faults of a database, and crashes around its COMMIT, at seeded moments."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from random import Random
+from typing import Any
 
+import psycopg
+
+from storage.database import Database
+from storage.postgres import Postgres
 from storage.sqlite import SQLite
 from storage.transaction import Cursor, Tx
 
@@ -22,35 +26,47 @@ class CrashNow(BaseException):
     """The process ends at this point."""
 
 
-class FaultySQLite(SQLite):
-    """A database file with at most one fault at a time, `fault`, which is one of KINDS."""
+class Faulty(Database):
+    """A database with at most one fault at a time: `fault`, one of KINDS. `note` counts its effects."""
 
     fault: str | None = None
-
-    def __init__(self, path: Path, note: Callable[[str], None]) -> None:
-        self.note = note
-        super().__init__(path)
+    note: Callable[[str], None]
 
     def control(self, tx: Tx, *commands: str) -> None:
         if self.begin in commands:
             self._fail("busy", "gone")
-        super().control(tx, *commands)
+        super().control(tx, *commands)  # type: ignore[safe-super]
 
     def finish(self, tx: Tx) -> None:
         self._fail("full", "read_only")
-        super().finish(tx)
+        super().finish(tx)  # type: ignore[safe-super]
         self._fail(LOST_ANSWER)
 
     def read_cursor(self, seconds: float) -> Cursor:
         self._fail("gone")
-        return super().read_cursor(seconds)
+        return super().read_cursor(seconds)  # type: ignore[safe-super]
 
     def _fail(self, *kinds: str) -> None:
         if self.fault in kinds:
             self.note(self.fault)
-            error = sqlite3.OperationalError(f"simulated: {self.fault}")
-            error.sqlite_errorcode = KINDS[self.fault]
-            raise error
+            raise self.error()
+
+    def error(self) -> Exception:
+        """Return the driver's error of the present fault."""
+        raise NotImplementedError
+
+
+class FaultySQLite(Faulty, SQLite):
+    def error(self) -> Exception:
+        error: Any = sqlite3.OperationalError(f"simulated: {self.fault}")
+        error.sqlite_errorcode = KINDS[str(self.fault)]
+        return error
+
+
+class FaultyPostgres(Faulty, Postgres):
+    def error(self) -> Exception:
+        kind = psycopg.errors.ReadOnlySqlTransaction if self.fault == "read_only" else psycopg.OperationalError
+        return kind(f"simulated: {self.fault}")
 
 
 class CommitCrashes:

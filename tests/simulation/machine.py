@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import server.peers
@@ -16,12 +15,10 @@ from server.peers import PeerCatalogs
 from server.settings import Settings
 from server.webhook_sender import Sender
 from server.workers import DailyRechecks, Workers
-from storage.open import SQLITE
-from storage.store import Store
 from storage.vocabulary import Env
-from tests.simulation.faults import CommitCrashes, FaultySQLite
+from tests.simulation.faults import CommitCrashes
 from tests.simulation.loop import SeededDice, SimulatedLoop, VirtualClock
-from tests.simulation.store import SimulatedSQLite
+from tests.simulation.store import SimulatedStore, open_simulated
 from tests.simulation.wires import OVER, Answer, Call, through_door
 from tests.support.market import house
 from tools.engine.config import Network
@@ -80,11 +77,11 @@ class Machine:
         self.neighbours = neighbours(self.clock)
         made = house()
         self.config = replace(made, networks=dict(made.networks) | {Env.TEST: network})
-        self.settings = Settings(_env_file=None, data_dir=Path(database_url.removeprefix("sqlite:///")).parent)
+        self.settings = Settings(_env_file=None)
         self.tasks: dict[int, asyncio.Task[Any]] = {}  # in the order of their creation
         self.started = 0
         self.ended = asyncio.Event()
-        self.store: Store | None = None
+        self.store: SimulatedStore | None = None
         self.served: Served | None = None
 
     @property
@@ -94,8 +91,7 @@ class Machine:
     def open(self) -> None:
         """Start the process on what is durable."""
         self.ended.clear()
-        self.database = FaultySQLite(Path(self.database_url.removeprefix(SQLITE)), self.note)
-        self.store = store = SimulatedSQLite(self.database)
+        self.store = store = open_simulated(self.database_url, self.note)
         store.fault_hook, store.on_crash = self.commit_crashes, self.end
         store.now_seconds = self.clock.monotonic
         near = self.neighbours

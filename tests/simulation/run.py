@@ -1,19 +1,24 @@
 """Runs of the simulation: one run, the smallest prefix of a run that fails, and the story of a failure."""
 
+import atexit
 import logging
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import orjson
 import structlog
 
+from storage.migrate import upgrade
+from storage.open import open_database
 from tests.simulation.records import Failed, Result, Violation
 from tests.simulation.scenarios import named
 from tests.simulation.simulation import Simulation
+from tests.support.databases import PostgresServer, SQLiteTemplate
 
 IDS = re.compile(r"\b(?:job|agt|stl|dsp|bty|lst)_[0-9A-Z]{26}\b|\b0x[0-9a-f]{64}\b")
 LINES = 60  # of a story
@@ -26,6 +31,7 @@ class Plan:
     seed: int
     operations: int
     scenario: str = "default"
+    database: str = "sqlite"
     log: Path | None = None
 
 
@@ -45,7 +51,8 @@ def run(plan: Plan) -> Result | Failure:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # faults are expected
     with tempfile.TemporaryDirectory(prefix="emporion-simulation-") as folder:
         file = plan.log.open("w") if plan.log else None
-        simulation = Simulation(plan.seed, plan.operations, named(plan.scenario), Path(folder), file)
+        url = DATABASES[plan.database](Path(folder))
+        simulation = Simulation(plan.seed, plan.operations, named(plan.scenario), url, file)
         try:
             return simulation.run()
         except Failed as failed:
@@ -57,6 +64,23 @@ def run(plan: Plan) -> Result | Failure:
         finally:
             if file:
                 file.close()
+
+
+@cache
+def _postgres() -> PostgresServer:
+    """Start the server of this process, with a migrated database to copy."""
+    server = PostgresServer()
+    atexit.register(server.stop)
+    database = open_database(server.create("template"))
+    upgrade(database)
+    database.close()
+    return server
+
+
+DATABASES: Mapping[str, Callable[[Path], str]] = {
+    "sqlite": lambda folder: SQLiteTemplate.shared().copy(folder),
+    "postgres": lambda _: _postgres().create("simulation", template="template"),
+}
 
 
 def smallest(failure: Failure) -> Failure:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 from random import Random
 from typing import Any, TextIO, TypeVar
 
@@ -26,7 +25,6 @@ from tests.simulation.population import Actor, Identity, populate
 from tests.simulation.records import Failed, Observation, Result, Violation
 from tests.simulation.scenarios import Scenario
 from tests.simulation.wires import WIRES, Answer, Call
-from tests.support.databases import SQLiteTemplate
 from tests.support.market import SANDBOX, ListedAddresses
 
 IN_FLIGHT = 8
@@ -44,9 +42,9 @@ class Simulation:
     """One run. Everything in it is decided by the seed."""
 
     def __init__(
-        self, seed: int, operations: int, scenario: Scenario, folder: Path, file: TextIO | None = None
+        self, seed: int, operations: int, scenario: Scenario, database_url: str, file: TextIO | None = None
     ) -> None:
-        self.seed, self.operations, self.scenario, self.folder = seed, operations, scenario, folder
+        self.seed, self.operations, self.scenario = seed, operations, scenario
         self.random = Random(seed)
         self.loop = SimulatedLoop(self.new_random())
         self.clock = VirtualClock(self.loop)
@@ -56,7 +54,7 @@ class Simulation:
         self.web, self.zone = Receivers(), Zone()
         slow_down(scenario.pause_seconds)
         self.machine = Machine(
-            self.loop, SQLiteTemplate.shared().copy(folder), self._neighbours, SeededDice(self.random.getrandbits(64)),
+            self.loop, database_url, self._neighbours, SeededDice(self.random.getrandbits(64)),
             NETWORK, scenario.pause_seconds, CommitCrashes(self.new_random(), scenario.commits_between_crashes), self.fault,
         )  # fmt: skip
         self.made = 0
@@ -140,9 +138,12 @@ class Simulation:
         """Give the database one fault at a time, for a while."""
         while self.scenario.database_seconds:
             await self._chance(self.scenario.database_seconds)
-            self.machine.database.fault = self.random.choice(list(KINDS))
+            fault = self.random.choice(list(KINDS))
+            if self.machine.store is not None:
+                self.machine.store.database.fault = fault
             await self._chance(REST_SECONDS)
-            self.machine.database.fault = None
+            if self.machine.store is not None:
+                self.machine.store.database.fault = None
 
     async def _chance(self, seconds: float) -> None:
         """Wait for a random time, of this many seconds on average."""

@@ -1,25 +1,36 @@
 """The real stores, whose workers run as callbacks of the simulated loop instead of threads."""
 
+import asyncio
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from storage.sqlite import SQLite, SQLiteStore
+import psycopg
+
+from storage.open import SQLITE
+from storage.postgres import LAST_STALE, PING_SECONDS, PROOF_SECONDS, PostgresStore
+from storage.sqlite import SQLiteStore
 from storage.store import Store, WorkItem
 from storage.transaction import Tx
-from tests.simulation.faults import CrashNow
+from tests.simulation.faults import CrashNow, Faulty, FaultyPostgres, FaultySQLite
 from tests.simulation.loop import SimulatedLoop
 
 T = TypeVar("T")
-NO_LIMIT = 1e9  # seconds of real time, which must not decide anything
+NO_LIMIT = 1e6  # seconds of real time, which must not decide anything
 LATENCY = 500.0  # batches in a second, on average
 
 
 class SimulatedStore(Store):
-    """A store whose seeded turns decide which units are in a batch and when it commits."""
+    """A store whose seeded turns decide which units are in a batch and when it commits.
+
+    A read is done at once.
+    """
 
     random: Random
     loop: SimulatedLoop
+    database: Faulty
     on_crash: Callable[[str], None]  # called if a COMMIT is the last thing that the process does
 
     def start_workers(self) -> None:
@@ -29,36 +40,44 @@ class SimulatedStore(Store):
     def alive(self) -> bool:
         return True
 
+    async def read(self, read: Callable[[Tx], T]) -> T:
+        self.counters.looks += 1
+        return self._read_now(read)
+
+    async def scan(self, read: Callable[[Tx], T]) -> T:
+        self.counters.scans += 1
+        return self._read_now(read)
+
+    def _read_now(self, read: Callable[[Tx], T]) -> T:
+        self._refuse_if_closed()
+        future: asyncio.Future[T] = self.loop.create_future()
+        found = self.readers[0].answer(WorkItem(future, read, "read", 0.0))
+        self.readers[0].end()
+        if found.error is not None:
+            raise found.error
+        value: T = found.value
+        return value
+
     def _ask(self, queue: Any, work: Callable[[Tx], T], name: str) -> Any:
         future = super()._ask(queue, work, name)
         self.loop.call_later(self.random.expovariate(LATENCY), self._turn)
         return future
 
     def _turn(self) -> None:
-        """Let one writer and one reader serve what waits for them."""
-        if self.closed:
+        """Let a writer serve some of the units that wait."""
+        batch = [] if self.closed else [self.writes.get_nowait() for _ in range(self.writes.qsize())]
+        if not batch:
             return
-        batch = self._waiting(self.writes)
+        size = self.random.randint(1, len(batch))
         try:
-            if batch:
-                self._serve(batch)
+            rest = [*self.writers[0].serve([one for one in batch[:size] if one]), *batch[size:]]
         except CrashNow as crash:
             self.on_crash(f"crash_{crash}_commit")
             return
-        for asked in self._waiting(self.reads):
-            self.readers[0].serve(asked)
-
-    def _serve(self, batch: list[WorkItem]) -> None:
-        size = self.random.randint(1, len(batch))
-        rest = [*self.random.choice(self.writers).serve(batch[:size]), *batch[size:]]
         for asked in rest:
             self.writes.put(asked)
         if rest:
             self.loop.call_later(self.random.expovariate(LATENCY), self._turn)
-
-    @staticmethod
-    def _waiting(queue: Any) -> list[WorkItem]:
-        return [queue.get_nowait() for _ in range(queue.qsize())]
 
     def close(self) -> None:
         """Drop everything that is not committed, as the end of a process does."""
@@ -69,14 +88,54 @@ class SimulatedStore(Store):
 
 
 class SimulatedSQLite(SimulatedStore, SQLiteStore):
-    def __init__(self, database: SQLite) -> None:
-        super().__init__(database, scan_seconds=NO_LIMIT)
+    pass
 
-    async def scan(self, read: Callable[[Tx], T]) -> T:
-        self.counters.scans += 1
-        return self._read(read)
+
+class SimulatedPostgres(SimulatedStore, PostgresStore):
+    """A store that polls its notifications, some of which are lost, doubled or late."""
+
+    lost = doubled = 0.0  # chances
 
     def close(self) -> None:
-        if self.inline:
-            self.database.discard(self.inline)
+        self.hearing.cancel()
         super().close()
+
+    async def _hear(self, address: str) -> None:
+        self.chances = Random(address)
+        while True:
+            with closing(psycopg.connect(address, autocommit=True)) as connection:
+                connection.execute("LISTEN market")
+                self.heard_up_to, self.heard_beyond = _last_stale(connection), set()
+                self.listening_since = self.proven_at = self.now_seconds()
+                self.notify()
+                while self.now_seconds() - self.proven_at < PROOF_SECONDS:
+                    await asyncio.sleep(self.chances.uniform(0, 2 * PING_SECONDS))
+                    self._poll(connection)
+
+    def _poll(self, connection: psycopg.Connection) -> None:
+        sent_at, last = self.now_seconds(), _last_stale(connection)
+        for heard in connection.notifies(timeout=0):
+            if self.chances.random() >= self.lost:
+                self._heard(heard.payload)
+                if self.chances.random() < self.doubled:
+                    self._heard(heard.payload)
+        if self.heard_up_to >= last:
+            self.proven_at = sent_at
+
+
+def _last_stale(connection: psycopg.Connection) -> int:
+    found = connection.execute(LAST_STALE).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def open_simulated(url: str, note: Callable[[str], None]) -> SimulatedStore:
+    """Open the store of a migrated database; `note` is called for each effect of a fault."""
+    database: Faulty
+    if url.startswith(SQLITE):
+        database = FaultySQLite(Path(url.removeprefix(SQLITE)))
+        database.note = note
+        return SimulatedSQLite(database, scan_seconds=NO_LIMIT)
+    database = FaultyPostgres(url)
+    database.note = note
+    return SimulatedPostgres(database, scan_seconds=NO_LIMIT)
