@@ -175,7 +175,12 @@ def _inlined(dialect: Dialect, element: Any, **_: Any) -> ColumnElement[Any] | N
     if not isinstance(element, BindParameter) or element.required or not isinstance(element.value, str | int):
         return None
     write = element.type.dialect_impl(dialect).literal_processor(dialect)
-    return literal_column(write(element.value), element.type) if write else None
+    if write is None:
+        return None
+    text = write(element.value)
+    if dialect.paramstyle == "format":  # the processor doubles each %, and so does the compiler
+        text = text.replace("%%", "%")
+    return literal_column(text, element.type)
 
 
 def _maker(columns: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:

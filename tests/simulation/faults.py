@@ -27,7 +27,10 @@ class CrashNow(BaseException):
 
 
 class Faulty(Database):
-    """A database with at most one fault at a time: `fault`, one of KINDS. `note` counts its effects."""
+    """A database with at most one fault at a time.
+
+    `fault` is one of KINDS; `note` counts its effects.
+    """
 
     fault: str | None = None
     note: Callable[[str], None]
