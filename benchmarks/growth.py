@@ -33,7 +33,8 @@ LEAST_US = 50_000.0  # of a first answer, because the clock of a process ticks e
 UNFINISHED = 250  # delivered jobs, and as many open ones
 JOBS_OF_EACH = 10  # of each agent that is not seeded
 OPERATOR = "an operator of the benchmark, 32 characters"
-SETTLE_SECONDS = 2.0  # after a start, so that the workers' first round is over
+SETTLE_SECONDS = 2.0  # between two looks, the first after the workers' first round
+MOST_SETTLING, IDLE = 300, 0.05  # looks; share of a processor
 MIN_CHECKS = 20  # lines of the doctor about stored figures
 REPUTATIONS = (
     "recomputed: reputations (as_seller, as_buyer, score, seller_rank, seller_jobs, buyer_rank, buyer_jobs): 0 "
@@ -139,7 +140,7 @@ def _more_parties(stage: Stage, place: Place) -> list[str]:
 def _measured(stage: Stage, place: Place, models: list[str]) -> dict[str, float]:
     """Return microseconds of CPU, of the server and the database, for each operation."""
     child = place.serve(chain_settings(stage.chain) | {"EMPORION_OPERATOR_SECRET": OPERATOR})
-    sleep(SETTLE_SECONDS)
+    _settle(place, child)
     costs = {name: _first(place, child, path) for name, path in ONCE.items()}
     for name, make in _makes(models, stage.few_jobs).items():
         given = make(child.port, stage.data)
@@ -151,6 +152,17 @@ def _measured(stage: Stage, place: Place, models: list[str]) -> dict[str, float]
         costs[name] = tally.cpu_us + tally.database_us
     child.stop()
     return costs
+
+
+def _settle(place: Place, child: Child) -> None:
+    """Wait until the server and the database are idle: the work of a start and of autovacuum is not a call's."""
+    sleep(SETTLE_SECONDS)
+    for _ in range(MOST_SETTLING):
+        before = _spent(place, child)
+        sleep(SETTLE_SECONDS)
+        if _spent(place, child) - before < IDLE * SETTLE_SECONDS:
+            return
+    print(f"{place.name} was never idle", flush=True)
 
 
 def _first(place: Place, child: Child, path: str) -> float:
