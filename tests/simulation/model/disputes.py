@@ -1,0 +1,196 @@
+"""Follow cases: panel, votes, ruling, and what they mean for the job."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.simulation.model.history import PANEL, Call, History, Visit
+from tests.simulation.model.jobs import Jobs
+from tests.simulation.model.lifecycle import DISPUTE
+from tests.simulation.model.observe import Rule, Sight, Span, at, later
+
+_PARTIES = ("buyer", "seller")
+_OUTCOMES = ("buyer", "seller", "split")
+_AGREED = ("env", "created_at", "panel_seed_hash")
+_CLOSED_ONLY = ("tally", "verdicts", "panel_seed", "draws", "outcome", "resolved_by")
+
+
+@dataclass(slots=True)
+class Dispute:
+    """One case."""
+
+    id: str
+    agreed: dict[str, Any]
+    history: History
+    job_id: str | None = None
+    ends: Any = None  # outcome, resolved_by and tally, once closed
+    votes: dict[str, tuple[str, Span]] = field(default_factory=dict)
+    lost: set[str | None] = field(default_factory=set)  # evaluators whose answer to a vote never came
+    deadlines: dict[int, str] = field(default_factory=dict)  # verdict_by, by round
+
+
+class Disputes:
+    """All cases that answers showed."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self.jobs = jobs
+        self.known: dict[str, Dispute] = {}
+        self.rulings: list[tuple[str, Span]] = []
+
+    def show(self, record: Any, sight: Sight) -> Dispute:
+        """Take in a case record."""
+        agreed = {name: record[name] for name in _AGREED}
+        found = self.known.setdefault(record["id"], Dispute(record["id"], agreed, History(DISPUTE, record["id"])))
+        sight.check(found.agreed == agreed, Rule.DISPUTE, f"{agreed} was {found.agreed}", found.id)
+        self._job(found, record, sight)
+        visit, new = found.history.show(record["status"], sight)
+        visit.due = visit.due or at(record["verdict_by"])
+        self._secrets(found, record, sight)
+        self._panel(found, record, sight)
+        self._own_vote(found, record, sight)
+        if record["status"] == "resolved":
+            self._closed(found, record, sight)
+        if new:
+            self.jobs.doubts.add(sight.span, lambda: self._caused(found, visit, sight))
+        return found
+
+    def _job(self, found: Dispute, record: Any, sight: Sight) -> None:
+        if record["job_id"]:
+            same = found.job_id in (None, record["job_id"])
+            sight.check(same, Rule.DISPUTE, "the case is of another job", found.id)
+            found.job_id = record["job_id"]
+        job = self.jobs.known.get(found.job_id or "")
+        role = job.role(sight.seen.agent) if job else None
+        fits = job is None or record["role"] == "operator" or (record["role"] == (role or "evaluator"))
+        sight.check(fits, Rule.DISPUTE, f"{sight.seen.agent} is no {record['role']}", found.id)
+
+    def _secrets(self, found: Dispute, record: Any, sight: Sight) -> None:
+        shown = [name for name in _CLOSED_ONLY if record[name] is not None]
+        sight.check(record["status"] == "resolved" or not shown, Rule.VOTE, f"{shown} of an open case", found.id)
+
+    def _panel(self, found: Dispute, record: Any, sight: Sight) -> None:
+        required = record["seats"] // 2 + 1
+        fits = record["required"] == required and 0 <= record["votes_received"] <= record["seats"]
+        sight.check(fits, Rule.VOTE, f"{record['votes_received']} votes, {record['required']} required", found.id)
+        sight.check(record["round"] <= self.jobs.contract.rounds, Rule.DISPUTE, f"round {record['round']}", found.id)
+        if record["status"] != "panel":
+            sight.check(record["verdict_by"] is None, Rule.DISPUTE, "a deadline without a panel", found.id)
+            return
+        kept = found.deadlines.setdefault(record["round"], record["verdict_by"])
+        sight.check(kept == record["verdict_by"], Rule.DEADLINE, f"verdict_by was {kept}", found.id)
+        window = self.jobs.contract.verdict_seconds[record["env"]]
+        first = later(at(record["created_at"]), window)
+        moved = at(kept) == first if record["round"] == 1 else at(kept) >= later(first, window)
+        sight.check(moved, Rule.DEADLINE, f"verdict_by of round {record['round']} is {kept}", found.id)
+
+    def _own_vote(self, found: Dispute, record: Any, sight: Sight) -> None:
+        mine, cast = record["my_vote"], found.votes.get(str(sight.seen.agent))
+        if mine is None or cast is None or not cast[1].precedes(sight.span):
+            return
+        same = (mine["status"], mine["outcome"]) == ("voted", cast[0])
+        sight.check(same, Rule.VOTE, f"the vote {cast[0]} became {mine['status']} {mine['outcome']}", found.id)
+
+    def _closed(self, found: Dispute, record: Any, sight: Sight) -> None:
+        tally, outcome = record["tally"], record["outcome"]
+        ends = (outcome, record["resolved_by"], tally)
+        found.ends = found.ends or ends
+        sight.check(found.ends == ends, Rule.DISPUTE, f"the ruling was {found.ends} and is {ends}", found.id)
+        sight.check(sum(tally.values()) == record["votes_received"], Rule.VOTE, f"the tally is {tally}", found.id)
+        listed = Counter(one["outcome"] for one in record["verdicts"])
+        sight.check(
+            all(listed[one] == tally.get(one, 0) for one in _OUTCOMES),
+            Rule.VOTE,
+            "verdicts differ from the tally",
+            found.id,
+        )
+        if record["resolved_by"] == "panel":
+            others = [count for name, count in tally.items() if name != outcome]
+            sight.check(
+                tally.get(outcome, 0) > max(others), Rule.VOTE, f"{outcome} has not the most of {tally}", found.id
+            )
+        by_operator = record["resolved_by"] != "operator" or record["escalation_reason"]
+        sight.check(bool(by_operator), Rule.DISPUTE, "the operator ruled on a case that is the panel's", found.id)
+        self.jobs.doubts.add(sight.span, lambda: self._tallied(found, record, sight))
+
+    def _tallied(self, found: Dispute, record: Any, sight: Sight) -> None:
+        """Check that each vote seen before the end counts, and that the job says the same."""
+        cast = Counter(outcome for outcome, _ in found.votes.values())
+        counted = all(cast[one] <= record["tally"].get(one, 0) for one in _OUTCOMES)
+        sight.check(counted, Rule.VOTE, f"{dict(cast)} were cast, {record['tally']} counted", found.id)
+        job = self.jobs.known.get(found.job_id or "")
+        if job is not None:
+            states = job.possible(sight.span)
+            expected = "completed" if record["resolved_by"] == "buyer" else "resolved"
+            fits = bool(states & {expected, "disputed"}) or not states
+            sight.check(fits, Rule.DISPUTE, f"the job is {sorted(states)}", found.id)
+
+    def _caused(self, found: Dispute, visit: Visit, sight: Sight) -> None:
+        ruled = any(job == found.job_id for job, _ in self.rulings)
+        caused = found.history.causes(visit, lambda name: name == PANEL or (name == "resolve:operator" and ruled))
+        sight.check(caused, Rule.DISPUTE, f"nothing explains {visit.state}", found.id)
+
+    # -- calls -------------------------------------------------------------------------------------------------------
+
+    def voted(self, sight: Sight) -> None:
+        """Take in the answer of submit_verdict."""
+        seen = sight.seen
+        found = self.known.get(str(seen.arguments["dispute_id"]))
+        if seen.succeeded:
+            found = self.show(seen.body, sight)
+            given, mine = seen.arguments["outcome"], seen.body["my_vote"]
+            cast = found.votes.setdefault(str(seen.agent), (given, sight.span))
+            sight.check(cast[0] == given, Rule.VOTE, f"{seen.agent} has voted {cast[0]} already", found.id)
+            right = mine is not None and mine["outcome"] == given and seen.body["role"] == "evaluator"
+            sight.check(right, Rule.VOTE, f"the vote {given} is kept as {mine}", found.id)
+            evidence = seen.body["evidence"]
+            counts = sight.span.ended >= at(evidence["votes_count_from"]) or len(evidence["done"]) == len(_PARTIES)
+            sight.check(counts, Rule.VOTE, "a vote counts before the evidence is complete", found.id)
+        elif found is not None and seen.unknown:
+            found.lost.add(seen.agent)
+            found.history.calls.append(Call(PANEL, sight.lost))
+        elif found is not None and seen.code in ("already_voted", "dispute_closed"):
+            self.jobs.doubts.add(sight.span, lambda: self._not_voted(found, sight))
+
+    def _not_voted(self, found: Dispute, sight: Sight) -> None:
+        seen, cast = sight.seen, found.votes.get(str(sight.seen.agent))
+        if seen.code == "already_voted":
+            other = cast is not None and cast[0] != seen.arguments["outcome"] and cast[1].may_precede(sight.span)
+            sight.check(other or seen.agent in found.lost, Rule.REFUSAL, "the same vote again is refused", found.id)
+            return
+        states = found.history.possible(sight.span)
+        sight.check(states != {"panel"}, Rule.REFUSAL, f"dispute_closed in {sorted(states)}", found.id)
+
+    def withdrawn(self, sight: Sight) -> None:
+        """Take in the answer of withdraw_dispute: only the buyer's, and only of an undecided case."""
+        seen = sight.seen
+        found = self.known.get(str(seen.arguments["dispute_id"]))
+        if seen.succeeded:
+            found = self.show(seen.body, sight)
+            right = (seen.body["role"], seen.body["resolved_by"]) == ("buyer", "buyer")
+            sight.check(right, Rule.DISPUTE, f"withdrawn by the {seen.body['role']}", found.id)
+            self._withdraws(found, Call("withdraw:buyer", sight.span, "resolved"))
+        elif found is not None and seen.unknown:
+            self._withdraws(found, Call("withdraw:buyer", sight.lost))
+        elif found is not None and seen.code == "dispute_closed":
+            self.jobs.doubts.add(sight.span, lambda: self._was_open(found, sight))
+
+    def _withdraws(self, found: Dispute, call: Call) -> None:
+        found.history.calls.append(call)
+        job = self.jobs.known.get(found.job_id or "")
+        if job is not None:
+            job.history.calls.append(Call(call.label, call.span, "completed" if call.state else None))
+
+    def _was_open(self, found: Dispute, sight: Sight) -> None:
+        states = found.history.possible(sight.span)
+        sight.check("resolved" in states, Rule.REFUSAL, f"dispute_closed in {sorted(states)}", found.id)
+
+    def ruled(self, sight: Sight) -> None:
+        """Take in the answer of resolve_job, the operator's."""
+        seen = sight.seen
+        if seen.succeeded or seen.unknown:
+            self.rulings.append((str(seen.arguments["job_id"]), sight.span))
+        if seen.succeeded and seen.body["object"] == "dispute":
+            found = self.show(seen.body, sight)
+            given = seen.arguments.get("verdict") or seen.arguments.get("outcome")
+            sight.check(seen.body["outcome"] == given, Rule.DISPUTE, f"the ruling {given} is not kept", found.id)
+            found.history.calls.append(Call("resolve:operator", sight.span, "resolved"))

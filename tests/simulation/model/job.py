@@ -1,0 +1,74 @@
+"""Hold what is known of one job."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from tests.simulation.model.history import History
+from tests.simulation.model.lifecycle import BUYER, SELLER, kind
+from tests.simulation.model.observe import Span, at, later
+
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """The moments that a record shows."""
+
+    accepted: datetime | None
+    delivered: datetime | None
+    completed: datetime | None
+    paid: datetime | None
+    deliver_by: datetime | None
+
+    @staticmethod
+    def of(record: Any) -> "Stamps":
+        return Stamps(
+            at(record["accepted_at"]),
+            at(record["delivered_at"]),
+            at(record["completed_at"]),
+            at(record["payment"]["paid_at"]),
+            at(record["deadlines"]["deliver_by"]),
+        )
+
+    def of_move(self, state: str, job: "Job") -> tuple[datetime | None, tuple[str, ...]]:
+        """Return the moment at which a call began a state, and the labels of such calls.
+
+        The moment is None if the record does not tell it.
+        """
+        first = job.history.visits[0].state
+        if state == "awaiting_payment" or (state == "in_progress:0" and self.paid is None):
+            return (None, ()) if job.agreed["bounty_id"] else (self.accepted, ("accept:seller", "accept_quote:buyer"))
+        if state in ("sealed", "revealed:0") and first != state and self.paid is None:
+            return self.delivered, ("deliver:seller",)
+        if kind(state) == "revealed" and state != "revealed:0":
+            return self.delivered, ("deliver:seller",)
+        if kind(state) == "in_progress" and state != "in_progress:0" and job.turnaround and self.deliver_by:
+            return later(self.deliver_by, -job.turnaround), ("request_revision:buyer",)
+        return (self.completed, ("accept:buyer", "withdraw:buyer")) if state == "completed" else (None, ())
+
+
+@dataclass(slots=True)
+class Job:
+    """A job as far as answers showed it."""
+
+    id: str
+    env: str
+    buyer: str
+    seller: str
+    agreed: dict[str, Any]
+    history: History
+    once: dict[str, Any] = field(default_factory=dict)
+    origin: Span | None = None  # the call that created it
+    price: int | None = None
+    due: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # by state
+    stamps: dict[str, "Stamps"] = field(default_factory=dict)  # by state
+    digests: dict[int, dict[str, Any]] = field(default_factory=dict)  # by revision
+    quotes: list[tuple[int, Span]] = field(default_factory=list)
+    offered: tuple[float, ...] = ()  # turnarounds in seconds that its listing or award gave
+    turnaround: float | None = None  # seconds, as its first deadline shows
+    purchased: bool = False
+
+    def role(self, agent: str | None) -> str | None:
+        return BUYER if agent == self.buyer else SELLER if agent == self.seller else None
+
+    def possible(self, span: Span) -> set[str]:
+        return self.history.possible(span)

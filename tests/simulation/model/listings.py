@@ -1,0 +1,279 @@
+"""Follow listings and the orders from them: price, windows, places, references."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from tests.simulation.model.job import Job
+from tests.simulation.model.jobs import Jobs
+from tests.simulation.model.lifecycle import PLACE, kind, reviewable
+from tests.simulation.model.observe import Observation, Rule, Sight, Span, at
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One version of a listing, as far as orders depend on it."""
+
+    changed_at: str
+    status: str
+    model: str
+    price: int | None
+    payment: str
+    accept_seconds: int
+    turnaround_seconds: int
+    places: int
+
+    @staticmethod
+    def of(record: Any) -> "Offer":
+        pricing = record["pricing"]
+        return Offer(
+            record["updated_at"], record["status"], pricing["model"], pricing["price"], record["payment"],
+            record["accept_timeout_seconds"], record["turnaround_seconds"], record["max_open_jobs"],
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Listing:
+    """All versions of a listing that answers showed."""
+
+    seller: str
+    versions: dict[Offer, Span] = field(default_factory=dict)
+    uncertain: bool = False  # a change may have happened that no answer showed
+
+    def offers(self, span: Span) -> list[Offer]:
+        """Return the versions that an order may have met."""
+        return [
+            offer
+            for offer, first in self.versions.items()
+            if first.low < span.high
+            and not any(o.changed_at > offer.changed_at and f.precedes(span) for o, f in self.versions.items())
+        ]
+
+
+class Listings:
+    """All listings, and the rules of an order from one."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self.jobs = jobs
+        self.known: dict[str, Listing] = {}
+        self.references: dict[tuple[str, str, str], tuple[bytes, str, Span]] = {}
+        self.purchases: set[str] = set()  # listings that x402 clients buy
+
+    def show(self, record: Any, sight: Sight) -> None:
+        """Take in a listing record."""
+        listing = self.known.setdefault(record["id"], Listing(record["seller"]["id"]))
+        offer = Offer.of(record)
+        written = sight.seen.operation in ("create_listing", "update_listing", "archive_listing")
+        first = sight.span if written else Span(-1, sight.span.high, sight.span.began, sight.span.ended)
+        known = listing.versions.get(offer)
+        if known is None or first.high < known.high:
+            listing.versions[offer] = first
+        if sight.seen.operation == "get_listing":
+            self.jobs.doubts.add(sight.span, lambda: self._counts(record, sight))
+
+    def _counts(self, record: Any, sight: Sight) -> None:
+        """Check that a listing counts no more completed jobs than can have been completed."""
+        jobs = self.jobs.of_listing.get(record["id"], [])
+        most = sum(any(map(reviewable, one.possible(sight.span))) for one in jobs) + self.jobs.completed[record["id"]]
+        found = record["stats"]["jobs_completed"]
+        known = record["id"] in self.purchases
+        sight.check(known or found <= most, Rule.COUNT, f"{found} jobs completed, at most {most} can be", record["id"])
+
+    # -- an order ----------------------------------------------------------------------------------------------------
+
+    def ordered(self, sight: Sight) -> None:
+        """Take in the answer of create_job or hire."""
+        seen = sight.seen
+        if seen.succeeded:
+            record = seen.body if seen.body["object"] == "job" else seen.body["job"]
+            self._new(record, sight)
+        elif seen.unknown:
+            order = (seen.env, str(seen.agent), str(seen.arguments.get("listing_id")), sight.lost)
+            self.jobs.lost_orders.append(order)
+        elif seen.code in ("seller_busy", "job_limit", "price_above_max", "reference_reused"):
+            self.jobs.doubts.add(sight.span, lambda: self._refused(sight))
+
+    def _new(self, record: Any, sight: Sight) -> None:
+        seen, given = sight.seen, sight.seen.arguments
+        job, view = self.jobs.show(record, sight)
+        view.check(record["listing_id"] == given["listing_id"], Rule.RESULT, "another listing is ordered")
+        view.check(job.buyer == seen.agent, Rule.PARTY, "the order is another buyer's")
+        view.check(record["input"] == given["input"], Rule.RESULT, "another input is ordered")
+        view.check(
+            record["max_revisions"] == given.get("max_revisions", 2), Rule.RESULT, "another max_revisions is kept"
+        )
+        most = given.get("max_price")
+        cheap = most is None or record["price"] is None or record["price"] <= most
+        view.check(cheap, Rule.PRICE, f"{record['price']} is above max_price {most}")
+        self._reference(job, record, sight)
+        if job.origin is None:
+            job.origin = sight.span
+            self.jobs.doubts.add(sight.span, lambda: self._fits(job, record, sight))
+            self.jobs.doubts.add(sight.span, lambda: self._has_place(job, sight))
+
+    def _reference(self, job: Job, record: Any, sight: Sight) -> None:
+        seen, name = sight.seen, sight.seen.arguments.get("reference")
+        sight.check(
+            record["reference"] == name, Rule.REFERENCE, f"the job keeps {record['reference']}, not {name}", job.id
+        )
+        if name is None:
+            return
+        kept = self.references.setdefault((seen.env, str(seen.agent), name), (_order(seen), job.id, sight.span))
+        sight.check(kept[:2] == (_order(seen), job.id), Rule.REFERENCE, f"{name} names {kept[1]} already", job.id)
+
+    def _fits(self, job: Job, record: Any, sight: Sight) -> None:
+        """Check price and windows against the versions of the listing that the order may have met."""
+        listing = self.known.get(record["listing_id"])
+        if listing is None or listing.uncertain or not listing.versions:
+            return
+        offers = listing.offers(sight.span)
+        fitting = [one for one in offers if _priced(one, record)]
+        sight.check(bool(fitting), Rule.PRICE, f"{record['price']} for {record['units']} fits none of {offers}", job.id)
+        fitting = [one for one in fitting if _timed(one, record)]
+        sight.check(bool(fitting), Rule.DEADLINE, f"accept_by fits none of {offers}", job.id)
+        job.offered = tuple(one.turnaround_seconds for one in fitting)
+
+    # -- places ------------------------------------------------------------------------------------------------------
+
+    def _others(self, jobs: Iterable[Job], job: Job | None, span: Span, surely: bool) -> Iterator[Job]:
+        """Yield the jobs that fill a place during a call: surely, or possibly."""
+        judge = all if surely else any
+        for one in jobs:
+            made = one.origin
+            there = made is None or (made.precedes(span) if surely else made.may_precede(span))
+            if one is not job and there and not (surely and made is None):
+                states = one.possible(span)
+                if states and judge(kind(state) in PLACE for state in states):
+                    yield one
+
+    def _has_place(self, job: Job, sight: Sight) -> None:
+        listing_id = job.agreed["listing_id"]
+        listing, jobs = self.known.get(listing_id), self.jobs.living(self.jobs.of_listing, listing_id, sight.span)
+        mine = self._others(
+            self.jobs.living(self.jobs.of_buyer, (job.env, job.buyer), sight.span), job, sight.span, surely=True
+        )
+        filled = sum(1 for _ in mine)
+        most = self.jobs.contract.unfinished_jobs
+        sight.check(filled < most, Rule.PLACES, f"the buyer has {filled} other unfinished jobs of {most}", job.id)
+        if listing is None or listing.uncertain or not listing.versions:
+            return
+        places = max(one.places for one in listing.offers(sight.span))
+        others = list(self._others(jobs, job, sight.span, surely=True))
+        sight.check(len(others) < places, Rule.PLACES, f"{len(others)} others fill {places} places", job.id)
+        share = sum(one.buyer == job.buyer for one in others)
+        sight.check(share < (places + 1) // 2, Rule.PLACES, f"the buyer fills {share} of {places} places", job.id)
+        priced = all(one.price != 0 for one in listing.offers(sight.span))
+        if priced and self._never_paid(job.env, job.buyer, sight.span):
+            sight.check(not share, Rule.PLACES, "a buyer that never paid fills two places", job.id)
+
+    def _payments(self, env: str, buyer: str, span: Span) -> list[str]:
+        """Return the sellers that the buyer may have paid enough before a call."""
+        counted = self.jobs.contract.counted_minor
+        paid = self.jobs.money.paid_by.get((env, buyer), ())
+        return [one.payee for one in paid if one.amount >= counted and one.maybe(span)]
+
+    def _never_paid(self, env: str, buyer: str, span: Span) -> bool:
+        hidden = any(
+            self.jobs.money.hidden(env, one.id, "pay_job", span) for one in self.jobs.of_buyer.get((env, buyer), ())
+        )
+        return not hidden and not self._payments(env, buyer, span)
+
+    # -- refusals ----------------------------------------------------------------------------------------------------
+
+    def _refused(self, sight: Sight) -> None:
+        judge = {
+            "seller_busy": self._full,
+            "job_limit": self._limited,
+            "price_above_max": self._dear,
+            "reference_reused": self._reused,
+        }
+        given = sight.seen.arguments
+        justified = judge[str(sight.seen.code)](sight)
+        sight.check(justified, Rule.REFUSAL, f"{sight.seen.code} without cause", given.get("listing_id"))
+
+    def _full(self, sight: Sight) -> bool:
+        seen, listing_id = sight.seen, str(sight.seen.arguments["listing_id"])
+        listing = self.known.get(listing_id)
+        unseen = sum(one[0] == seen.env and one[2] == listing_id for one in self.jobs.lost_orders)
+        if listing is None or listing.uncertain or listing_id in self.purchases or not listing.versions:
+            return True
+        offers = listing.offers(sight.span)
+        places = min(one.places for one in offers)
+        others = list(
+            self._others(self.jobs.living(self.jobs.of_listing, listing_id, sight.span), None, sight.span, surely=False)
+        )
+        mine = sum(one.buyer == seen.agent for one in others) + unseen
+        if len(others) + unseen >= places or mine >= (places + 1) // 2:
+            return True
+        newcomer = any(one.price != 0 for one in offers) and self._may_be_new(
+            seen.env, str(seen.agent), listing.seller, sight.span
+        )
+        fresh = sum(self._may_be_new(seen.env, one.buyer, listing.seller, sight.span) for one in others) + unseen
+        return newcomer and (mine > 0 or fresh >= (places + 1) // 2)
+
+    def _may_be_new(self, env: str, buyer: str, seller: str, span: Span) -> bool:
+        """Say if the market may count a buyer as one that has not paid.
+
+        The contract asks for one payment in the environment. A payment to this seller settles it in every reading.
+        """
+        counted = self.jobs.contract.counted_minor
+        paid = self.jobs.money.paid_by.get((env, buyer), ())
+        paid = [one for one in paid if one.status == "settled"]
+        net = [
+            one.payee
+            for one in paid
+            if one.amount >= counted and one.surely(span) and not self.jobs.money.returned(one)
+        ]
+        return seller not in net and len(set(net)) < _OTHER_SELLERS
+
+    def _limited(self, sight: Sight) -> bool:
+        seen = sight.seen
+        jobs = self.jobs.living(self.jobs.of_buyer, (seen.env, str(seen.agent)), sight.span)
+        unseen = sum(one[:2] == (seen.env, seen.agent) for one in self.jobs.lost_orders)
+        running = sum(any(not one.history.graph.final(s) for s in one.possible(sight.span)) for one in jobs)
+        return running + unseen >= self.jobs.contract.unfinished_jobs
+
+    def _dear(self, sight: Sight) -> bool:
+        given = sight.seen.arguments
+        listing = self.known.get(str(given["listing_id"]))
+        if listing is None or listing.uncertain or not listing.versions:
+            return True
+        units, most = given.get("units", 1), given.get("max_price")
+        return most is not None and any((one.price or 0) * units > most for one in listing.offers(sight.span))
+
+    def _reused(self, sight: Sight) -> bool:
+        seen = sight.seen
+        kept = self.references.get((seen.env, str(seen.agent), str(seen.arguments.get("reference"))))
+        lost = any(one[:2] == (seen.env, seen.agent) for one in self.jobs.lost_orders)
+        return lost or (kept is not None and kept[0] != _order(seen) and kept[2].may_precede(sight.span))
+
+
+_OTHER_SELLERS = 3  # payments to so many other sellers count like one to this seller
+
+
+def _initial(record: Any) -> bool:
+    return record["status"] in ("open", "quote_requested")
+
+
+def _priced(offer: Offer, record: Any) -> bool:
+    """Say if an order has the price and the payment of an offer; a quote comes later."""
+    if offer.model == "quote":
+        right = record["price"] is None or not _initial(record)
+    else:
+        right = record["price"] == (offer.price or 0) * record["units"]
+    return bool(right and record["payment"]["timing"] == offer.payment)
+
+
+def _timed(offer: Offer, record: Any) -> bool:
+    """Say if an order has the accept window of an offer; a quote restarts it."""
+    window = (at(record["deadlines"]["accept_by"]) - at(record["created_at"])).total_seconds()
+    return bool(window == offer.accept_seconds or (offer.model == "quote" and not _initial(record)))
+
+
+def _order(seen: Observation) -> bytes:
+    """Return what an order asks for, over either operation, as one comparable value."""
+    given = {key: value for key, value in seen.arguments.items() if key != "wait_seconds" and value is not None}
+    return sha256(orjson.dumps(given, option=orjson.OPT_SORT_KEYS)).digest()
