@@ -1,0 +1,179 @@
+"""The model agrees with a real market, and refuses each answer that breaks the contract."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.simulation.model import Model, Observation, Rule, Violation
+from tests.simulation.model.story import KEY, Change, Story, second, tell_story
+from tests.simulation.model.walk import Walk
+from tests.support.trade import Trade
+
+SQLITE = pytest.mark.parametrize("database", ["sqlite"])
+STORIES: list[Story] = []  # the only one
+
+
+@pytest.fixture
+async def story(trade: Trade) -> Story:
+    if not STORIES:
+        STORIES.append(await tell_story(trade))
+    return STORIES[0]
+
+
+@SQLITE
+@pytest.mark.parametrize("seed, at_once", [(1, 1), (2, 3), (3, 6)])
+async def test_the_model_agrees_with_a_market(trade: Trade, seed: int, at_once: int) -> None:
+    walk = await Walk.opened(trade, seed)
+    await walk.steps(180, at_once)
+    await walk.settle()
+
+
+@SQLITE
+def test_the_model_agrees_with_the_story(story: Story) -> None:
+    story.replayed()
+
+
+def second_job(story: Story) -> Mapping[str, Observation]:
+    """Accept the order that the market refuses because the buyer has one place."""
+    body = story.named["order"].body | {"id": "job_second", "reference": "second"}
+    return story.with_answer("busy", status=201, body=body)
+
+
+def spent_twice(story: Story) -> Mapping[str, Observation]:
+    """Settle the second payment with the transaction of the first."""
+    first = story.named["pay"].body["payment"]["settlement"]["transaction"]
+    return story.changed("pay upfront", payment__settlement__transaction=first)
+
+
+def another_review(story: Story) -> Mapping[str, Observation]:
+    extra = replace(story.named["review"], after=len(story.named))
+    return story.named | {"second review": replace(extra, body=extra.body | {"id": "rev_second"})}
+
+
+def other_agent(story: Story) -> Mapping[str, Observation]:
+    """Give the buyer's order to a stranger that sends the same key."""
+    return story.with_answer("order again", agent="agt_stranger")
+
+
+def other_call(story: Story) -> Mapping[str, Observation]:
+    given = dict(story.named["order again"].arguments) | {"title": "Another"}
+    return story.with_answer("order again", arguments=given)
+
+
+def key_reused_for_nothing(story: Story) -> Mapping[str, Observation]:
+    return story.with_answer("order again", status=409, body={"error": {"code": "idempotency_key_reused"}})
+
+
+def early_end(story: Story) -> Mapping[str, Observation]:
+    """Show the expired job a second before its accept_by."""
+    seen = story.named["expired"]
+    moment = seen.began - timedelta(seconds=6_602)
+    return story.with_answer("expired", began=moment, ended=moment)
+
+
+def seconds(number: int) -> Any:
+    return lambda text: second(text, number)
+
+
+CHANGES: dict[str, tuple[Rule, Change]] = {
+    "two ends": (Rule.LIFECYCLE, lambda s: s.changed("completed", status="declined", available_actions=[])),
+    "a status that skipped ahead": (Rule.CAUSE, lambda s: s.swapped("open", "sealed")),
+    "a status that went back": (Rule.ORDER, lambda s: s.swapped("completed", "open")),
+    "a move without a call": (Rule.CAUSE, lambda s: s.without("revise")),
+    "a deadline that acts early": (Rule.CAUSE, early_end),
+    "an acceptance without effect": (Rule.RESULT, lambda s: s.swapped("accept", "open for the seller")),
+    "a refused legal move": (Rule.REFUSAL, lambda s: s.refused("accept", "invalid_transition")),
+    "a refused repeat": (Rule.REFUSAL, lambda s: s.refused("late vote", "already_voted")),
+    "a seller that is not busy": (Rule.REFUSAL, lambda s: s.refused("order upfront", "seller_busy")),
+    "a quote that did not change": (Rule.REFUSAL, lambda s: s.refused("agree", "quote_changed")),
+    "a settled job that is not": (Rule.REFUSAL, lambda s: s.refused("review", "job_not_settled")),
+    "a bounty that is not closed": (Rule.REFUSAL, lambda s: s.refused("propose", "bounty_closed")),
+    "a case that is not closed": (Rule.REFUSAL, lambda s: s.refused("vote 0", "dispute_closed")),
+    "a stranger's read": (Rule.PARTY, lambda s: s.with_answer("open", agent="agt_stranger")),
+    "a hidden job": (Rule.PARTY, lambda s: s.refused("open", "not_found", 404)),
+    "the other environment": (Rule.PARTY, lambda s: s.with_answer("open", env="live")),
+    "another title": (Rule.AGREED, lambda s: s.changed("open", title="Another")),
+    "an accept_by one second early": (Rule.DEADLINE, lambda s: s.changed("order", deadlines__accept_by=seconds(-1), waiting_on__until=seconds(-1))),
+    "a pay_by one second early": (Rule.DEADLINE, lambda s: s.changed("sealed", deadlines__pay_by=seconds(-1), payment__pay_by=seconds(-1), waiting_on__until=seconds(-1))),
+    "a deliver_by one second early": (Rule.DEADLINE, lambda s: s.changed("accept", deadlines__deliver_by=seconds(-1), waiting_on__until=seconds(-1))),
+    "a review_by one second late": (Rule.DEADLINE, lambda s: s.changed("revealed", deadlines__review_by=seconds(1), waiting_on__until=seconds(1))),
+    "a deadline that moves": (Rule.DEADLINE, lambda s: s.changed("open", deadlines__accept_by=seconds(1), waiting_on__until=seconds(1))),
+    "a deadline that does not act": (Rule.PUNCTUAL, lambda s: s.swapped("expired", "ask again")),
+    "an acceptance at another time": (Rule.MOMENT, lambda s: s.changed("accept", accepted_at=seconds(1), deadlines__deliver_by=seconds(1), waiting_on__until=seconds(1))),
+    "a missing action": (Rule.ACTIONS, lambda s: s.changed("open", available_actions=["message"])),
+    "an action too many": (Rule.ACTIONS, lambda s: s.changed("sealed", available_actions=["pay", "accept", "cancel", "message"])),
+    "a wrong wait": (Rule.WAITING, lambda s: s.changed("open", waiting_on__who="buyer")),
+    "a payment status ahead": (Rule.PAYMENT, lambda s: s.changed("sealed", payment__status="paid")),
+    "a price off by one": (Rule.PRICE, lambda s: s.changed("order", price=lambda n: n + 1, payment__amount=lambda n: n + 1, payment__display="0.250001 USDC")),
+    "an amount off by one": (Rule.PRICE, lambda s: s.changed("sealed", payment__amount=lambda n: n - 1)),
+    "a quote that was not made": (Rule.PRICE, lambda s: s.changed("agree", price=30_000, payment__amount=30_000, payment__display="0.030000 USDC", quoted_price=30_000)),
+    "terms off by one": (Rule.TERMS, lambda s: s.changed("terms", amount=lambda n: n + 1)),
+    "a payment one short": (Rule.TRANSFER, lambda s: s.changed("pay", payment__settlement__amount=lambda n: n - 1)),
+    "a transaction spent twice": (Rule.TRANSFER, spent_twice),
+    "a refund off by one": (Rule.REFUND, lambda s: s.changed("give up", refund_expected=lambda n: n - 1, payment__refund_expected=lambda n: n - 1)),
+    "a refund still due": (Rule.REFUND, lambda s: s.changed("give up", refund_due=False, refund_expected=None)),
+    "an output before payment": (Rule.SEALED, lambda s: s.changed("sealed", output={"english": "good day"})),
+    "a hash before payment": (Rule.SEALED, lambda s: s.changed("sealed", output_hash="00")),
+    "an exact size before payment": (Rule.SEALED, lambda s: s.changed("sealed", output_bytes=22)),
+    "another output": (Rule.DIGEST, lambda s: s.changed("revealed", output={"english": "bye"})),
+    "another commitment": (Rule.DIGEST, lambda s: s.changed("sealed", output_commitment="sha256:00")),
+    "a forgotten delivery": (Rule.DELIVERIES, lambda s: s.changed("revealed", deliveries=lambda many: many[1:])),
+    "a revision too many": (Rule.REVISIONS, lambda s: s.changed("revise", revision_count=3)),
+    "a second review": (Rule.REVIEW, another_review),
+    "a rating of six": (Rule.REVIEW, lambda s: s.changed("reviews", data__0__rating=6)),
+    "another answer to one key": (Rule.IDEMPOTENCY, lambda s: s.changed("order again", title="Another")),
+    "one key for two calls": (Rule.IDEMPOTENCY, other_call),
+    "a key refused for nothing": (Rule.IDEMPOTENCY, key_reused_for_nothing),
+    "another agent's answer": (Rule.PARTY, other_agent),
+    "a reference used twice": (Rule.REFERENCE, lambda s: s.changed("order upfront", reference="first")),
+    "one place too many": (Rule.PLACES, second_job),
+    "a list out of order": (Rule.LIST, lambda s: s.changed("jobs", data=lambda many: many[::-1])),
+    "a job missing in the inbox": (Rule.INBOX, lambda s: s.changed("inbox", jobs_awaiting_my_action=[])),
+    "another awarded job": (Rule.BOUNTY, lambda s: s.changed("awarded", awarded_job_id="job_other")),
+    "an awarded bounty that opens": (Rule.ORDER, lambda s: s.changed("awarded", status="open", awarded_job_id=None)),
+    "a proposal over the budget": (Rule.PROPOSAL, lambda s: s.changed("propose", price=1_000_001)),
+    "another verdict": (Rule.DISPUTE, lambda s: s.changed("closed case again", resolved_by="operator")),
+    "a tally before the end": (Rule.VOTE, lambda s: s.changed("case", tally={"buyer": 1, "seller": 0, "split": 0})),
+    "an outcome against the tally": (Rule.VOTE, lambda s: s.changed("vote 1", outcome="buyer")),
+    "a completed job too many": (Rule.COUNT, lambda s: s.changed("counted", stats__jobs_completed=2)),
+    "a proposal too many": (Rule.COUNT, lambda s: s.changed("bounty with one", proposal_count=2)),
+}  # fmt: skip
+
+
+@SQLITE
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_changed_answer_breaks_its_rule(story: Story, name: str) -> None:
+    rule, change = CHANGES[name]
+    with pytest.raises(Violation) as found:
+        story.replayed(change(story))
+    assert found.value.rule is rule, found.value
+
+
+@SQLITE
+def test_an_open_thing_ends_by_its_last_deadline(story: Story) -> None:
+    names = list(story.named)
+    model = story.replayed({name: story.named[name] for name in names[: names.index("accept")]})
+    ends = model.unfinished()[0].ends_by
+    assert ends is not None
+    model.check_liveness(ends)
+    with pytest.raises(Violation, match="LIVENESS"):
+        model.check_liveness(ends + timedelta(seconds=1))
+
+
+@SQLITE
+def test_a_lost_answer_may_have_had_its_effect(story: Story) -> None:
+    lost = story.with_answer("accept", status=0, body=None)
+    assert isinstance(story.replayed(lost), Model)
+
+
+@SQLITE
+def test_an_idempotent_call_answers_what_a_lost_one_did(story: Story) -> None:
+    assert story.named["order"].idempotency_key == KEY
+    story.replayed(story.with_answer("order", status=0, body=None))
+
+
+def test_each_rule_is_broken_by_a_test() -> None:
+    assert {rule for rule, _ in CHANGES.values()} | {Rule.LIVENESS} == set(Rule)
