@@ -155,7 +155,10 @@ def _measured(stage: Stage, place: Place, models: list[str]) -> dict[str, float]
 
 
 def _settle(place: Place, child: Child) -> None:
-    """Wait until the server and the database are idle: the work of a start and of autovacuum is not a call's."""
+    """Wait until server and database are idle.
+
+    The work of a start and of autovacuum is not the work of a call.
+    """
     sleep(SETTLE_SECONDS)
     for _ in range(MOST_SETTLING):
         before = _spent(place, child)
