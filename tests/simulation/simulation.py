@@ -14,6 +14,7 @@ import orjson
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tests.simulation.chain import SimulatedChain
+from tests.simulation.contracted import Contracted
 from tests.simulation.faults import KINDS, CommitCrashes
 from tests.simulation.log import EventLog
 from tests.simulation.loop import SeededDice, SimulatedLoop, VirtualClock
@@ -59,7 +60,7 @@ class Simulation:
         )  # fmt: skip
         self.made = 0
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
-        self.oracles: list[Oracle] = [kind(self) for kind in ORACLES]
+        self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, Contracted)]
         self.identities: dict[str, Identity] = {}
         self.later: list[asyncio.Task[None]] = []
 
@@ -193,6 +194,7 @@ class Simulation:
         wire = "door" if self.random.random() >= self.scenario.wires else self.random.choice(WIRES[1:])
         call = Call(number, operation, given, key, f"once-{number:024d}", wire)
         began = self.clock.now()
+        self.oracle(Contracted).begin(number)
         self.log.write("call", number=number, agent=agent, operation=operation, wire=wire, given=given)
         answer = await self._until_answered(call)
         self.by_operation[operation] += 1

@@ -3,13 +3,17 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from storage.vocabulary import Env
+from tests.simulation import machine
 from tests.simulation.records import Result
 from tests.simulation.run import Failure, Plan, run, smallest
 from tests.simulation.scenarios import named
+from tests.support.market import house
 from tools.jobs.facts import JobFacts
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +40,7 @@ def test_an_output_that_is_shown_too_early_is_found_shrunk_and_explained(monkeyp
     monkeypatch.setattr(JobFacts, "is_sealed", property(lambda _: False))
     found = run(Plan(SEED, OPERATIONS, "calm"))
     assert isinstance(found, Failure)
-    assert "shows taint" in found.message
+    assert found.message.startswith("SEALED: ")
     least = smallest(found)
     assert least.plan.operations <= found.operations
     assert not isinstance(run(Plan(SEED, least.plan.operations - 1, "calm")), Failure)
@@ -57,3 +61,12 @@ def test_both_databases_give_the_same_log(tmp_path: Path) -> None:
     results = [run(Plan(SEED, 800, "calm", database, tmp_path / database)) for database in ("sqlite", "postgres")]
     assert (tmp_path / "sqlite").read_bytes() == (tmp_path / "postgres").read_bytes()
     assert all(isinstance(one, Result) for one in results)
+
+
+def test_a_deadline_one_second_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = house()
+    windows = given.windows | {Env.TEST: replace(given.windows[Env.TEST], payment_seconds=899)}
+    monkeypatch.setattr(machine, "house", lambda: replace(given, windows=windows))
+    found = run(Plan(SEED, OPERATIONS, "calm"))
+    assert isinstance(found, Failure)
+    assert found.message.startswith("DEADLINE: ")

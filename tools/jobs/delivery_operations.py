@@ -184,6 +184,8 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
             **made,
         )
     )
+    if seen.deliveries:  # the first delivery alone is in the job's own row
+        seen = replace(seen, deliveries=(*seen.deliveries, row))
     sealed = bool(seen.row.price) and not seen.facts.is_paid
     window = ctx.windows.review_seconds
     changes = payment_falls_due(ctx, seen, window) if sealed else JobChanges(review_by=in_seconds(ctx, window))

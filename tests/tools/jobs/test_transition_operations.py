@@ -169,6 +169,7 @@ async def test_a_delivery_is_revised_as_often_as_agreed(trade: Trade) -> None:
     assert (redone["status"], redone["output_sealed"], redone["output"]) == ("delivered", False, WORK)
     seen = await trade.seen(buyer, job)
     assert [one["revision"] for one in seen["deliveries"]] == [0, 1]
+    assert redone["deliveries"] == seen["deliveries"]
     first = await act(trade, buyer, "get_delivery", job, revision=0)
     assert (first["output"], first["output_hash"]) == ({"english": "day"}, seen["deliveries"][0]["output_hash"])
     assert seen["available_actions"] == ["accept", "dispute", "message"]

@@ -1,0 +1,36 @@
+"""The oracle of the contract: an independent model of the market agrees with every answer."""
+
+from typing import TYPE_CHECKING
+
+from tests.simulation import model
+from tests.simulation.model import Model
+from tests.simulation.oracles import Oracle
+from tests.simulation.records import Observation, Violation
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+
+class Contracted(Oracle):
+    """Every answer is one that some legal order of the calls explains."""
+
+    def __init__(self, simulation: "Simulation") -> None:
+        super().__init__(simulation)
+        self.model = Model(oldest=lambda: min(self.in_flight.values(), default=float("inf")))
+        self.in_flight: dict[int, int] = {}  # by the number of the call: the answers observed before it
+
+    def begin(self, number: int) -> None:
+        self.in_flight[number] = self.model.observed
+
+    def observe(self, seen: Observation) -> None:
+        call, answer = seen.call, seen.answer
+        try:
+            self.model.observe(
+                model.Observation(
+                    number=call.number, agent=seen.agent, env="test", operation=call.operation,
+                    arguments=call.arguments, idempotency_key=call.idempotency_key, status=answer.status,
+                    body=answer.body, began=seen.began, ended=seen.ended, after=self.in_flight.pop(call.number),
+                )
+            )  # fmt: skip
+        except model.Violation as broken:
+            raise Violation(str(broken)) from broken
