@@ -14,15 +14,20 @@ def main() -> int:
     parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--scenario", default="default", help="a file of tests/simulation/scenarios")
     parser.add_argument("--log", type=Path, help="write the event log to this file")
+    parser.add_argument(
+        "--matrix", action="store_true", help="print the moves by the faults around them, and the holes"
+    )
+    parser.add_argument("--report", type=Path, help="write a page of HTML about the run to this file")
     given = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets of texts must not differ between processes
-        again = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
-        os.execve(sys.executable, again, os.environ | {"PYTHONHASHSEED": "0"})
+        command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
+        os.execve(sys.executable, command, os.environ | {"PYTHONHASHSEED": "0"})
     return report(given)
 
 
 def report(given: argparse.Namespace) -> int:
     """Make the run and print its figures or its failure; return the exit code."""
+    from tests.simulation.report import page
     from tests.simulation.run import Failure, Plan, run, smallest
 
     began = time.perf_counter()
@@ -32,8 +37,7 @@ def report(given: argparse.Namespace) -> int:
         least = smallest(result)
         print("", *least.story, "", sep="\n")
         print(f"{least.message}\n\nlog sha256: {least.digest}")
-        again = f"--seed {given.seed} --operations {least.plan.operations} --scenario {given.scenario} --database {given.database}"
-        print(f"The shortest run that fails: python -m tests.simulation {again}")
+        print(f"The shortest run that fails: {again(given, least.plan.operations)}")
         return 1
     hours = (time.perf_counter() - began) / 3600
     made, faults = result.operations, result.faults.total()
@@ -44,7 +48,17 @@ def report(given: argparse.Namespace) -> int:
     for name, counts in (("operations", result.by_operation), ("answers", result.by_code), ("faults", result.faults)):
         print(f"{name}: " + ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common()))
     print(f"log sha256: {result.digest}")
+    if given.matrix:
+        print(*result.matrix.lines(), sep="\n")
+    if given.report:
+        given.report.write_text(page(result, again(given, given.operations)))
     return 0
+
+
+def again(given: argparse.Namespace, operations: int) -> str:
+    """Return the command that repeats a run."""
+    options = f"--seed {given.seed} --operations {operations} --scenario {given.scenario} --database {given.database}"
+    return f"python -m tests.simulation {options}"
 
 
 if __name__ == "__main__":

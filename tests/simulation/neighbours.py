@@ -1,18 +1,31 @@
 """Simulated web servers and name servers."""
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping
+from random import Random
 
 from tools.engine.ports import Fetched, Reply
+from tools.kernel.ssrf_guard import UrlUnreachable
+
+KEPT = 100  # bodies of one URL
 
 
 class Receivers:
-    """Web servers that take webhooks; the bodies are kept by URL."""
+    """Web servers that take webhooks; the last bodies are kept by URL.
 
-    def __init__(self) -> None:
-        self.received: dict[str, list[bytes]] = defaultdict(list)
+    While `failing`, each answers with an error or not at all, and `note` counts it.
+    """
+
+    def __init__(self, random: Random, note: Callable[[str], None]) -> None:
+        self.random, self.note, self.failing = random, note, False
+        self.received: dict[str, deque[bytes]] = defaultdict(lambda: deque(maxlen=KEPT))
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
+        if self.failing:
+            self.note("webhook")
+            if self.random.random() < 0.5:
+                raise UrlUnreachable("timeout")
+            return Reply(self.random.choice((500, 503, 404)))
         self.received[url].append(body)
         return Reply(200)
 

@@ -190,13 +190,25 @@ class Buyer(Actor):
 
 
 class Evaluator(Actor):
-    """An agent that judges disputes."""
+    """An agent that judges disputes. Every sixth hour it rests: it offers nothing, and misses its votes."""
+
+    offers = True
 
     async def act(self) -> None:
-        inbox = await self.call("get_inbox")
+        rests = int(self.simulation.loop.time() / 3600) % 6 == 5
+        if rests == self.offers:
+            self.offers = not rests
+            await self.call("set_evaluator", enabled=self.offers)
+        if self.offers:
+            await self.judge(self)
+
+    @staticmethod
+    async def judge(actor: Actor) -> None:
+        """Vote in the cases that wait for this agent."""
+        inbox = await actor.call("get_inbox")
         for case in [] if inbox.refused else inbox.body["disputes_awaiting_my_verdict"]:
-            outcome = self.random.choice(("buyer", "seller", "split"))
-            await self.call("submit_verdict", dispute_id=case["id"], outcome=outcome, rationale="As I see it.")
+            outcome = actor.random.choice(("buyer", "seller", "split"))
+            await actor.call("submit_verdict", dispute_id=case["id"], outcome=outcome, rationale="As I see it.")
 
 
 async def populate(simulation: "Simulation") -> list[Actor]:

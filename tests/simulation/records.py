@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tests.simulation.matrix import Matrix
 from tests.simulation.wires import Answer, Call
 
 
@@ -41,3 +42,4 @@ class Result:
     faults: Counter[str] = field(default_factory=Counter)
     by_operation: Counter[str] = field(default_factory=Counter)
     by_code: Counter[str] = field(default_factory=Counter)
+    matrix: Matrix = field(default_factory=Matrix)

@@ -14,6 +14,7 @@ class Scenario:
     sellers: int = 6
     buyers: int = 8
     evaluators: int = 5
+    traders: int = 10  # each buys, sells and judges, and is away at times
     wires: float = 0.1  # the share of calls that go over REST, MCP or A2A instead of the door
     gap_seconds: float = 2.0  # between two actions, on average
     pause_seconds: float = 15.0  # between two rounds of the background loops
@@ -21,6 +22,7 @@ class Scenario:
     crash_seconds: float = 0.0  # between two crashes, on average
     commits_between_crashes: int = 0  # that hit just before or after a COMMIT, on average; 0: none do
     database_seconds: float = 0.0  # between two faults of the database, on average
+    webhook_seconds: float = 0.0  # between two times in which receivers of webhooks fail, on average
 
 
 def named(name: str) -> Scenario:

@@ -15,18 +15,22 @@ from storage.transaction import Tx
 from storage.vocabulary import Env
 from tests.simulation.chain import SimulatedChain
 from tests.simulation.contracted import Contracted
+from tests.simulation.coverage import Coverage
 from tests.simulation.faults import KINDS, CommitCrashes
 from tests.simulation.log import EventLog
 from tests.simulation.loop import SeededDice, SimulatedLoop, VirtualClock
 from tests.simulation.machine import Crashed, Machine, Neighbours, slow_down
+from tests.simulation.market_actors import more_actors
 from tests.simulation.neighbours import Receivers, Zone
 from tests.simulation.nodes import Nodes
 from tests.simulation.oracles import ORACLES, Actions, Oracle, Taint
 from tests.simulation.population import Actor, Identity, populate
 from tests.simulation.records import Failed, Observation, Result, Violation
 from tests.simulation.scenarios import Scenario
+from tests.simulation.settle import settle
 from tests.simulation.wires import WIRES, Answer, Call
 from tests.support.market import SANDBOX, ListedAddresses
+from tools.catalogue import CATALOGUE
 
 IN_FLIGHT = 8
 TRIES = 40  # of a call that crashes and faults interrupt
@@ -52,7 +56,7 @@ class Simulation:
         self.log = EventLog(self.clock.now, file)
         self.chain = SimulatedChain(NETWORK, self.clock, self.new_random())
         self.nodes = Nodes(self.chain, self.new_random(), asyncio.sleep)
-        self.web, self.zone = Receivers(), Zone()
+        self.web, self.zone = Receivers(self.new_random(), self.fault), Zone()
         slow_down(scenario.pause_seconds)
         self.machine = Machine(
             self.loop, database_url, self._neighbours, SeededDice(self.random.getrandbits(64)),
@@ -60,7 +64,7 @@ class Simulation:
         )  # fmt: skip
         self.made = 0
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
-        self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, Contracted)]
+        self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, Contracted, Coverage)]
         self.identities: dict[str, Identity] = {}
         self.later: list[asyncio.Task[None]] = []
 
@@ -79,18 +83,27 @@ class Simulation:
         except Exception as error:
             raise Failed(self.made, error) from error
         figures = self.faults, self.by_operation, self.by_code
-        return Result(self.seed, self.made, self.log.digest, self.loop.elapsed, *figures)
+        matrix = self.oracle(Coverage).matrix
+        return Result(self.seed, self.made, self.log.digest, self.loop.elapsed, *figures, matrix)
 
     async def _main(self) -> None:
         self.machine.open()
-        actors = await populate(self)
+        actors = await populate(self) + await more_actors(self)
         async with asyncio.TaskGroup() as beside:
-            loops = self._crash(), self._restart(), self._disturb_database(), self._reorganise(), self._look()
+            loops = (
+                self._crash(),
+                self._restart(),
+                self._disturb_database(),
+                self._reorganise(),
+                self._look(),
+                self._silence(),
+            )
             running = [beside.create_task(one) for one in loops]
             await self._act(actors)
             for task in running:
                 task.cancel()
         self.nodes.heal()
+        await settle(self)
         for oracle in self.oracles:
             await oracle.at_end()
         self.machine.end()
@@ -157,6 +170,14 @@ class Simulation:
             depth = self.random.randint(1, NETWORK.confirmations - 1)
             self.fault("reorg", depth=depth, transactions=self.chain.reorg(depth))
 
+    async def _silence(self) -> None:
+        """Let no receiver of webhooks answer as it should, for a while."""
+        while self.scenario.webhook_seconds:
+            await self._chance(self.scenario.webhook_seconds)
+            self.web.failing = True
+            await self._chance(4 * REST_SECONDS)
+            self.web.failing = False
+
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
@@ -185,6 +206,7 @@ class Simulation:
 
     def fault(self, kind: str, **details: Any) -> None:
         self.faults[kind] += 1
+        self.oracle(Coverage).struck(kind)
         self.log.write("fault", fault=kind, **details)
 
     async def call(self, agent: str | None, key: str | None, operation: str, /, **given: Any) -> Answer:
@@ -192,6 +214,7 @@ class Simulation:
         self.made += 1
         number = self.made
         wire = "door" if self.random.random() >= self.scenario.wires else self.random.choice(WIRES[1:])
+        wire = "door" if CATALOGUE[operation].auth == "admin" else wire  # the operator is in the house
         call = Call(number, operation, given, key, f"once-{number:024d}", wire)
         began = self.clock.now()
         self.oracle(Contracted).begin(number)

@@ -1,0 +1,74 @@
+"""The matrix of a run: each move of every lifecycle table, by the classes of faults that were active around it."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.simulation.faults import KINDS
+from tools.bounties.rules import BOUNTY_MOVES, PROPOSAL_MOVES
+from tools.jobs.lifecycle import MOVES, NOTICES, OPENINGS, Move
+from tools.jobs.panel_rules import Escalation
+from tools.purchases.rules import TRANSITIONS
+
+NONE = "none"
+FAULTS = (NONE, "crash", "crash_before_commit", "crash_after_commit", *KINDS, "reorg", "webhook")
+
+Row = tuple[str, str]  # a table and a move
+DISPUTE_MOVES = (
+    "draw round 1", "draw round 2", "vote", "miss a vote", "void a seat", "decide by panel", "decide by operator",
+    "decide by buyer", *(f"escalate: {one}" for one in Escalation),
+)  # fmt: skip
+
+
+def name_of(move: Move[Any, Any]) -> str:
+    """Name a move uniquely in its table."""
+    return f"{move.action}: {move.source or 'new'} to {move.target} by {move.actor}"
+
+
+ROWS: tuple[Row, ...] = (
+    *(("jobs", name_of(move)) for move in (*OPENINGS, *MOVES, *NOTICES)),
+    *(("bounties", name_of(move)) for move in BOUNTY_MOVES),
+    *(("proposals", name_of(move)) for move in PROPOSAL_MOVES),
+    *(("disputes", one) for one in DISPUTE_MOVES),
+    *(("purchases", f"{event} to {target}") for event, (_, target) in TRANSITIONS.items()),
+)
+_NO_PURCHASES = "The population has no buyer with x402 payments, and only a purchase makes this move."
+REASONS: Mapping[Row, str] = {
+    one: _NO_PURCHASES for one in ROWS if one[0] == "purchases" or one[1].startswith("call_off:")
+}
+"""Moves that cannot happen in a run, under any fault, with the reason."""
+
+
+@dataclass
+class Matrix:
+    """Counts by move and class of faults. `seen` are the classes of a run, and only those can leave a hole."""
+
+    counts: Counter[tuple[Row, str]] = field(default_factory=Counter)
+    seen: set[str] = field(default_factory=lambda: {NONE})
+
+    @property
+    def classes(self) -> Sequence[str]:
+        return [*FAULTS, *sorted(self.seen - {*FAULTS})]
+
+    def holes(self) -> Iterator[tuple[Row, list[str], str | None]]:
+        """Yield each move that did not happen under some classes, these classes, and the reason if it has one."""
+        for row in ROWS:
+            empty = [one for one in self.classes if one in self.seen and not self.counts[row, one]]
+            if empty:
+                yield row, empty, REASONS.get(row)
+
+    def without_reason(self) -> int:
+        return sum(len(empty) for _, empty, reason in self.holes() if reason is None)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the matrix as lines of text, and then its holes."""
+        columns = [one for one in self.classes if one in self.seen]
+        wide = max(len(f"{table} {move}") for table, move in ROWS)
+        yield " ".join((f"{'':{wide}}", *(f"{one[:12]:>12}" for one in columns)))
+        for row in ROWS:
+            yield " ".join((f"{' '.join(row):{wide}}", *(f"{self.counts[row, one]:>12,}" for one in columns)))
+        yield f"{self.without_reason()} of {len(ROWS) * len(columns)} cells are empty without a reason:"
+        for (table, move), empty, reason in self.holes():
+            under = "any fault" if len(empty) == len(columns) else ", ".join(empty)
+            yield f"  {table} {move}: {reason or f'not under {under}'}"
