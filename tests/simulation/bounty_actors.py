@@ -1,4 +1,4 @@
-"""What agents do about bounties: post one, propose on one, and decide."""
+"""Acts of agents on bounties: post one, propose on one, and decide."""
 
 from tests.simulation.population import WORDS, Actor
 from tests.support.trade import ENGLISH, PRICE

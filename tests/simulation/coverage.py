@@ -56,7 +56,7 @@ _STOPS = {"decline_job": "decline", "cancel_job": "cancel"}
 
 
 class Coverage(Oracle):
-    """Each move of a run follows its lifecycle table. They are counted by the faults around them."""
+    """The moves of a run follow their tables, and are counted by the faults around them."""
 
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)

@@ -42,7 +42,10 @@ REASONS: Mapping[Row, str] = {
 
 @dataclass
 class Matrix:
-    """Counts by move and class of faults. `seen` are the classes of a run, and only those can leave a hole."""
+    """Counts by move and class of faults.
+
+    `seen` are the classes of a run; only these can leave a hole.
+    """
 
     counts: Counter[tuple[Row, str]] = field(default_factory=Counter)
     seen: set[str] = field(default_factory=lambda: {NONE})
@@ -52,7 +55,7 @@ class Matrix:
         return [*FAULTS, *sorted(self.seen - {*FAULTS})]
 
     def holes(self) -> Iterator[tuple[Row, list[str], str | None]]:
-        """Yield each move that did not happen under some classes, these classes, and the reason if it has one."""
+        """Yield each move with empty cells, the classes of these, and the reason if there is one."""
         for row in ROWS:
             empty = [one for one in self.classes if one in self.seen and not self.counts[row, one]]
             if empty:

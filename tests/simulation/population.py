@@ -190,7 +190,10 @@ class Buyer(Actor):
 
 
 class Evaluator(Actor):
-    """An agent that judges disputes. Every sixth hour it rests: it offers nothing, and misses its votes."""
+    """An agent that judges disputes.
+
+    Every sixth hour it rests: it offers nothing, and misses its votes.
+    """
 
     offers = True
 

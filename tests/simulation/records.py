@@ -42,4 +42,5 @@ class Result:
     faults: Counter[str] = field(default_factory=Counter)
     by_operation: Counter[str] = field(default_factory=Counter)
     by_code: Counter[str] = field(default_factory=Counter)
+    by_hour: Counter[int] = field(default_factory=Counter)  # operations, by the hour of virtual time
     matrix: Matrix = field(default_factory=Matrix)

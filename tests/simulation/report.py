@@ -1,7 +1,181 @@
-"""A page of HTML about a run."""
+"""A page of HTML about a run: figures and plots with the text that explains them, in one file without a library."""
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, is_dataclass
+from html import escape
+from math import log
+from typing import Any
+
+from tests.simulation.matrix import REASONS, ROWS, Matrix
 from tests.simulation.records import Result
+
+STYLE = """
+body { font: 16px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; color: #1a1a1a; background: #fff }
+h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
+code { overflow-wrap: anywhere; background: #f2f2f2; padding: .1em .3em }
+.wide { overflow-x: auto } table { border-collapse: collapse; font-size: .8rem }
+th { text-align: left; font-weight: 600; padding: .15rem .4rem; vertical-align: bottom } thead th { white-space: nowrap }
+td { text-align: right; padding: .15rem .4rem; border: 1px solid #fff; font-variant-numeric: tabular-nums }
+.hole { background: #f6c9c4 } .reason { background: #e4e4e4 }
+.bar { display: grid; grid-template-columns: minmax(7rem, 14rem) 1fr 5rem; gap: .5rem; align-items: center; font-size: .85rem }
+.bar span { overflow-wrap: anywhere } .bar b { text-align: right; font-weight: 400; font-variant-numeric: tabular-nums }
+svg { width: 100%; height: auto; display: block } rect { fill: #3a6ea5 }
+"""
+HOUR, DAY = 3_600, 86_400
+DAYS_FROM = 3  # shorter runs show hours
+Parts = Iterator[str]
 
 
 def page(result: Result, command: str) -> str:
-    return command
+    """Return the page about a run that `command` repeats."""
+    parts = (_head(result, command), _calls(result), _pace(result), _faults(result), _matrix(result.matrix))
+    body = "\n".join(line for part in (*parts, _cheats(getattr(result, "ledger", None))) for line in part)
+    title = escape(f"Simulation of the market, seed {result.seed}")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n{body}\n</body></html>\n"
+    )
+
+
+def _head(result: Result, command: str) -> Parts:
+    days = result.virtual_seconds / DAY
+    yield _text(
+        f"{result.operations:,} operations and {result.faults.total():,} effects of faults in {days:.1f} days of virtual time. "
+        "No oracle found a violation."
+    )
+    yield f"<p>Log sha256: <code>{escape(result.digest)}</code></p>"
+    yield f"<p>This command repeats the run, with the same log: <code>{escape(command)}</code></p>"
+
+
+def _calls(result: Result) -> Parts:
+    yield "<h2>Operations by kind</h2>"
+    yield _text(
+        "Each bar counts the calls of one operation. A call that a crash interrupted is repeated, and counts once."
+    )
+    yield from _bars(result.by_operation)
+    yield "<h2>Answers by code</h2>"
+    refused = result.by_code.total() - result.by_code["ok"]
+    yield _text(
+        f"“ok” is a record; the other words are codes of errors. {refused:,} of {result.by_code.total():,} calls were refused."
+    )
+    yield from _bars(result.by_code)
+
+
+def _pace(result: Result) -> Parts:
+    """Plot the operations by day, or by hour if the run is short."""
+    unit, seconds = ("day", DAY) if result.virtual_seconds >= DAYS_FROM * DAY else ("hour", HOUR)
+    counts = Counter[int]()
+    for hour, count in result.by_hour.items():
+        counts[hour * HOUR // seconds] += count
+    last = max(counts, default=0)
+    most = max(counts.values(), default=0)
+    yield f"<h2>Operations per virtual {unit}</h2>"
+    yield _text(
+        f"Each column is one {unit} of virtual time; the highest has {most:,} operations. After the last operation the faults end, and "
+        "time passes until every open thing has reached its last deadline."
+    )
+    yield f'<svg viewBox="0 0 {last + 1} 20" preserveAspectRatio="none" style="height:8rem" role="img" aria-label="operations">'
+    for place, count in sorted(counts.items()):
+        high = 20 * count / most
+        yield f'<rect x="{place}" y="{20 - high:.2f}" width="0.9" height="{high:.2f}"><title>{unit} {place}: {count:,}</title></rect>'
+    yield "</svg>"
+
+
+def _faults(result: Result) -> Parts:
+    yield "<h2>Faults by kind</h2>"
+    yield _text(
+        "A fault counts once for each effect: a crash, a reorganised chain, or a call of a neighbour or the database that failed."
+    )
+    yield from _bars(result.faults)
+
+
+def _matrix(matrix: Matrix) -> Parts:
+    """Show the matrix as a heat map, with its holes and their reasons."""
+    columns = [one for one in matrix.classes if one in matrix.seen]
+    most = max(matrix.counts.values(), default=1)
+    yield "<h2>Moves of the lifecycle tables, by the faults around them</h2>"
+    yield _text(
+        "Each row is a move of a table; each column is a class of faults that was active up to a minute before the move or just after it. "
+        "Darker cells have more moves. Red cells are empty; grey ones cannot be filled, for the reasons below. "
+        f"{matrix.without_reason():,} of {len(ROWS) * len(columns):,} cells are empty without a reason."
+    )
+    yield from _table(
+        ("table", "move", *columns),
+        (
+            f"<th>{escape(row[0])}</th><th>{escape(row[1])}</th>"
+            + "".join(_cell(matrix.counts[row, one], most, row in REASONS) for one in columns)
+            for row in ROWS
+        ),
+    )
+    yield "<h3>Reasons of empty rows</h3><ul>"
+    for reason, count in Counter(REASONS.values()).items():
+        yield f"<li>{count} rows: {escape(reason)}</li>"
+    yield "</ul>"
+
+
+def _cell(count: int, most: int, has_reason: bool) -> str:
+    if not count:
+        return f'<td class="{"reason" if has_reason else "hole"}">0</td>'
+    share = log(count + 1) / log(most + 1)
+    ink = "#fff" if share > 0.6 else "#1a1a1a"
+    return f'<td style="background:rgba(31,78,121,{share:.2f});color:{ink}">{count:,}</td>'
+
+
+def _cheats(ledger: Any) -> Parts:
+    """Show what each kind of cheat tried and gained, if the run has a ledger of them."""
+    if not ledger:
+        return
+    rows = {name: _columns(one) for name, one in _named(ledger)}
+    columns = [*dict.fromkeys(column for row in rows.values() for column in row)]
+    yield "<h2>Cheats</h2>"
+    yield _text(
+        "Each row is a kind of cheat: what it tried, what it gained, and at what cost. Amounts are minor units of USDC."
+    )
+    yield from _table(
+        ("cheat", *columns),
+        (
+            f"<th>{escape(name)}</th>" + "".join(f"<td>{escape(_figure(row.get(one)))}</td>" for one in columns)
+            for name, row in rows.items()
+        ),
+    )
+
+
+def _table(heads: Iterable[str], rows: Iterable[str]) -> Parts:
+    """Yield a table that scrolls sideways on a narrow screen."""
+    titles = "".join(f"<th>{escape(one)}</th>" for one in heads)
+    yield f'<div class="wide"><table><thead><tr>{titles}</tr></thead><tbody>'
+    yield from (f"<tr>{row}</tr>" for row in rows)
+    yield "</tbody></table></div>"
+
+
+def _named(ledger: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(ledger, Mapping):
+        return [(str(name), one) for name, one in ledger.items()]
+    return [(str(number), one) for number, one in enumerate(ledger, 1)]
+
+
+def _columns(one: Any) -> Mapping[str, Any]:
+    if is_dataclass(one) and not isinstance(one, type):
+        return asdict(one)
+    return {str(name): value for name, value in one.items()} if isinstance(one, Mapping) else {"value": one}
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    return "" if value is None else str(value)
+
+
+def _bars(counts: Counter[str]) -> Parts:
+    """Yield a bar for each count, the longest first, with its figure beside it."""
+    most = max(counts.values(), default=1)
+    for name, count in counts.most_common():
+        wide = 100 * count / most
+        bar = f'<svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width="{wide:.2f}" height="6"/></svg>'
+        yield f'<div class="bar"><span>{escape(name)}</span>{bar}<b>{count:,}</b></div>'
+
+
+def _text(words: str) -> str:
+    return f"<p>{escape(words)}</p>"

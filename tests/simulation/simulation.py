@@ -60,10 +60,11 @@ class Simulation:
         slow_down(scenario.pause_seconds)
         self.machine = Machine(
             self.loop, database_url, self._neighbours, SeededDice(self.random.getrandbits(64)),
-            NETWORK, scenario.pause_seconds, CommitCrashes(self.new_random(), scenario.commits_between_crashes), self.fault,
+            NETWORK, scenario.pause_seconds, CommitCrashes(self.new_random(), 0), self.fault,
         )  # fmt: skip
         self.made = 0
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
+        self.by_hour = Counter[int]()
         self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, Contracted, Coverage)]
         self.identities: dict[str, Identity] = {}
         self.later: list[asyncio.Task[None]] = []
@@ -82,13 +83,14 @@ class Simulation:
                 runner.run(self._main())
         except Exception as error:
             raise Failed(self.made, error) from error
-        figures = self.faults, self.by_operation, self.by_code
+        figures = self.faults, self.by_operation, self.by_code, self.by_hour
         matrix = self.oracle(Coverage).matrix
         return Result(self.seed, self.made, self.log.digest, self.loop.elapsed, *figures, matrix)
 
     async def _main(self) -> None:
         self.machine.open()
         actors = await populate(self) + await more_actors(self)
+        self.machine.commit_crashes.every = self.scenario.commits_between_crashes
         async with asyncio.TaskGroup() as beside:
             loops = (
                 self._crash(),
@@ -221,6 +223,7 @@ class Simulation:
         self.log.write("call", number=number, agent=agent, operation=operation, wire=wire, given=given)
         answer = await self._until_answered(call)
         self.by_operation[operation] += 1
+        self.by_hour[int(self.loop.elapsed // 3600)] += 1
         self.by_code[answer.code or "ok"] += 1
         body = orjson.dumps(answer.body, option=orjson.OPT_SORT_KEYS)
         state = answer.body.get("status") if isinstance(answer.body, dict) else None
