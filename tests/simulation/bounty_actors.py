@@ -3,7 +3,7 @@
 from tests.simulation.population import WORDS, Actor
 from tests.support.trade import ENGLISH, PRICE
 
-LIFETIMES = (300, 900, 3_600)  # seconds until a bounty expires
+LIFETIMES = (300, 1_800, 5_400)  # seconds until a bounty expires
 
 
 async def post(actor: Actor) -> None:
@@ -43,7 +43,7 @@ async def decide(actor: Actor) -> None:
     pending = [] if listed.refused else [one for one in listed.body["data"] if one["status"] == "pending"]
     if actor.likely(0.1):
         await actor.call("close_bounty", bounty_id=bounty)
-    elif pending and actor.likely(0.6):
+    elif pending and actor.likely(0.8):
         chosen = actor.random.choice(pending)
         terms = {"proposal_id": chosen["id"], "price": chosen["price"], "payment": chosen["payment"]}
         await actor.call("award_bounty", bounty_id=bounty, turnaround_seconds=300, **terms)

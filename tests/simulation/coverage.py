@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from storage.tables import EventRow
-from storage.vocabulary import SeatStatus
+from storage.vocabulary import PurchaseStatus, SeatStatus
 from tests.simulation.event_moves import (
     ANSWERED,
     DECIDED,
@@ -22,9 +22,11 @@ from tests.simulation.event_moves import (
     told_after,
 )
 from tests.simulation.history import Audited, Histories, audited
-from tests.simulation.matrix import NONE, Matrix, Row, name_of
+from tests.simulation.matrix import NONE, Matrix, Row, name_of, purchase_row
 from tests.simulation.oracles import Oracle
+from tests.simulation.purchase_moves import Seen, events_between, purchases_now
 from tests.simulation.records import Observation
+from tools.purchases.rules import ENDED
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
@@ -63,6 +65,8 @@ class Coverage(Oracle):
         self.matrix, self.faults, self.histories = Matrix(), FaultTimes(), Histories()
         self.asked: dict[str, str] = {}  # by job: how a party stopped it
         self.audited, self.told = 0, 0
+        self.purchases: dict[str, PurchaseStatus] = {}  # under way, by id
+        self.purchased = ""
         self.once = set[tuple[Row, str]]()
 
     def struck(self, kind: str) -> None:
@@ -81,6 +85,7 @@ class Coverage(Oracle):
 
     async def look(self) -> None:
         """Count the moves since the last look."""
+        await self.look_at_purchases()
         while rows := await self.simulation.read(lambda tx: tx.all(audited, after=self.audited)):
             for row in map(Audited._make, rows):
                 self.audited = row.id
@@ -93,6 +98,16 @@ class Coverage(Oracle):
                 for row, about in moves_in(event):
                     self._count_once(row, about, event.created_at)
             await self._count_seats([one for one in events if one.kind in DECIDED])
+
+    async def look_at_purchases(self) -> None:
+        """Count the moves of purchases since the last look."""
+        where = {"after": self.purchased, "ids": [*self.purchases]}
+        for seen in map(Seen._make, await self.simulation.read(lambda tx: tx.all(purchases_now, **where))):
+            self.purchased = max(self.purchased, seen.id)
+            for event in events_between(self.purchases.pop(seen.id, PurchaseStatus.CHECKING), seen):
+                self._count(purchase_row(event), seen.at)
+            if seen.status not in ENDED:
+                self.purchases[seen.id] = seen.status
 
     async def _count_seats(self, events: Sequence[EventRow]) -> None:
         """Count what became of the seats of cases that were closed."""

@@ -1,7 +1,7 @@
 """A simulated x402 facilitator: it sends authorizations to the simulated chain, and fails in every way that one can."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from random import Random
 from typing import Any
 
@@ -132,3 +132,22 @@ class SimulatedFacilitator:
         given = read_authorization(body["paymentPayload"]["payload"]["authorization"])
         window = Window(given.nonce, given.valid_after, given.valid_before)
         return self.chain.authorize(given.payer, given.payee, given.value, window, relayer=RELAYER)
+
+
+class NotedFacilitator(SimulatedFacilitator):
+    """A facilitator whose faults are counted."""
+
+    note: Callable[[str], None]
+
+    def begin(self, note: Callable[[str], None], chance: float) -> None:
+        """Let each kind of fault happen with this chance per request, and report each one."""
+        self.note = note
+        self.faults = FacilitatorFaults(
+            **{one.name: chance for one in fields(FacilitatorFaults) if one.name != "slow_seconds"}
+        )
+
+    async def _fault(self) -> str | None:
+        found = await super()._fault()
+        if found is not None:
+            self.note("facilitator")
+        return found

@@ -18,6 +18,7 @@ QUOTED: Json = {name: value for name, value in SOON.items() if name != "price"} 
 OFFERS: tuple[Json, ...] = (
     SOON, SOON | {"payment": "upfront"}, SOON | {"price": 0}, QUOTED, QUOTED | {"payment": "upfront"},
 )  # fmt: skip
+AT_ONCE = 4  # jobs of one list
 WORKERS = (None, "w1", "w2")
 
 
@@ -90,17 +91,18 @@ class Trader(Actor):
         await Evaluator.judge(self)
 
     async def bounty(self) -> None:
-        deed = self.random.choice((post, propose, decide))
+        (deed,) = self.random.choices((post, propose, decide), (2, 3, 3))
         await deed(self)
 
     async def trade(self, role: str) -> None:
-        """Do one of the things that one of its last jobs offers."""
+        """Do one of the things that each of some of its last jobs offers."""
         listed = await self.call("list_jobs", role=role, limit=20)
         weights = self.weights
         jobs = [] if listed.refused else listed.body["data"]
-        offered = [(job, action) for job in jobs for action in job["available_actions"] if action in weights]
-        if offered:
-            ((job, action),) = self.random.choices(offered, [weights[action] for _, action in offered])
+        open_to_it = [job for job in jobs if any(action in weights for action in job["available_actions"])]
+        for job in self.random.sample(open_to_it, min(AT_ONCE, len(open_to_it))):
+            usual = [action for action in job["available_actions"] if action in weights]
+            (action,) = self.random.choices(usual, [weights[one] for one in usual])
             await TRADES[action](self, job)
 
     async def order(self) -> None:

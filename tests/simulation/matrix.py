@@ -9,10 +9,10 @@ from tests.simulation.faults import KINDS
 from tools.bounties.rules import BOUNTY_MOVES, PROPOSAL_MOVES
 from tools.jobs.lifecycle import MOVES, NOTICES, OPENINGS, Move
 from tools.jobs.panel_rules import Escalation
-from tools.purchases.rules import TRANSITIONS
+from tools.purchases.rules import TRANSITIONS, Event
 
 NONE = "none"
-FAULTS = (NONE, "crash", "crash_before_commit", "crash_after_commit", *KINDS, "reorg", "webhook")
+FAULTS = (NONE, "crash", "crash_before_commit", "crash_after_commit", *KINDS, "reorg", "webhook", "facilitator")
 
 Row = tuple[str, str]  # a table and a move
 DISPUTE_MOVES = (
@@ -26,17 +26,18 @@ def name_of(move: Move[Any, Any]) -> str:
     return f"{move.action}: {move.source or 'new'} to {move.target} by {move.actor}"
 
 
+def purchase_row(event: Event) -> Row:
+    return "purchases", f"{event} to {TRANSITIONS[event][1]}"
+
+
 ROWS: tuple[Row, ...] = (
     *(("jobs", name_of(move)) for move in (*OPENINGS, *MOVES, *NOTICES)),
     *(("bounties", name_of(move)) for move in BOUNTY_MOVES),
     *(("proposals", name_of(move)) for move in PROPOSAL_MOVES),
     *(("disputes", one) for one in DISPUTE_MOVES),
-    *(("purchases", f"{event} to {target}") for event, (_, target) in TRANSITIONS.items()),
+    *(purchase_row(event) for event in Event),
 )
-_NO_PURCHASES = "The population has no buyer with x402 payments, and only a purchase makes this move."
-REASONS: Mapping[Row, str] = {
-    one: _NO_PURCHASES for one in ROWS if one[0] == "purchases" or one[1].startswith("call_off:")
-}
+REASONS: Mapping[Row, str] = {}
 """Moves that cannot happen in a run, under any fault, with the reason."""
 
 

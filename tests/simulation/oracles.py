@@ -185,7 +185,8 @@ class Taint(Oracle):
         """Check that a reader is the buyer of a paid or free job, or its judge."""
         job = await self.simulation.read(lambda tx: tx.one(_job, id=job_id))
         paid = await self.simulation.read(lambda tx: _received(tx, job_id))
-        may = job is not None and seen.agent == job.buyer_id and (not job.price or paid > 0)
+        buys = seen.call.operation == "buy_with_x402"  # without an account: the payment is the proof
+        may = job is not None and (buys or seen.agent == job.buyer_id) and (not job.price or paid > 0)
         judges = self.simulation.identities.get(seen.agent or "")
         if not may and not (judges is not None and seen.call.operation in ("get_dispute", "get_delivery", "get_job")):
             raise Violation(f"{seen.call.operation} shows {token.decode()} of {job_id} to {seen.agent}: {seen.answer}")

@@ -22,6 +22,7 @@ class Scenario:
     crash_seconds: float = 0.0  # between two crashes, on average
     commits_between_crashes: int = 0  # that hit just before or after a COMMIT, on average; 0: none do
     database_seconds: float = 0.0  # between two faults of the database, on average
+    facilitator: float = 0.0  # the chance of each kind of fault of the facilitator, per request
     webhook_seconds: float = 0.0  # between two times in which receivers of webhooks fail, on average
 
 

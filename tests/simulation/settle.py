@@ -62,6 +62,7 @@ def _end_faults(simulation: "Simulation") -> None:
     machine.commit_crashes.every = 0
     simulation.web.failing = False
     simulation.nodes.heal()
+    simulation.facilitator.heal()
     if not machine.alive:
         machine.open()
     assert machine.store is not None

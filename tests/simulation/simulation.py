@@ -16,6 +16,7 @@ from storage.vocabulary import Env
 from tests.simulation.chain import SimulatedChain
 from tests.simulation.contracted import Contracted
 from tests.simulation.coverage import Coverage
+from tests.simulation.facilitator import NotedFacilitator
 from tests.simulation.faults import KINDS, CommitCrashes
 from tests.simulation.log import EventLog
 from tests.simulation.loop import SeededDice, SimulatedLoop, VirtualClock
@@ -29,6 +30,7 @@ from tests.simulation.records import Failed, Observation, Result, Violation
 from tests.simulation.scenarios import Scenario
 from tests.simulation.settle import settle
 from tests.simulation.wires import WIRES, Answer, Call
+from tests.simulation.x402_actors import paying_clients
 from tests.support.market import SANDBOX, ListedAddresses
 from tools.catalogue import CATALOGUE
 
@@ -56,6 +58,8 @@ class Simulation:
         self.log = EventLog(self.clock.now, file)
         self.chain = SimulatedChain(NETWORK, self.clock, self.new_random())
         self.nodes = Nodes(self.chain, self.new_random(), asyncio.sleep)
+        self.facilitator = NotedFacilitator(self.chain, self.new_random(), asyncio.sleep)
+        self.facilitator.begin(self.fault, scenario.facilitator)
         self.web, self.zone = Receivers(self.new_random(), self.fault), Zone()
         slow_down(scenario.pause_seconds)
         self.machine = Machine(
@@ -74,7 +78,9 @@ class Simulation:
         return Random(self.random.getrandbits(64))
 
     def _neighbours(self, clock: VirtualClock) -> Neighbours:
-        return Neighbours({Env.TEST: self.nodes.reader(clock)}, {}, ListedAddresses(), self.web, self.zone)
+        return Neighbours(
+            {Env.TEST: self.nodes.reader(clock)}, {Env.TEST: self.facilitator}, ListedAddresses(), self.web, self.zone
+        )
 
     def run(self) -> Result:
         """Run to the end. Raises Failed at the first violation."""
@@ -89,7 +95,7 @@ class Simulation:
 
     async def _main(self) -> None:
         self.machine.open()
-        actors = await populate(self) + await more_actors(self)
+        actors = await populate(self) + await more_actors(self) + await paying_clients(self)
         self.machine.commit_crashes.every = self.scenario.commits_between_crashes
         async with asyncio.TaskGroup() as beside:
             loops = (
@@ -177,7 +183,7 @@ class Simulation:
         while self.scenario.webhook_seconds:
             await self._chance(self.scenario.webhook_seconds)
             self.web.failing = True
-            await self._chance(4 * REST_SECONDS)
+            await self._chance(2 * REST_SECONDS)
             self.web.failing = False
 
     async def _look(self) -> None:
@@ -214,10 +220,11 @@ class Simulation:
     async def call(self, agent: str | None, key: str | None, operation: str, /, **given: Any) -> Answer:
         """Make a call for an agent, and repeat it with its key while the process is down."""
         self.made += 1
-        number = self.made
+        number, payment = self.made, given.pop("signed_payment", None)
         wire = "door" if self.random.random() >= self.scenario.wires else self.random.choice(WIRES[1:])
-        wire = "door" if CATALOGUE[operation].auth == "admin" else wire  # the operator is in the house
-        call = Call(number, operation, given, key, f"once-{number:024d}", wire)
+        if CATALOGUE[operation].auth == "admin" or operation == "buy_with_x402":  # the wires have no headers for these
+            wire = "door"
+        call = Call(number, operation, given, key, f"once-{number:024d}", wire, payment=payment)
         began = self.clock.now()
         self.oracle(Contracted).begin(number)
         self.log.write("call", number=number, agent=agent, operation=operation, wire=wire, given=given)

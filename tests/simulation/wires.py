@@ -33,6 +33,7 @@ class Call:
     wire: str = "door"
     ip: str = "203.0.113.9"
     dry_run: bool = False
+    payment: str | None = None  # a signed payment (x402)
 
     @property
     def op(self) -> Operation:
@@ -52,12 +53,15 @@ class Answer:
 
     @property
     def code(self) -> str | None:
-        """The code of the error; None for a record."""
-        return self.body["error"]["code"] if self.refused and "error" in self.body else None
+        """The code of the error, or the text of x402's; None for a record."""
+        error = self.body.get("error") if self.refused else None
+        return error["code"] if isinstance(error, dict) else error
 
 
 async def through_door(market: Market, call: Call) -> Answer:
-    request = CallRequest(Surface.REST, call.ip, f"req_{call.number:08d}", credential=call.key, dry_run=call.dry_run)
+    request = CallRequest(
+        Surface.REST, call.ip, f"req_{call.number:08d}", credential=call.key, dry_run=call.dry_run, payment=call.payment
+    )
     if call.op.auth == "admin":
         request = replace(request, credential=None, admin_token=call.key)
     answer = await market.call(call.op, dict(call.arguments), request, call.idempotency_key)
