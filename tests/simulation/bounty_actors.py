@@ -20,16 +20,15 @@ async def post(actor: Actor) -> None:
 
 
 async def propose(actor: Actor) -> None:
-    """Propose on a bounty, or withdraw the proposal."""
+    """Propose on a bounty, and sometimes withdraw the proposal."""
     found = await actor.call("search_bounties", limit=10)
     if found.refused or not found.body["data"]:
         return
     bounty = actor.random.choice(found.body["data"])["id"]
-    if actor.likely(0.2):
-        await actor.call("withdraw_proposal", bounty_id=bounty)
-        return
     price, payment = actor.random.choice((PRICE, PRICE // 2, 0)), actor.random.choice(("on_delivery", "upfront"))
-    await actor.call("propose_on_bounty", bounty_id=bounty, price=price, payment=payment)
+    made = await actor.call("propose_on_bounty", bounty_id=bounty, price=price, payment=payment)
+    if not made.refused and actor.likely(0.2):
+        await actor.call("withdraw_proposal", bounty_id=bounty)
 
 
 async def decide(actor: Actor) -> None:

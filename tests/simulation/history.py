@@ -62,6 +62,7 @@ class Place:
     status: JobStatus | None = None
     delivered: bool = False
     paid: bool = False
+    accepted_at: datetime | None = None
 
 
 def _by_event() -> Mapping[str, Sequence[JobMove]]:
@@ -90,11 +91,15 @@ class Histories:
         if row.type not in BY_EVENT:
             return None
         place = self.places.setdefault(row.job_id, Place())
+        if row.type == "delivered" and row.at == place.accepted_at:
+            place.status = JobStatus.OPEN  # a delivery that also accepts writes both rows at once
         found = _possible(row, place)
         if not found:
             raise Violation(f"{row.job_id} is {place.status}, and no move of {row.actor_id} leads to {row.type}")
         move = next((one for one in found if one.action == asked), found[0])
         place.status = move.target
+        if row.type == "accepted":
+            place.accepted_at = row.at
         place.delivered |= row.type == "delivered"
         place.paid |= row.type == "paid"
         return move

@@ -28,7 +28,7 @@ async def accept(actor: Actor, job: Json) -> None:
         await actor.call("accept_job", job_id=job["id"])
         return
     answer = await actor.call("accept_job", job_id=job["id"], worker=actor.random.choice(WORKERS))
-    if not answer.refused and actor.likely(0.2):
+    if not answer.refused and actor.likely(0.35):
         await actor.call("cancel_job", job_id=job["id"], fault="input")
 
 
@@ -60,7 +60,7 @@ class Trader(Actor):
     def weights(self) -> Mapping[str, float]:
         return {
             "accept": 8, "deliver": 8, "pay": 8, "quote": 6, "accept_quote": 6, "refund": 6, "review": 1,
-            "decline": 2, "cancel": 2, "request_revision": 3, "dispute": 4, "withdraw_dispute": 1,
+            "decline": 2, "cancel": 2, "request_revision": 3, "dispute": 6, "withdraw_dispute": 1,
         }  # fmt: skip
 
     async def settle_in(self) -> None:

@@ -1,7 +1,7 @@
 """The matrix of a run: each move of every lifecycle table, by the classes of faults that were active around it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,7 @@ ROWS: tuple[Row, ...] = (
     *(("disputes", one) for one in DISPUTE_MOVES),
     *(purchase_row(event) for event in Event),
 )
-REASONS: Mapping[Row, str] = {}
+REASONS: dict[Row, str] = {}
 """Moves that cannot happen in a run, under any fault, with the reason."""
 
 

@@ -192,13 +192,13 @@ class Buyer(Actor):
 class Evaluator(Actor):
     """An agent that judges disputes.
 
-    Every sixth hour it rests: it offers nothing, and misses its votes.
+    Every third hour it rests: it offers nothing, and misses its votes.
     """
 
     offers = True
 
     async def act(self) -> None:
-        rests = int(self.simulation.loop.time() / 3600) % 6 == 5
+        rests = int(self.simulation.loop.time() / 3600) % 3 == 2
         if rests == self.offers:
             self.offers = not rests
             await self.call("set_evaluator", enabled=self.offers)

@@ -18,9 +18,9 @@ code { overflow-wrap: anywhere; background: #f2f2f2; padding: .1em .3em }
 th { text-align: left; font-weight: 600; padding: .15rem .4rem; vertical-align: bottom } thead th { white-space: nowrap }
 td { text-align: right; padding: .15rem .4rem; border: 1px solid #fff; font-variant-numeric: tabular-nums }
 .hole { background: #f6c9c4 } .reason { background: #e4e4e4 }
-.bar { display: grid; grid-template-columns: minmax(7rem, 14rem) 1fr 5rem; gap: .5rem; align-items: center; font-size: .85rem }
+.bar { display: grid; grid-template-columns: 9.5rem 1fr 4rem; gap: .5rem; align-items: center; font-size: .85rem }
 .bar span { overflow-wrap: anywhere } .bar b { text-align: right; font-weight: 400; font-variant-numeric: tabular-nums }
-svg { width: 100%; height: auto; display: block } rect { fill: #3a6ea5 }
+svg { width: 100%; height: .7rem; display: block } rect { fill: #3a6ea5 }
 """
 HOUR, DAY = 3_600, 86_400
 DAYS_FROM = 3  # shorter runs show hours
@@ -98,7 +98,7 @@ def _matrix(matrix: Matrix) -> Parts:
     yield "<h2>Moves of the lifecycle tables, by the faults around them</h2>"
     yield _text(
         "Each row is a move of a table; each column is a class of faults that was active up to a minute before the move or just after it. "
-        "Darker cells have more moves. Red cells are empty; grey ones cannot be filled, for the reasons below. "
+        "Darker cells have more moves. Red cells are empty; grey ones cannot be filled; the list below gives the reasons. "
         f"{matrix.without_reason():,} of {len(ROWS) * len(columns):,} cells are empty without a reason."
     )
     yield from _table(
@@ -109,10 +109,10 @@ def _matrix(matrix: Matrix) -> Parts:
             for row in ROWS
         ),
     )
-    yield "<h3>Reasons of empty rows</h3><ul>"
-    for reason, count in Counter(REASONS.values()).items():
-        yield f"<li>{count} rows: {escape(reason)}</li>"
-    yield "</ul>"
+    yield "<details><summary>Holes and their reasons</summary><ul>"
+    for (table, move), empty, reason in matrix.holes():
+        yield f"<li>{escape(f'{table}, {move}')}: {escape(reason or 'not under ' + ', '.join(empty))}</li>"
+    yield "</ul></details>"
 
 
 def _cell(count: int, most: int, has_reason: bool) -> str:

@@ -30,11 +30,11 @@ def result() -> Result:
     return made
 
 
-def audited(kind: str, actor: str | None = None, **job: Any) -> Audited:
+def audited(kind: str, actor: str | None = None, after: int = 0, **job: Any) -> Audited:
     usual: Mapping[str, Any] = {
         "bounty_id": None, "payment": "on_delivery", "pricing_model": "fixed", "price": 10, "closed_as": None, "resolved_by": None,
     }  # fmt: skip
-    return Audited(1, "job_1", kind, actor, BEGIN, BUYER, SELLER, **{**usual, **job})
+    return Audited(1, "job_1", kind, actor, BEGIN + timedelta(seconds=after), BUYER, SELLER, **{**usual, **job})
 
 
 def moves(*rows: Audited, asked: str | None = None) -> list[str]:
@@ -50,7 +50,7 @@ def test_a_history_of_audit_rows_gives_the_moves_of_the_table() -> None:
         audited("payment_due", **paid_first),
         audited("expired", **paid_first),
         audited("paid", BUYER, **paid_first),
-        audited("delivered", SELLER, **paid_first),
+        audited("delivered", SELLER, 1, **paid_first),
         audited("completed", **paid_first),
     ) == [
         "order: new to open by buyer",
@@ -60,6 +60,12 @@ def test_a_history_of_audit_rows_gives_the_moves_of_the_table() -> None:
         "deliver: in_progress to delivered by seller",
         "complete: delivered to completed by clock",
     ]
+
+
+def test_a_delivery_at_the_moment_of_its_acceptance_begins_at_the_open_order() -> None:
+    order, accepted = audited("created", BUYER), audited("accepted", SELLER)
+    assert moves(order, accepted, audited("delivered", SELLER))[-1] == "deliver: open to delivered by seller"
+    assert moves(order, accepted, audited("delivered", SELLER, 1))[-1] == "deliver: in_progress to delivered by seller"
 
 
 @pytest.mark.parametrize("closed_as", ["seller_failed", "returned", "returned_too_often"])
@@ -138,14 +144,16 @@ def test_a_fault_is_active_from_shortly_before_it_until_a_minute_later() -> None
     assert [faults.around(at) for at in (near[0] - far, near[-1] + far)] == [[NONE]] * 2
 
 
-def test_a_hole_is_named_unless_its_reason_is_known() -> None:
+def test_a_hole_is_named_unless_its_reason_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = Matrix(seen={NONE, "crash"})
-    moves_without_reason = [row for row in ROWS if row not in REASONS]
-    first = moves_without_reason[0]
+    impossible, first, *rest = [row for row in ROWS if row not in REASONS]
+    monkeypatch.setitem(REASONS, impossible, "It is forbidden.")
     matrix.counts[first, NONE] += 1
-    assert matrix.without_reason() == 2 * len(moves_without_reason) - 1
+    assert matrix.without_reason() == 2 * len(rest) + 1
     assert [row for row, empty, _ in matrix.holes() if empty == ["crash"]] == [first]
-    assert f"  {first[0]} {first[1]}: not under crash" in [*matrix.lines()]
+    lines = [*matrix.lines()]
+    assert f"  {first[0]} {first[1]}: not under crash" in lines
+    assert f"  {impossible[0]} {impossible[1]}: It is forbidden." in lines
 
 
 def test_a_run_counts_moves_and_none_that_cannot_happen(result: Result) -> None:
