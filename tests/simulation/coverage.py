@@ -17,9 +17,9 @@ from tests.simulation.event_moves import (
     ANSWERED,
     DECIDED,
     SEATS,
+    events_after,
     moves_in,
     seats_of,
-    told_after,
 )
 from tests.simulation.history import Audited, Histories, audited
 from tests.simulation.matrix import NONE, Matrix, Row, name_of, purchase_row
@@ -64,7 +64,7 @@ class Coverage(Oracle):
         super().__init__(simulation)
         self.matrix, self.faults, self.histories = Matrix(), FaultTimes(), Histories()
         self.asked: dict[str, str] = {}  # by job: how a party stopped it
-        self.audited, self.told = 0, 0
+        self.audited, self.read_up_to = 0, 0
         self.purchases: dict[str, PurchaseStatus] = {}  # under way, by id
         self.purchased = ""
         self.once = set[tuple[Row, str]]()
@@ -92,9 +92,9 @@ class Coverage(Oracle):
                 move = self.histories.move(row, self.asked.get(row.job_id))
                 if move is not None:
                     self._count(("jobs", name_of(move)), row.at)
-        while events := await self.simulation.read(lambda tx: tx.all(told_after, after=self.told)):
+        while events := await self.simulation.read(lambda tx: tx.all(events_after, after=self.read_up_to)):
             for event in events:
-                self.told = event.id
+                self.read_up_to = event.id
                 for row, about in moves_in(event):
                     self._count_once(row, about, event.created_at)
             await self._count_seats([one for one in events if one.kind in DECIDED])

@@ -15,11 +15,18 @@ from tools.bounties.rules import BOUNTY_MOVES, PROPOSAL_MOVES
 
 Found = tuple[Row, str]  # with the id of its bounty, proposal or dispute, if it happens once for each
 DECIDED = ("dispute.decided", "dispute.escalated")
-TOLD = ("bounty.proposal_received", "bounty.awarded", "bounty.closed", "bounty.expired", "dispute.panel", *DECIDED)
+READ_KINDS = (
+    "bounty.proposal_received",
+    "bounty.awarded",
+    "bounty.closed",
+    "bounty.expired",
+    "dispute.panel",
+    *DECIDED,
+)
 SEATS = {SeatStatus.VOTED: "vote", SeatStatus.MISSED: "miss a vote", SeatStatus.VOID: "void a seat"}
-told_after: Query[EventRow] = Query(
+events_after: Query[EventRow] = Query(
     select(EventRow)
-    .where(EventRow.id > bindparam("after"), is_one_of(EventRow.kind, TOLD))
+    .where(EventRow.id > bindparam("after"), is_one_of(EventRow.kind, READ_KINDS))
     .order_by(EventRow.id)
     .limit(PAGE)
 )
@@ -46,7 +53,7 @@ ANSWERED = {  # moves without an event, by the operation that makes them
 
 
 def moves_in(event: EventRow) -> Iterator[Found]:
-    """Yield the moves that an event of TOLD is about."""
+    """Yield the moves that an event of READ_KINDS is about."""
     data = orjson.loads(event.data)
     about: str = data.get("dispute_id") or data.get("proposal_id") or data["bounty_id"]
     match event.kind:
