@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from storage.agents import seller_of_order
+from storage.agents import buyer_to_order, seller_of_order
 from storage.jobs import NEWEST_PAYMENTS
-from storage.query import by_key
-from storage.tables import AgentRow
 from storage.transaction import Tx
 from tests.requirements import covers
 from tests.support.market import Agent
@@ -154,4 +152,4 @@ async def test_the_buyer_is_locked_before_its_wallets_are_compared(
 
     monkeypatch.setattr(Tx, "_run", recorded)
     await trade.order(buyer, listing)
-    assert ran.index(by_key(AgentRow.__table__, True)) < ran.index(seller_of_order)
+    assert ran.index(buyer_to_order) < ran.index(seller_of_order)
