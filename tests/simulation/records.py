@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tests.simulation.cheats.ledger import Ledger
 from tests.simulation.wires import Answer, Call
 
 
@@ -41,3 +42,4 @@ class Result:
     faults: Counter[str] = field(default_factory=Counter)
     by_operation: Counter[str] = field(default_factory=Counter)
     by_code: Counter[str] = field(default_factory=Counter)
+    ledger: Ledger = field(default_factory=Ledger)

@@ -14,7 +14,11 @@ import orjson
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tests.simulation.chain import SimulatedChain
+from tests.simulation.cheats.base import Cheat
+from tests.simulation.cheats.ledger import Ledger
+from tests.simulation.cheats.roster import recruit
 from tests.simulation.contracted import Contracted
+from tests.simulation.facilitator import SimulatedFacilitator
 from tests.simulation.faults import KINDS, CommitCrashes
 from tests.simulation.log import EventLog
 from tests.simulation.loop import SeededDice, SimulatedLoop, VirtualClock
@@ -25,15 +29,17 @@ from tests.simulation.oracles import ORACLES, Actions, Oracle, Taint
 from tests.simulation.population import Actor, Identity, populate
 from tests.simulation.records import Failed, Observation, Result, Violation
 from tests.simulation.scenarios import Scenario
-from tests.simulation.wires import WIRES, Answer, Call
-from tests.support.market import SANDBOX, ListedAddresses
+from tests.simulation.wires import ADDRESS, WIRES, Answer, Call, address_of
+from tests.support.market import SANDBOX, ListedAddresses, house
+from tools.engine.config import Limits
 
 IN_FLIGHT = 8
 TRIES = 40  # of a call that crashes and faults interrupt
 REST_SECONDS = 5.0  # between two tries
 DRY_RUNS = 0.02
 LOOK_SECONDS = 300.0  # between two looks of the oracles
-NETWORK = replace(SANDBOX, confirmations=3)
+NETWORK = replace(SANDBOX, confirmations=3, facilitator_url="https://facilitator.example")
+STORAGE = 16 * 2**20  # bytes per agent, so that a cheat can fill them
 UNSURE = (500, 503)  # an answer that says nothing about the call's effect
 T = TypeVar("T")
 Kind = TypeVar("Kind", bound=Oracle)
@@ -52,13 +58,18 @@ class Simulation:
         self.log = EventLog(self.clock.now, file)
         self.chain = SimulatedChain(NETWORK, self.clock, self.new_random())
         self.nodes = Nodes(self.chain, self.new_random(), asyncio.sleep)
+        self.live = SimulatedChain(house().networks[Env.LIVE], self.clock, self.new_random())
+        self.live_nodes = Nodes(self.live, self.new_random(), asyncio.sleep)
+        self.facilitator = SimulatedFacilitator(self.chain, self.new_random(), asyncio.sleep)
         self.web, self.zone = Receivers(), Zone()
         slow_down(scenario.pause_seconds)
         self.machine = Machine(
             self.loop, database_url, self._neighbours, SeededDice(self.random.getrandbits(64)),
             NETWORK, scenario.pause_seconds, CommitCrashes(self.new_random(), scenario.commits_between_crashes), self.fault,
         )  # fmt: skip
-        self.made = 0
+        if scenario.cheats:
+            self.machine.config = replace(self.machine.config, limits=Limits(storage_bytes=STORAGE))
+        self.made, self.ledger = 0, Ledger()
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
         self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, Contracted)]
         self.identities: dict[str, Identity] = {}
@@ -69,7 +80,8 @@ class Simulation:
         return Random(self.random.getrandbits(64))
 
     def _neighbours(self, clock: VirtualClock) -> Neighbours:
-        return Neighbours({Env.TEST: self.nodes.reader(clock)}, {}, ListedAddresses(), self.web, self.zone)
+        chains = {Env.TEST: self.nodes.reader(clock), Env.LIVE: self.live_nodes.reader(clock)}
+        return Neighbours(chains, {Env.TEST: self.facilitator}, ListedAddresses(), self.web, self.zone)
 
     def run(self) -> Result:
         """Run to the end. Raises Failed at the first violation."""
@@ -79,15 +91,16 @@ class Simulation:
         except Exception as error:
             raise Failed(self.made, error) from error
         figures = self.faults, self.by_operation, self.by_code
-        return Result(self.seed, self.made, self.log.digest, self.loop.elapsed, *figures)
+        return Result(self.seed, self.made, self.log.digest, self.loop.elapsed, *figures, self.ledger)
 
     async def _main(self) -> None:
         self.machine.open()
         actors = await populate(self)
+        cheats = await recruit(self)
         async with asyncio.TaskGroup() as beside:
             loops = self._crash(), self._restart(), self._disturb_database(), self._reorganise(), self._look()
             running = [beside.create_task(one) for one in loops]
-            await self._act(actors)
+            await self._act(actors, cheats)
             for task in running:
                 task.cancel()
         self.nodes.heal()
@@ -95,11 +108,11 @@ class Simulation:
             await oracle.at_end()
         self.machine.end()
 
-    async def _act(self, actors: list[Actor]) -> None:
+    async def _act(self, actors: list[Actor], cheats: list[Cheat]) -> None:
         """Let random agents act, some at once, until enough calls were made."""
         busy: dict[asyncio.Task[None], Actor] = {}
         while self.made < self.operations:
-            actor = self.random.choice(actors)
+            actor = self.random.choice(cheats if self.random.random() < self.scenario.cheats else actors)
             if actor not in busy.values():
                 busy[asyncio.create_task(actor.act())] = actor
             await self._chance(self.scenario.gap_seconds)
@@ -192,7 +205,8 @@ class Simulation:
         self.made += 1
         number = self.made
         wire = "door" if self.random.random() >= self.scenario.wires else self.random.choice(WIRES[1:])
-        call = Call(number, operation, given, key, f"once-{number:024d}", wire)
+        ip = ADDRESS if key else address_of(number)  # a call without a key counts against its address
+        call = Call(number, operation, given, key, f"once-{number:024d}", wire, ip)
         began = self.clock.now()
         self.oracle(Contracted).begin(number)
         self.log.write("call", number=number, agent=agent, operation=operation, wire=wire, given=given)
