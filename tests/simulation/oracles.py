@@ -77,7 +77,7 @@ class Money(Oracle):
         if before != row.id:
             raise Violation(f"transfer {row.tx_hash} settles {before} and {row.id}")
         parties = row.payer_address.lower(), row.pay_to.lower(), row.amount
-        chain = self.simulation.live if row.env is Env.LIVE else self.simulation.chain
+        chain = self.simulation.live if row.env == Env.LIVE else self.simulation.chain
         found = chain.transfers_of(row.tx_hash)
         if parties not in [(one.sender, one.recipient, one.amount) for one in found]:
             raise Violation(f"settlement {row.id} of {parties} is not in {row.tx_hash}: {found}")

@@ -16,7 +16,7 @@ from storage.vocabulary import Env
 from tests.simulation.chain import SimulatedChain
 from tests.simulation.cheats.base import Cheat
 from tests.simulation.cheats.ledger import Ledger
-from tests.simulation.cheats.roster import recruit
+from tests.simulation.cheats.roster import next_of, recruit
 from tests.simulation.contracted import Contracted
 from tests.simulation.facilitator import SimulatedFacilitator
 from tests.simulation.faults import KINDS, CommitCrashes
@@ -112,7 +112,8 @@ class Simulation:
         """Let random agents act, some at once, until enough calls were made."""
         busy: dict[asyncio.Task[None], Actor] = {}
         while self.made < self.operations:
-            actor = self.random.choice(cheats if self.random.random() < self.scenario.cheats else actors)
+            cheats_turn = self.random.random() < self.scenario.cheats
+            actor = next_of(cheats, self.random) if cheats_turn else self.random.choice(actors)
             if actor not in busy.values():
                 busy[asyncio.create_task(actor.act())] = actor
             await self._chance(self.scenario.gap_seconds)

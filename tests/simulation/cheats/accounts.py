@@ -190,6 +190,7 @@ class ReadsFiles(Cheat):
     finding = 18
 
     async def trick(self) -> None:
+        self.simulation.made += 1
         self.attempt()
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "market.db"

@@ -26,7 +26,8 @@ UNSURE = (500, 503)
 BLOCK_WAIT = 7.0  # seconds in which a transfer usually gets its confirmations
 JSON = ("content-type", "application/json")
 LOOSE = {name: value for name, value in OFFER.items() if not name.startswith(("output", "example", "input"))}
-LOOSE |= {"input_schema": {"type": "object"}}  # any input and any output
+LOOSE |= {"input_schema": {"type": "object"}, "max_open_jobs": 50}  # any input and any output
+LOOSE |= {"title": "Count words", "description": "Counts the words of any text.", "tags": ["count"]}
 Headers = Sequence[tuple[str, str]]
 
 

@@ -32,12 +32,11 @@ class FillsDisk(Cheat):
     async def trick(self) -> None:
         listing = await self.offer(await self.other("seller"))
         self.attempt()
-        for _ in range(3):
-            noise = self.random.randbytes(ORDER_BYTES // 2).hex()
-            made = await self.ask(self.identity, "create_job", listing_id=listing["id"], input={"text": noise})
-            if not made.refused:
-                self.stored.append(self.simulation.loop.elapsed)
-                await self.ask(self.identity, "cancel_job", job_id=made.body["id"])
+        noise = self.random.randbytes(ORDER_BYTES // 2).hex()
+        made = await self.ask(self.identity, "create_job", listing_id=listing["id"], input={"text": noise})
+        if not made.refused:
+            self.stored.append(self.simulation.loop.elapsed)
+            await self.ask(self.identity, "cancel_job", job_id=made.body["id"])
         storage = (await self.need(self.identity, "get_me"))["storage"]
         kept = sum(ORDER_BYTES for at in self.stored if self.simulation.loop.elapsed - at < KEPT_SECONDS)
         self.gain("load", max(0, kept - storage["used"], kept - storage["limit"]), f"{kept} bytes are stored: {storage}")
@@ -179,14 +178,16 @@ class HoldsBodies(Cheat):
         connection, protocol = Connection(), kind(config, ServerState(), {}, self.simulation.loop)
         protocol.connection_made(connection)
         protocol.data_received(b"POST /v1/agents HTTP/1.1\r\nHost: market.test\r\nContent-Length: 1000000\r\n\r\n{")
+        self.simulation.made += 1
         self.attempt()
         began = self.simulation.loop.elapsed
         while not connection.closed and self.simulation.loop.elapsed - began < BODY_SECONDS:
             await self.simulation.sleep(1.0)
             if not connection.closed:
                 protocol.data_received(b" ")
+        held = not connection.closed
         protocol.connection_lost(None)
-        self.gain("load", int(not connection.closed), f"a body was held for {BODY_SECONDS} s")
+        self.gain("load", int(held), f"a body was kept for {BODY_SECONDS} s")
 
 
 async def read_all(_: Any, receive: Any, __: Any) -> None:

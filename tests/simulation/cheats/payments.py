@@ -20,7 +20,7 @@ class ReusesHashes(Cheat):
 
     async def trick(self) -> None:
         seller = await self.other("seller")
-        listing = await self.offer(seller, max_open_jobs=10)
+        listing = await self.offer(seller)
         if self.acts == 1:  # a buyer that has paid the seller may have two jobs at once
             await self.pay(self.identity, await self.delivered(seller, self.identity, listing))
             return
@@ -39,7 +39,7 @@ class StealsPayments(Cheat):
 
     async def trick(self) -> None:
         seller, victim = await self.other("seller"), await self.other("victim")
-        listing = await self.offer(seller, max_open_jobs=10)
+        listing = await self.offer(seller)
         theirs = await self.delivered(seller, victim, listing)
         mine = await self.delivered(seller, self.identity, listing)
         terms = (await self.ask(victim, "pay_job", job_id=theirs["id"])).body

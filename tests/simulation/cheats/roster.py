@@ -1,6 +1,7 @@
 """The roster of all cheats."""
 
 from collections.abc import Sequence
+from random import Random
 from typing import TYPE_CHECKING
 
 from tests.simulation.cheats.accounts import ACCOUNT_CHEATS
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 CHEATS: Sequence[type[Cheat]] = (*PAYMENT_CHEATS, *PURCHASE_CHEATS, *ACCOUNT_CHEATS, *TRUST_CHEATS, *LOAD_CHEATS)
+
+
+def next_of(cheats: Sequence[Cheat], random: Random) -> Cheat:
+    """Choose one of the cheats that have acted least."""
+    least = min(one.acts for one in cheats)
+    return random.choice([one for one in cheats if one.acts == least])
 
 
 async def recruit(simulation: "Simulation") -> list[Cheat]:

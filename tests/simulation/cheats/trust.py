@@ -100,13 +100,11 @@ class CapturesPanels(Trades):
         self.cases: list[tuple[str, float]] = []
 
     async def trick(self) -> None:
-        if self.acts % 12 == 0 and not self.sales:
+        if self.acts % 8 == 0 and self.later:
             self.sales, self.later = self.later, []
-        for _ in range(min(3, len(self.sales))):
+        while self.sales:
             await self.earn(*self.sales[0])
             del self.sales[0]
-        if self.sales:
-            return
         await self.vote()
         await self.dispute()
 
@@ -119,7 +117,7 @@ class CapturesPanels(Trades):
 
     async def dispute(self) -> None:
         victim, buyer = await self.other("victim", live=True), await self.other("attacker", live=True)
-        listing = await self.offer(victim, on=ON, price=DISPUTED, max_open_jobs=50)
+        listing = await self.offer(victim, on=ON, price=DISPUTED)
         job = await self.delivered(victim, buyer, listing, on=ON)
         await self.pay(buyer, job, on=ON)
         case = (await self.need(buyer, "dispute_job", on=ON, job_id=job["id"], reason="It is wrong."))["dispute_id"]
@@ -176,6 +174,8 @@ class FloodsEvidence(Cheat):
     finding = 5
 
     async def trick(self) -> None:
+        if self.acts % 4 != 1:  # to read long texts takes the market long
+            return
         buyer = await self.other("buyer")
         job = await self.delivered(self.identity, buyer, await self.offer(self.identity, price=0))
         said = {f"EVIDENCE-{number} of {job['id']}" for number in (1, 2)}
