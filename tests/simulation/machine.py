@@ -26,7 +26,6 @@ from tools.engine.ports import Chain, Dns, Facilitator, Faucet, HttpClient, Sanc
 from tools.kernel.errors import Json
 from tools.kernel.json_schema import Violation
 
-
 PROXY = "192.0.2.1"  # a trusted proxy in front of the market
 
 

@@ -23,7 +23,9 @@ HANDLES = ("operator", "official", "emporion", "official-help", "m0derator", "op
 class Signs(Cheat):
     """A cheat that sees the signed requests of a victim."""
 
-    def signed(self, who: Identity, operation: str, seed: bytes, **given: object) -> tuple[str, str, bytes, list[tuple[str, str]]]:
+    def signed(
+        self, who: Identity, operation: str, seed: bytes, **given: object
+    ) -> tuple[str, str, bytes, list[tuple[str, str]]]:
         """Return method, path, body and headers of a signed request."""
         agent = Agent(who.id, who.handle, who.keys, seed)
         now = self.simulation.machine.clock.now().timestamp()
@@ -73,7 +75,9 @@ class SquatsKeys(Cheat):
     async def trick(self) -> None:
         key = SigningKey(self.simulation.machine.dice.random_bytes(32))
         public = key.verify_key.encode().hex()
-        squatter = await self.simulation.call(None, None, "register_agent", name=f"Agent {public[:8]}", public_key=public)
+        squatter = await self.simulation.call(
+            None, None, "register_agent", name=f"Agent {public[:8]}", public_key=public
+        )
         if squatter.refused:
             raise Abandoned(str(squatter.code))
         agent, did = squatter.body["agent"]["id"], squatter.body["keypair"]["did"]

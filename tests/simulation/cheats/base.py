@@ -16,7 +16,7 @@ from tests.simulation.population import CAPITAL, Actor, Identity, Json, Traits, 
 from tests.simulation.records import Violation
 from tests.simulation.wires import Answer, Call, address_of, request
 from tests.support.market import OPERATOR_SECRET
-from tests.support.trade import OFFER, PRICE
+from tests.support.trade import OFFER
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
@@ -119,7 +119,10 @@ class Cheat(Actor):
         query: str = "",
         patient: bool = True,
     ) -> Reply:
-        """Send a raw HTTP request; if `patient`, again while the process is down or its database has a fault."""
+        """Send a raw HTTP request.
+
+        If `patient`, send it again while the process is down or its database has a fault.
+        """
         simulation, seen = self.simulation, Reply(503, b"{}")
         simulation.made += 1
         number = simulation.made
@@ -159,7 +162,7 @@ class Cheat(Actor):
     # -- the agents it plays -------------------------------------------------------------------------------------------
 
     async def other(self, name: str, *, live: bool = False) -> Identity:
-        """Return a further agent of this scene, a victim or an accomplice; with `live`, it has a wallet there too."""
+        """Return a victim or an accomplice by its name; with `live`, it has a wallet there too."""
         if name not in self.others:
             made = await register(self.simulation, f"{name} of {self.identity.handle}")
             if live:
@@ -232,7 +235,7 @@ class Cheat(Actor):
         return sent
 
     async def read_unpaid(self, buyer: Identity, job: Json, how: str) -> None:
-        """Count the output of a job that was not paid if the buyer can read it, then call the job off."""
+        """Count the output of an unpaid job if its buyer can read it, then call the job off."""
         seen = (await self.ask(buyer, "get_job", job_id=job["id"])).body
         self.gain("work", int(seen.get("output") is not None), f"{how}: {seen}")
         await self.ask(buyer, "cancel_job", job_id=job["id"])
@@ -251,6 +254,3 @@ def personal_sign(wallet: Any, text: str) -> str:
 def proxied(address: str) -> Mapping[str, Any]:
     """Return the arguments of a request that the proxy forwards for an address."""
     return {"ip": PROXY, "headers": [JSON, ("x-forwarded-for", address)]}
-
-
-__all__ = ["PRICE", "Abandoned", "Cheat", "Reply", "binding", "personal_sign", "proxied"]

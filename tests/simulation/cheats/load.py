@@ -8,7 +8,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from server.http_limits import bounded_http
-from tests.simulation.cheats.base import JSON, Abandoned, Cheat, proxied
+from tests.simulation.cheats.base import Abandoned, Cheat, proxied
 from tests.simulation.population import Identity, Json
 from tests.simulation.wires import Call
 
@@ -39,11 +39,13 @@ class FillsDisk(Cheat):
             await self.ask(self.identity, "cancel_job", job_id=made.body["id"])
         storage = (await self.need(self.identity, "get_me"))["storage"]
         kept = sum(ORDER_BYTES for at in self.stored if self.simulation.loop.elapsed - at < KEPT_SECONDS)
-        self.gain("load", max(0, kept - storage["used"], kept - storage["limit"]), f"{kept} bytes are stored: {storage}")
+        self.gain(
+            "load", max(0, kept - storage["used"], kept - storage["limit"]), f"{kept} bytes are stored: {storage}"
+        )
 
 
 class FloodsWithKeys(Cheat):
-    """An agent that asks the operator's node with many keys, each of which has windows of its own."""
+    """An agent with many keys that makes the market ask the operator's node too often."""
 
     name = "floods with keys"
     finding = 8
@@ -76,7 +78,7 @@ class FloodsWithKeys(Cheat):
 
 
 class SpellsAddresses(Cheat):
-    """A client behind a proxy that writes ports, so that each connection looks like another address."""
+    """A client of a proxy that writes ports, so each connection looks like another address."""
 
     name = "spells addresses"
     finding = 16
@@ -124,7 +126,7 @@ class FloodsDocuments(Cheat):
 
 
 class FloodsHosts(Cheat):
-    """An agent that makes the market post a large task again and again to a host that never agreed."""
+    """An agent that lets the market post one large task repeatedly to a host that never agreed."""
 
     name = "floods hosts"
     finding = 19

@@ -3,8 +3,9 @@
 import re
 from hashlib import sha256
 
-from tests.simulation.cheats.base import PRICE, Abandoned, Cheat
+from tests.simulation.cheats.base import Abandoned, Cheat
 from tests.simulation.population import Identity, Json, register
+from tests.support.trade import PRICE
 from tools.kernel.canonical_json import canonical
 
 GUESSES = 500  # possible outputs of the victim

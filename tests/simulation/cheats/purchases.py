@@ -5,8 +5,9 @@ from typing import Any
 
 import orjson
 
-from tests.simulation.cheats.base import JSON, PRICE, Abandoned, Cheat, Reply, personal_sign
+from tests.simulation.cheats.base import JSON, Abandoned, Cheat, Reply, personal_sign
 from tests.simulation.population import Json
+from tests.support.trade import PRICE
 from tests.support.x402_client import sign_transfer
 from tools.purchases.quotes import header
 
@@ -70,7 +71,7 @@ class Buys(Cheat):
 
 
 class RelaysPayments(Buys):
-    """A site that submits a payment which another wallet signed for the site, to get that wallet's account.
+    """A site that submits payments which other wallets signed for it, to get their accounts.
 
     The output of such a purchase is a stated limit (docs/limits.md, "An x402 payment is signed for an amount"), so it is
     counted and allowed.
@@ -106,7 +107,7 @@ class RelaysPayments(Buys):
 
 
 class ReplaysAuthorizations(Buys):
-    """A reader of the chain that submits the authorization of a purchase again, for its own order."""
+    """A reader of the chain that submits another payer's authorization for its own order."""
 
     name = "replays authorizations"
 

@@ -82,7 +82,7 @@ class WashTraders(Trades):
 
 
 class CapturesPanels(Trades):
-    """An owner whose evaluators buy trust with circulating coins, and who then disputes an honest seller's job.
+    """An owner of evaluators that buy trust with circulating coins and judge its dispute.
 
     First three evaluators share three payers. Then three more have three payers each, which is what docs/limits.md
     says that seats cost on live, and may win. The 30 days that it says too are waived here.
@@ -94,7 +94,9 @@ class CapturesPanels(Trades):
     def __init__(self, *given: object) -> None:
         super().__init__(*given)  # type: ignore[arg-type]
         shared = [(f"judge {number}", f"payer {payer}") for number in range(3) for payer in range(3)]
-        apart = [(f"judge {3 + number}", f"payer {3 + 3 * number + payer}") for number in range(3) for payer in range(3)]
+        apart = [
+            (f"judge {3 + number}", f"payer {3 + 3 * number + payer}") for number in range(3) for payer in range(3)
+        ]
         self.sales, self.later = shared, apart
         self.judges: dict[str, Identity] = {}
         self.cases: list[tuple[str, float]] = []
