@@ -24,10 +24,11 @@ class Contracted(Oracle):
 
     def observe(self, seen: Observation) -> None:
         call, answer = seen.call, seen.answer
+        env = "live" if (call.key or "").startswith("as_live_") else "test"
         try:
             self.model.observe(
                 model.Observation(
-                    number=call.number, agent=seen.agent, env="test", operation=call.operation,
+                    number=call.number, agent=seen.agent, env=env, operation=call.operation,
                     arguments=call.arguments, idempotency_key=call.idempotency_key, status=answer.status,
                     body=answer.body, began=seen.began, ended=seen.ended, after=self.in_flight.pop(call.number),
                 )

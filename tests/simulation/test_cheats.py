@@ -65,6 +65,7 @@ WITHOUT: list[tuple[type[Cheat], dict[str, Any]]] = [
 def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """A small market, for one cheat."""
     monkeypatch.setattr("tests.simulation.run.named", lambda _: ALONE)
+    monkeypatch.setattr("tests.simulation.contracted.Contracted.observe", nothing)  # it may see the fault first
     return monkeypatch
 
 

@@ -40,12 +40,18 @@ class Buys(Cheat):
         desk = self.others["desk"]
         for job in await self.orders(listing):
             for operation, more in (("accept_job", {}), ("deliver_job", {"output": {"english": "good day"}})):
-                await self.ask(desk, operation, job_id=job["id"], **more)
+                await self.simulation.ask(desk.keys["test"], operation, job_id=job["id"], **more)
 
     async def orders(self, listing: Json, status: str = "open") -> list[Json]:
+        """Return the orders of buyers without an account.
+
+        No oracle sees how these began, so none observes the desk's calls about them.
+        """
         asked = {"role": "seller", "status": status, "limit": 20}
-        found = (await self.ask(self.others["desk"], "list_jobs", **asked)).body.get("data", [])
-        return [job for job in found if job["listing_id"] == listing["id"]]
+        seen = await self.simulation.ask(self.others["desk"].keys["test"], "list_jobs", **asked)
+        found = [] if seen is None else seen.body.get("data", [])
+        known = self.simulation.identities
+        return [job for job in found if job["listing_id"] == listing["id"] and job["buyer"]["id"] not in known]
 
     async def sign(self, listing: Json, wallet: Any, **resource: Any) -> str:
         """Return the payment that a wallet signs for the terms of a listing."""
@@ -137,8 +143,7 @@ class BuysWithEmptyWallets(Buys):
         self.attempt()
         headers = [JSON, ("payment-signature", paid)]
         bought = await self.send("POST", f"/v1/x402/{listing['id']}", orjson.dumps(ASKED), headers)
-        known = self.simulation.identities  # all other buyers
-        begun = [job["id"] for job in await self.orders(listing) if job["buyer"]["id"] not in known]
+        begun = [job["id"] for job in await self.orders(listing)]
         self.gain("work", len(begun) + (bought.status == 200), f"an empty wallet ordered {begun}: {bought.status}")
 
 
