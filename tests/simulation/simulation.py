@@ -96,11 +96,10 @@ class Simulation:
     async def _main(self) -> None:
         self.machine.open()
         actors = await populate(self)
-        cheats = await recruit(self)
         async with asyncio.TaskGroup() as beside:
             loops = self._crash(), self._restart(), self._disturb_database(), self._reorganise(), self._look()
             running = [beside.create_task(one) for one in loops]
-            await self._act(actors, cheats)
+            await self._act(actors, await recruit(self))
             for task in running:
                 task.cancel()
         self.nodes.heal()
