@@ -47,6 +47,7 @@ def report(given: argparse.Namespace) -> int:
     print(f"per hour: {made / hours:,.0f} operations, {faults / hours:,.0f} faults")
     for name, counts in (("operations", result.by_operation), ("answers", result.by_code), ("faults", result.faults)):
         print(f"{name}: " + ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common()))
+    print(*result.ledger.lines(), sep="\n")
     print(f"log sha256: {result.digest}")
     if given.matrix:
         print(*result.matrix.lines(), sep="\n")

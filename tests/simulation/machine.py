@@ -26,6 +26,8 @@ from tools.engine.ports import Chain, Dns, Facilitator, Faucet, HttpClient, Sanc
 from tools.kernel.errors import Json
 from tools.kernel.json_schema import Violation
 
+PROXY = "192.0.2.1"  # a trusted proxy in front of the market
+
 
 class Crashed(Exception):
     """The process ended before it answered."""
@@ -77,7 +79,7 @@ class Machine:
         self.neighbours = neighbours(self.clock)
         made = house()
         self.config = replace(made, networks=dict(made.networks) | {Env.TEST: network})
-        self.settings = Settings(_env_file=None)
+        self.settings = Settings(_env_file=None, trusted_proxies=[PROXY])
         self.tasks: dict[int, asyncio.Task[Any]] = {}  # in the order of their creation
         self.started = 0
         self.ended = asyncio.Event()

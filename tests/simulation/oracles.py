@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, select
 from storage.query import Query
 from storage.tables import EventRow, JobRow, SettlementRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tests.simulation.population import MOVES
 from tests.simulation.records import Observation, Violation
 from tests.simulation.wires import Answer
@@ -76,7 +77,8 @@ class Money(Oracle):
         if before != row.id:
             raise Violation(f"transfer {row.tx_hash} settles {before} and {row.id}")
         parties = row.payer_address.lower(), row.pay_to.lower(), row.amount
-        found = self.simulation.chain.transfers_of(row.tx_hash)
+        chain = self.simulation.live if row.env == Env.LIVE else self.simulation.chain
+        found = chain.transfers_of(row.tx_hash)
         if parties not in [(one.sender, one.recipient, one.amount) for one in found]:
             raise Violation(f"settlement {row.id} of {parties} is not in {row.tx_hash}: {found}")
 

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tests.simulation.cheats.ledger import Ledger
 from tests.simulation.matrix import Matrix
 from tests.simulation.wires import Answer, Call
 
@@ -44,3 +45,4 @@ class Result:
     by_code: Counter[str] = field(default_factory=Counter)
     by_hour: Counter[int] = field(default_factory=Counter)  # operations, by the hour of virtual time
     matrix: Matrix = field(default_factory=Matrix)
+    ledger: Ledger = field(default_factory=Ledger)

@@ -1,12 +1,11 @@
 """A page of HTML about a run: figures and plots with the text that explains them, in one file without a library."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, is_dataclass
+from collections.abc import Iterable, Iterator
 from html import escape
 from math import log
-from typing import Any
 
+from tests.simulation.cheats.ledger import Ledger
 from tests.simulation.matrix import REASONS, ROWS, Matrix
 from tests.simulation.records import Result
 
@@ -30,7 +29,7 @@ Parts = Iterator[str]
 def page(result: Result, command: str) -> str:
     """Return the page about a run that `command` repeats."""
     parts = (_head(result, command), _calls(result), _pace(result), _faults(result), _matrix(result.matrix))
-    body = "\n".join(line for part in (*parts, _cheats(getattr(result, "ledger", None))) for line in part)
+    body = "\n".join(line for part in (*parts, _cheats(result.ledger)) for line in part)
     title = escape(f"Simulation of the market, seed {result.seed}")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -123,21 +122,21 @@ def _cell(count: int, most: int, has_reason: bool) -> str:
     return f'<td style="background:rgba(31,78,121,{share:.2f});color:{ink}">{count:,}</td>'
 
 
-def _cheats(ledger: Any) -> Parts:
-    """Show what each kind of cheat tried and gained, if the run has a ledger of them."""
-    if not ledger:
+def _cheats(ledger: Ledger) -> Parts:
+    """Show what each kind of cheat tried and gained, if there were any."""
+    if not ledger.accounts:
         return
-    rows = {name: _columns(one) for name, one in _named(ledger)}
-    columns = [*dict.fromkeys(column for row in rows.values() for column in row)]
     yield "<h2>Cheats</h2>"
     yield _text(
         "Each row is a kind of cheat: what it tried, what it gained, and at what cost. Amounts are minor units of USDC."
     )
     yield from _table(
-        ("cheat", *columns),
+        ("cheat", "finding", "attempts", "gained", "paid"),
         (
-            f"<th>{escape(name)}</th>" + "".join(f"<td>{escape(_figure(row.get(one)))}</td>" for one in columns)
-            for name, row in rows.items()
+            f"<th>{escape(name)}</th><td>{one.finding or '-'}</td><td>{one.attempts:,}</td>"
+            f"<td>{escape(', '.join(f'{kind} {amount:,}' for kind, amount in one.gains.items()) or 'nothing')}</td>"
+            f"<td>{one.paid:,}</td>"
+            for name, one in sorted(ledger.accounts.items())
         ),
     )
 
@@ -148,24 +147,6 @@ def _table(heads: Iterable[str], rows: Iterable[str]) -> Parts:
     yield f'<div class="wide"><table><thead><tr>{titles}</tr></thead><tbody>'
     yield from (f"<tr>{row}</tr>" for row in rows)
     yield "</tbody></table></div>"
-
-
-def _named(ledger: Any) -> Iterable[tuple[str, Any]]:
-    if isinstance(ledger, Mapping):
-        return [(str(name), one) for name, one in ledger.items()]
-    return [(str(number), one) for number, one in enumerate(ledger, 1)]
-
-
-def _columns(one: Any) -> Mapping[str, Any]:
-    if is_dataclass(one) and not isinstance(one, type):
-        return asdict(one)
-    return {str(name): value for name, value in one.items()} if isinstance(one, Mapping) else {"value": one}
-
-
-def _figure(value: Any) -> str:
-    if isinstance(value, int | float):
-        return f"{value:,}"
-    return "" if value is None else str(value)
 
 
 def _bars(counts: Counter[str]) -> Parts:

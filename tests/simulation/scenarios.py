@@ -14,7 +14,9 @@ class Scenario:
     sellers: int = 6
     buyers: int = 8
     evaluators: int = 5
+    clients: int = 1  # without an account, which buy with signed payments
     traders: int = 10  # each buys, sells and judges, and is away at times
+    cheats: float = 0.0  # the share of actions that are the cheats'; with any, all limits of the market are on
     wires: float = 0.1  # the share of calls that go over REST, MCP or A2A instead of the door
     gap_seconds: float = 2.0  # between two actions, on average
     pause_seconds: float = 15.0  # between two rounds of the background loops

@@ -14,6 +14,9 @@ import orjson
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tests.simulation.chain import SimulatedChain
+from tests.simulation.cheats.base import Cheat
+from tests.simulation.cheats.ledger import Ledger
+from tests.simulation.cheats.roster import next_of, recruit
 from tests.simulation.contracted import Contracted
 from tests.simulation.coverage import Coverage
 from tests.simulation.facilitator import NotedFacilitator
@@ -29,17 +32,19 @@ from tests.simulation.population import Actor, Identity, populate
 from tests.simulation.records import Failed, Observation, Result, Violation
 from tests.simulation.scenarios import Scenario
 from tests.simulation.settle import settle
-from tests.simulation.wires import WIRES, Answer, Call
+from tests.simulation.wires import ADDRESS, WIRES, Answer, Call, address_of
 from tests.simulation.x402_actors import paying_clients
-from tests.support.market import SANDBOX, ListedAddresses
+from tests.support.market import SANDBOX, ListedAddresses, house
 from tools.catalogue import CATALOGUE
+from tools.engine.config import Limits
 
 IN_FLIGHT = 8
 TRIES = 40  # of a call that crashes and faults interrupt
 REST_SECONDS = 5.0  # between two tries
 DRY_RUNS = 0.02
 LOOK_SECONDS = 300.0  # between two looks of the oracles
-NETWORK = replace(SANDBOX, confirmations=3)
+NETWORK = replace(SANDBOX, confirmations=3, facilitator_url="https://facilitator.example")
+STORAGE = 16 * 2**20  # bytes per agent, so that a cheat can fill them
 UNSURE = (500, 503)  # an answer that says nothing about the call's effect
 T = TypeVar("T")
 Kind = TypeVar("Kind", bound=Oracle)
@@ -58,6 +63,8 @@ class Simulation:
         self.log = EventLog(self.clock.now, file)
         self.chain = SimulatedChain(NETWORK, self.clock, self.new_random())
         self.nodes = Nodes(self.chain, self.new_random(), asyncio.sleep)
+        self.live = SimulatedChain(house().networks[Env.LIVE], self.clock, self.new_random())
+        self.live_nodes = Nodes(self.live, self.new_random(), asyncio.sleep)
         self.facilitator = NotedFacilitator(self.chain, self.new_random(), asyncio.sleep)
         self.facilitator.begin(self.fault, scenario.facilitator)
         self.web, self.zone = Receivers(self.new_random(), self.fault), Zone()
@@ -66,7 +73,9 @@ class Simulation:
             self.loop, database_url, self._neighbours, SeededDice(self.random.getrandbits(64)),
             NETWORK, scenario.pause_seconds, CommitCrashes(self.new_random(), 0), self.fault,
         )  # fmt: skip
-        self.made = 0
+        if scenario.cheats:
+            self.machine.config = replace(self.machine.config, limits=Limits(storage_bytes=STORAGE))
+        self.made, self.ledger = 0, Ledger()
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
         self.by_hour = Counter[int]()
         self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, Contracted, Coverage)]
@@ -78,9 +87,8 @@ class Simulation:
         return Random(self.random.getrandbits(64))
 
     def _neighbours(self, clock: VirtualClock) -> Neighbours:
-        return Neighbours(
-            {Env.TEST: self.nodes.reader(clock)}, {Env.TEST: self.facilitator}, ListedAddresses(), self.web, self.zone
-        )
+        chains = {Env.TEST: self.nodes.reader(clock), Env.LIVE: self.live_nodes.reader(clock)}
+        return Neighbours(chains, {Env.TEST: self.facilitator}, ListedAddresses(), self.web, self.zone)
 
     def run(self) -> Result:
         """Run to the end. Raises Failed at the first violation."""
@@ -91,11 +99,13 @@ class Simulation:
             raise Failed(self.made, error) from error
         figures = self.faults, self.by_operation, self.by_code, self.by_hour
         matrix = self.oracle(Coverage).matrix
-        return Result(self.seed, self.made, self.log.digest, self.loop.elapsed, *figures, matrix)
+        return Result(self.seed, self.made, self.log.digest, self.loop.elapsed, *figures, matrix, self.ledger)
 
     async def _main(self) -> None:
         self.machine.open()
-        actors = await populate(self) + await more_actors(self) + await paying_clients(self)
+        actors = await populate(self) + await more_actors(self)
+        if self.scenario.clients:
+            actors += await paying_clients(self, self.scenario.clients)
         self.machine.commit_crashes.every = self.scenario.commits_between_crashes
         async with asyncio.TaskGroup() as beside:
             loops = (
@@ -107,7 +117,7 @@ class Simulation:
                 self._silence(),
             )
             running = [beside.create_task(one) for one in loops]
-            await self._act(actors)
+            await self._act(actors, await recruit(self))
             for task in running:
                 task.cancel()
         self.nodes.heal()
@@ -116,11 +126,12 @@ class Simulation:
             await oracle.at_end()
         self.machine.end()
 
-    async def _act(self, actors: list[Actor]) -> None:
+    async def _act(self, actors: list[Actor], cheats: list[Cheat]) -> None:
         """Let random agents act, some at once, until enough calls were made."""
         busy: dict[asyncio.Task[None], Actor] = {}
         while self.made < self.operations:
-            actor = self.random.choice(actors)
+            cheats_turn = self.random.random() < self.scenario.cheats
+            actor = next_of(cheats, self.random) if cheats_turn else self.random.choice(actors)
             if actor not in busy.values():
                 busy[asyncio.create_task(actor.act())] = actor
             await self._chance(self.scenario.gap_seconds)
@@ -224,7 +235,8 @@ class Simulation:
         wire = "door" if self.random.random() >= self.scenario.wires else self.random.choice(WIRES[1:])
         if CATALOGUE[operation].auth == "admin" or operation == "buy_with_x402":  # the wires have no headers for these
             wire = "door"
-        call = Call(number, operation, given, key, f"once-{number:024d}", wire, payment=payment)
+        ip = ADDRESS if key else address_of(number)  # a call without a key counts against its address
+        call = Call(number, operation, given, key, f"once-{number:024d}", wire, ip, payment=payment)
         began = self.clock.now()
         self.oracle(Contracted).begin(number)
         self.log.write("call", number=number, agent=agent, operation=operation, wire=wire, given=given)
@@ -254,9 +266,9 @@ class Simulation:
         return None if answer.status in UNSURE else answer
 
     async def _until_answered(self, call: Call) -> Answer:
-        for _ in range(TRIES):
+        for tries in range(TRIES):
             answer = await self.repeat(call)
-            if answer is not None:
+            if answer is not None and (not tries or answer.code != "rate_limited"):  # the limit comes before the replay
                 return answer
             await self._chance(REST_SECONDS)
         raise Violation(f"no answer after {TRIES} tries: {call}")

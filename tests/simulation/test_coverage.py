@@ -1,6 +1,7 @@
 """Moves are counted by the faults around them, and a report shows the counts."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from storage.vocabulary import Actor, JobStatus, PurchaseStatus
+from tests.simulation.cheats.ledger import Account
 from tests.simulation.coverage import AFTER, BEFORE, FaultTimes
 from tests.simulation.history import BY_EVENT, Audited, Histories
 from tests.simulation.loop import BEGIN
@@ -171,13 +173,13 @@ def test_a_report_is_one_page_that_loads_nothing_and_shows_the_figures(result: R
     assert not re.search(r"(src|href)=|@import|url\(|<script", written)
     for shown in (result.digest, "--seed 5", "list_jobs", "reorg", "ok", *{row[0] for row in ROWS}):
         assert shown in written
-    assert written.count("<tr>") == len(ROWS) + 1
+    assert written.count("<tr>") == len(ROWS) + 1 + len(result.ledger.accounts) + 1
 
 
 def test_a_report_escapes_every_text_and_shows_a_ledger(result: Result) -> None:
     hostile = "<b>&\"'"
     result.by_code[hostile] = 1
-    vars(result)["ledger"] = {hostile: {hostile: hostile, "gained": 1_000}}
+    result.ledger.accounts[hostile] = Account(3, gains=Counter({hostile: 1_000}))
     written = page(result, hostile)
     assert hostile not in written
     assert "1,000" in written

@@ -19,6 +19,7 @@ from tools.kernel.errors import MarketError
 HOST = "market.test"
 MCP_VERSION = "2025-11-25"
 WIRES = ("door", "rest", "mcp", "a2a")
+ADDRESS = "203.0.113.9"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Call:
     key: str | None = None
     idempotency_key: str | None = None
     wire: str = "door"
-    ip: str = "203.0.113.9"
+    ip: str = ADDRESS
     dry_run: bool = False
     payment: str | None = None  # a signed payment (x402)
 
@@ -58,6 +59,11 @@ class Answer:
         return error["code"] if isinstance(error, dict) else error
 
 
+def address_of(number: int) -> str:
+    """Return one of 131,072 addresses (RFC 2544)."""
+    return f"198.{18 + (number >> 16 & 1)}.{number >> 8 & 255}.{number & 255}"
+
+
 async def through_door(market: Market, call: Call) -> Answer:
     request = CallRequest(
         Surface.REST, call.ip, f"req_{call.number:08d}", credential=call.key, dry_run=call.dry_run, payment=call.payment
@@ -79,10 +85,10 @@ async def over_rest(app: ASGIApp, loop: SimulatedLoop, call: Call) -> Answer:
         headers.append(("dry-run", "true"))
     if call.op.method in ("GET", "DELETE"):
         listed = {name: ",".join(value) if isinstance(value, list) else value for name, value in rest.items()}
-        status, body = await _request(app, loop, call, call.op.method, path, headers, query=urlencode(listed))
+        status, body = await request(app, loop, call, call.op.method, path, headers, query=urlencode(listed))
     else:
         headers.append(("content-type", "application/json"))
-        status, body = await _request(app, loop, call, call.op.method, path, headers, orjson.dumps(rest))
+        status, body = await request(app, loop, call, call.op.method, path, headers, orjson.dumps(rest))
     return Answer(status, orjson.loads(body) if body else {})
 
 
@@ -96,7 +102,7 @@ async def over_mcp(app: ASGIApp, loop: SimulatedLoop, call: Call) -> Answer:
         given["dry_run"] = True
     posted = mcp_call(MCP_VERSION, call.operation, given)
     headers = [pair for pair in posted.headers if pair[0] != "host"]
-    _, body = await _request(app, loop, call, "POST", "/mcp", headers, posted.body, "toolsets=all")
+    _, body = await request(app, loop, call, "POST", "/mcp", headers, posted.body, "toolsets=all")
     result = orjson.loads(body)["result"]
     if not result.get("isError"):
         return Answer(200, result["structuredContent"])
@@ -115,7 +121,7 @@ async def over_a2a(app: ASGIApp, loop: SimulatedLoop, call: Call) -> Answer:
     }
     body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
     headers = [("content-type", "application/json"), ("a2a-version", "1.0")]
-    _, answer = await _request(app, loop, call, "POST", "/a2a", headers, orjson.dumps(body))
+    _, answer = await request(app, loop, call, "POST", "/a2a", headers, orjson.dumps(body))
     record = orjson.loads(answer)["result"]["message"]["parts"][0]["data"]
     return _refusal(record) if set(record) == {"error"} else Answer(200, record)
 
@@ -132,7 +138,7 @@ def _statuses(kind: type[MarketError] = MarketError) -> dict[str, int]:
     return found
 
 
-async def _request(
+async def request(
     app: ASGIApp,
     loop: SimulatedLoop,
     call: Call,

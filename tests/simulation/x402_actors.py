@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from eth_account import Account
 
+from tests.simulation.contracted import Contracted
 from tests.simulation.coverage import Coverage
 from tests.simulation.population import MOVES, WORDS, Actor, Identity, Traits, register
 from tests.support.market import OPERATOR_SECRET
@@ -83,11 +84,16 @@ class PayingClient(Actor):
                 await self.simulation.oracle(Coverage).look_at_purchases()
 
 
-async def paying_clients(simulation: "Simulation") -> list[Actor]:
-    """Open the operator's desk; return its client."""
+async def paying_clients(simulation: "Simulation", count: int) -> list[Actor]:
+    """Open the operator's desk; return its clients."""
     desk = Desk(simulation, await register(simulation, "Desk"), Traits())
-    wallet = Account.from_key(simulation.machine.dice.random_bytes(32))
-    simulation.chain.fund(wallet.address, 10**12)
-    client = PayingClient(simulation, Identity("", "client", {}, b"", wallet), Traits())
-    client.desk, client.listing_id = desk, await desk.settle_in()
-    return [client]
+    simulation.oracle(Contracted).unmodelled.add(desk.identity.id)
+    listing_id = await desk.settle_in()
+    clients: list[Actor] = []
+    for _ in range(count):
+        wallet = Account.from_key(simulation.machine.dice.random_bytes(32))
+        simulation.chain.fund(wallet.address, 10**12)
+        client = PayingClient(simulation, Identity("", "client", {}, b"", wallet), Traits())
+        client.desk, client.listing_id = desk, listing_id
+        clients.append(client)
+    return clients

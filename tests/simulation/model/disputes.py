@@ -69,7 +69,7 @@ class Disputes:
         sight.check(record["status"] == "resolved" or not shown, Rule.VOTE, f"{shown} of an open case", found.id)
 
     def _panel(self, found: Dispute, record: Any, sight: Sight) -> None:
-        required = record["seats"] // 2 + 1
+        required = record["seats"] // 2 + 1 if record["seats"] else 0  # a case without a panel
         fits = record["required"] == required and 0 <= record["votes_received"] <= record["seats"]
         sight.check(fits, Rule.VOTE, f"{record['votes_received']} votes, {record['required']} required", found.id)
         sight.check(record["round"] <= self.jobs.contract.rounds, Rule.DISPUTE, f"round {record['round']}", found.id)

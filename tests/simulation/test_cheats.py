@@ -1,0 +1,95 @@
+"""The cheats: each finding has one, none gains anything, and each bites if its protection is taken away."""
+
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from tests.simulation.cheats import accounts, load, payments, purchases, trust
+from tests.simulation.cheats.base import Cheat
+from tests.simulation.cheats.roster import CHEATS
+from tests.simulation.records import Result
+from tests.simulation.run import Failure, Plan, run
+from tests.simulation.scenarios import Scenario
+
+SEED, TURNS = 11, 900
+ALONE = Scenario(sellers=1, buyers=1, evaluators=3, cheats=1.0)
+ALLOWED = {"relays payments": {"work"}, "captures panels": {"verdict"}}  # docs/limits.md states both
+
+
+def unsalted(_: str, text: bytes) -> str:
+    return f"sha256:{sha256(text).hexdigest()}"
+
+
+def no(*_: Any, **__: Any) -> bool:
+    return False
+
+
+def yes(*_: Any, **__: Any) -> bool:
+    return True
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+def as_written(address: str) -> str:
+    return address
+
+
+WITHOUT: list[tuple[type[Cheat], dict[str, Any]]] = [
+    (payments.GuessesOutputs, {"tools.jobs.delivery_operations.commitment": unsalted}),
+    (payments.PaysBeforeOrdering, {"tools.chain.transfer_verification.is_too_old": no}),
+    (payments.HoldsPlaces, {"tools.jobs.open_job_limits._judge_newcomer": nothing}),
+    (payments.RaisesPrices, {"tools.bounties.award_operations._hold_to_offer": nothing}),
+    (purchases.RelaysPayments, {"tools.purchases.operations.is_for": yes}),
+    (purchases.ReplaysAuthorizations, {"tools.purchases.operations._fingerprint": lambda _: "equal"}),
+    (accounts.SquatsKeys, {"tools.agents.operations._proven": yes}),
+    (accounts.ImitatesOperator, {"tools.agents.handles.reserved_word": nothing}),
+    (accounts.UsesTestKeysOnLive, {"tools.credentials.operations.holds_test_key": no}),
+    (accounts.ReplaysSignatures, {"tools.engine.request_signatures.insert_use": yes}),
+    (accounts.ReadsFiles, {"server.cli.OWN_UMASK": 0o022}),
+    (trust.CapturesPanels, {"tools.agents.relations.Relations.hold": no}),
+    (trust.RedirectsPayments, {"tools.screening.rules.demands": lambda _: set()}),
+    (load.FillsDisk, {"storage.transaction.Tx.count_bytes": nothing}),
+    (load.FloodsWithKeys, {"tools.engine.rate_limits._windows_of": lambda allowance, caller: [(allowance, str(caller.key_id))]}),
+    (load.FloodsDocuments, {"server.app.count_document": nothing}),
+    (load.SpellsAddresses, {"server.http_identity.bare_address": as_written, "tools.engine.rate_limits.bare_address": as_written}),
+    (load.HoldsBodies, {"server.http_limits.BODY_SECONDS": 10_000}),
+]  # fmt: skip
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """A small market, for one cheat."""
+    monkeypatch.setattr("tests.simulation.run.named", lambda _: ALONE)
+    monkeypatch.setattr("tests.simulation.contracted.Contracted.observe", nothing)  # it may see the fault first
+    return monkeypatch
+
+
+def test_each_finding_has_a_cheat() -> None:
+    assert {kind.finding for kind in CHEATS} - {None} == set(range(1, 21))
+    assert len({kind.name for kind in CHEATS}) == len(CHEATS)
+
+
+def test_no_cheat_gains_more_than_the_contract_states() -> None:
+    found = run(Plan(SEED, TURNS, "cheats"))
+    assert isinstance(found, Result), found.message
+    known = found.ledger.accounts
+    assert [kind.name for kind in CHEATS if kind.name not in known or not known[kind.name].attempts] == []
+    for name, account in known.items():
+        assert account.gains.keys() <= ALLOWED.get(name, set()), name
+
+
+@pytest.mark.parametrize(("kind", "changes"), WITHOUT, ids=lambda given: getattr(given, "__name__", ""))
+def test_a_cheat_gains_without_the_protection_and_is_named(
+    kind: type[Cheat], changes: dict[str, Any], alone: pytest.MonkeyPatch
+) -> None:
+    alone.setattr("tests.simulation.cheats.roster.CHEATS", (kind,))
+    for name, instead in changes.items():
+        alone.setattr(name, instead)
+    found = run(Plan(SEED, 250, "cheats"))
+    assert isinstance(found, Failure)
+    assert re.match(rf"the cheat {re.escape(kind.name)}( \(finding \d+\))? gained \w+ \d+: ", found.message)
