@@ -1,10 +1,13 @@
 """Run a simulated market: `python -m tests.simulation --seed N --operations M`."""
 
 import argparse
+import logging
 import os
 import sys
 import time
 from pathlib import Path
+
+import structlog
 
 
 def main() -> int:
@@ -30,6 +33,7 @@ def report(given: argparse.Namespace) -> int:
     from tests.simulation.report import page
     from tests.simulation.run import Failure, Plan, run, smallest
 
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # faults are expected
     began = time.perf_counter()
     result = run(Plan(given.seed, given.operations, given.scenario, given.database, given.log))
     if isinstance(result, Failure):

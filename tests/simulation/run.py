@@ -1,7 +1,6 @@
 """Runs of the simulation: one run, the smallest prefix of a run that fails, and the story of a failure."""
 
 import atexit
-import logging
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import structlog
 
 from storage.migrate import upgrade
 from storage.open import open_database
@@ -48,7 +46,6 @@ class Failure:
 
 def run(plan: Plan) -> Result | Failure:
     """Make a run on a new database."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # faults are expected
     with tempfile.TemporaryDirectory(prefix="emporion-simulation-") as folder:
         file = plan.log.open("w") if plan.log else None
         url = DATABASES[plan.database](Path(folder))

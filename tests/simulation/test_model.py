@@ -12,7 +12,6 @@ from tests.simulation.model.story import KEY, Change, Story, second, tell_story
 from tests.simulation.model.walk import Walk
 from tests.support.trade import Trade
 
-SQLITE = pytest.mark.parametrize("database", ["sqlite"])
 STORIES: list[Story] = []  # the only one
 
 
@@ -23,7 +22,6 @@ async def story(trade: Trade) -> Story:
     return STORIES[0]
 
 
-@SQLITE
 @pytest.mark.parametrize("seed, at_once", [(1, 1), (2, 3), (3, 6)])
 async def test_the_model_agrees_with_a_market(trade: Trade, seed: int, at_once: int) -> None:
     walk = await Walk.opened(trade, seed)
@@ -31,7 +29,6 @@ async def test_the_model_agrees_with_a_market(trade: Trade, seed: int, at_once: 
     await walk.settle()
 
 
-@SQLITE
 def test_the_model_agrees_with_the_story(story: Story) -> None:
     story.replayed()
 
@@ -143,7 +140,6 @@ CHANGES: dict[str, tuple[Rule, Change]] = {
 }  # fmt: skip
 
 
-@SQLITE
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_changed_answer_breaks_its_rule(story: Story, name: str) -> None:
     rule, change = CHANGES[name]
@@ -152,7 +148,6 @@ def test_a_changed_answer_breaks_its_rule(story: Story, name: str) -> None:
     assert found.value.rule is rule, found.value
 
 
-@SQLITE
 def test_an_open_thing_ends_by_its_last_deadline(story: Story) -> None:
     names = list(story.named)
     model = story.replayed({name: story.named[name] for name in names[: names.index("accept")]})
@@ -163,13 +158,11 @@ def test_an_open_thing_ends_by_its_last_deadline(story: Story) -> None:
         model.check_liveness(ends + timedelta(seconds=1))
 
 
-@SQLITE
 def test_a_lost_answer_may_have_had_its_effect(story: Story) -> None:
     lost = story.with_answer("accept", status=0, body=None)
     assert isinstance(story.replayed(lost), Model)
 
 
-@SQLITE
 def test_an_idempotent_call_answers_what_a_lost_one_did(story: Story) -> None:
     assert story.named["order"].idempotency_key == KEY
     story.replayed(story.with_answer("order", status=0, body=None))

@@ -102,7 +102,7 @@ def test_a_list_of_any_length_is_refused_when_the_query_is_compiled() -> None:
 
 
 @pytest.mark.parametrize(
-    "dialect", [sqlite.dialect(), psycopg.dialect(paramstyle="format")], ids=["sqlite", "postgresql"]
+    "dialect", [sqlite.dialect(), psycopg.dialect(paramstyle="format")], ids=["question mark", "format"]
 )
 def test_a_constant_is_written_into_the_statement(dialect: Dialect) -> None:
     # With a parameter SQLite would compile the statement again for each call, because a partial index names its column.
