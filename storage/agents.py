@@ -106,7 +106,7 @@ _has_wallet = exists().where(*matching(WalletRow.agent_id, WalletRow.env))
 # The facts about the buyer of an order. The row of an agent has forty columns, and the driver converts each.
 _BUYER = select(AgentRow.id, AgentRow.handle, AgentRow.first_party).where(AgentRow.id == bindparam("agent_id"))
 buyer_of_order: Query[Any] = Query(_BUYER)
-buyer_to_order: Query[Any] = Query(_BUYER.with_for_update())
+locked_buyer_of_order: Query[Any] = Query(_BUYER.with_for_update())
 # The facts about the seller `other_id` that an order of `agent_id` depends on. The last two columns are about the buyer:
 # it has, or had, a wallet of the seller's; it has a wallet now.
 seller_of_order: Query[Any] = Query(

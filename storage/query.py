@@ -22,7 +22,7 @@ from storage.rows import Row, as_row
 
 T = TypeVar("T")
 Convert = Callable[[Any], Any]
-MAX_SHAPES = 16
+MAX_SHAPES = 16  # of the INSERT of one table
 INSERTS: dict[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
@@ -107,7 +107,8 @@ _shapes = defaultdict[Table, dict[tuple[str, ...], Query[Any]]](dict)
 def inserting_values(row: Row) -> Query[Any]:
     """Build an INSERT of the columns of a row that are not NULL.
 
-    The driver converts each parameter, which takes as long as the rest. A table has at most MAX_SHAPES such statements; a row that would need another one is inserted with all columns.
+    The driver converts each parameter, which takes as long as the rest. A table has at most MAX_SHAPES such statements;
+    a row that would need another one is inserted with all columns.
     """
     values = row.__dict__
     names = tuple([name for name in row.__names__ if values[name] is not None])

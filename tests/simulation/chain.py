@@ -29,7 +29,7 @@ from tools.engine.config import Network
 from tools.engine.ports import Clock
 
 FIRST_HEAD = 1_000  # blocks that exist when a simulation begins
-SPREAD = 3  # a transaction is mined in one of so many next blocks
+SPREAD = 3  # the number of next blocks, one of which has a transaction
 LOST = 0.2  # the share of a reorg's transactions that no block has any more
 FAKE_TOKEN = "0x" + "fa" * 20  # its transfers need no balance
 

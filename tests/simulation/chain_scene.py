@@ -102,7 +102,7 @@ class Model:
         return self.mined(self.chain.send_several(payer.address, moves))
 
     def authorize(self, payer: LocalAccount, payee: LocalAccount, amount: int, seconds: int = 3600) -> str:
-        """Relay an authorization that expires in so many seconds."""
+        """Relay an authorization that expires after a number of seconds."""
         window = Window(NONCE, 0, int(self.clock.now().timestamp()) + seconds)
         return self.mined(self.chain.authorize(payer.address, payee.address, amount, window, relayer=STRANGER.address))
 

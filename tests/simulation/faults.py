@@ -1,6 +1,7 @@
 """Faults of a database, and crashes around its COMMIT, at seeded moments."""
 
 import sqlite3
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
@@ -54,9 +55,9 @@ class Faulty(Database):
             self.note(self.fault)
             raise self.error()
 
+    @abstractmethod
     def error(self) -> Exception:
         """Return the driver's error of the present fault."""
-        raise NotImplementedError
 
 
 class FaultySQLite(Faulty, SQLite):

@@ -1,6 +1,6 @@
 """The event log of a run: one line for each thing that happens, and the hash of all lines."""
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from datetime import datetime
 from hashlib import sha256
@@ -16,13 +16,12 @@ class EventLog:
 
     def __init__(self, now: Callable[[], datetime], file: TextIO | None = None) -> None:
         self.now, self.file = now, file
-        self.hash, self.counts = sha256(), Counter[str]()
+        self.hash = sha256()
         self.last = deque[bytes](maxlen=KEPT)
 
     def write(self, kind: str, **details: Any) -> None:
         line = orjson.dumps({"at": self.now().isoformat(), "kind": kind, **details}, default=str)
         self.hash.update(line + b"\n")
-        self.counts[kind] += 1
         self.last.append(line)
         if self.file is not None:
             self.file.write(line.decode() + "\n")

@@ -1,16 +1,12 @@
-"""An event loop of virtual time, and the clock and the randomness that follow it."""
+"""An event loop of virtual time, and the clock that follows it."""
 
 import asyncio
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from random import Random
 from typing import Any
 
-from tools.kernel.ids import ENTROPY_BYTES
-
 BEGIN = datetime(2027, 1, 1, 0, 0, 0, 123_000, tzinfo=UTC)
-Exceptions = Callable[[dict[str, Any]], None]
 
 
 class Stalled(Exception):
@@ -26,6 +22,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def __init__(self, random: Random) -> None:
         super().__init__()
         self.elapsed, self.random = 0.0, random
+        self.beside = Random(random.getrandbits(64))  # for what only one of the databases does
         self._selector = self  # asyncio asks it for the events of sockets
         self._clock_resolution = 1e-6  # a sum of floats is not exact
 
@@ -67,20 +64,3 @@ class VirtualClock:
 
     def monotonic(self) -> float:
         return self.loop.elapsed
-
-
-class SeededDice:
-    """Unpredictable bytes of the seed that never repeat.
-
-    The bytes of an id grow with each call, so records of one millisecond sort in the order of their creation.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self.seed, self.rolled = seed, 0
-
-    def random_bytes(self, count: int) -> bytes:
-        self.rolled += 1
-        made = self.rolled.to_bytes(6) if count == ENTROPY_BYTES else b""
-        while len(made) < count:
-            made += sha256(f"{self.seed}:{self.rolled}:{len(made)}".encode()).digest()
-        return made[:count]

@@ -5,24 +5,22 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import server.peers
 import server.webhook_sender
 from server.adapters.checker import faults
 from server.adapters.clock import SeedSigner
 from server.app import Served, assemble, make_market
 from server.middleware import Edge, hosts_of
-from server.peers import PeerCatalogs
 from server.settings import Settings
 from server.webhook_sender import Sender
 from server.workers import DailyRechecks, Workers
 from storage.vocabulary import Env
 from tests.simulation.faults import CommitCrashes
-from tests.simulation.loop import SeededDice, SimulatedLoop, VirtualClock
+from tests.simulation.loop import SimulatedLoop, VirtualClock
 from tests.simulation.store import SimulatedStore, open_simulated
 from tests.simulation.wires import OVER, Answer, Call, through_door
 from tests.support.market import house
 from tools.engine.config import Network
-from tools.engine.ports import Chain, Dns, Facilitator, Faucet, HttpClient, Sanctions, World
+from tools.engine.ports import Chain, Dns, Facilitator, HttpClient, RandomSource, Sanctions, World
 from tools.kernel.errors import Json
 from tools.kernel.json_schema import Violation
 
@@ -52,8 +50,6 @@ class Neighbours:
     sanctions: Sanctions
     web: HttpClient
     dns: Dns
-    faucet: Faucet | None = None
-    catalogs: Any = None
 
 
 class Machine:
@@ -67,7 +63,7 @@ class Machine:
         loop: SimulatedLoop,
         database_url: str,
         neighbours: Callable[[VirtualClock], Neighbours],
-        dice: SeededDice,
+        dice: RandomSource,
         network: Network,
         pause: float,
         commit_crashes: CommitCrashes,
@@ -99,7 +95,7 @@ class Machine:
         near = self.neighbours
         world = World(
             self.clock, self.dice, near.chains, SeedSigner(bytes(32)), near.sanctions, Checks(), near.web, near.dns,
-            near.facilitators, near.faucet,
+            near.facilitators,
         )  # fmt: skip
         market = make_market(store, world, self.config)
         hosts = hosts_of(self.config.urls)
@@ -111,8 +107,6 @@ class Machine:
         self.start(self._sessions(self.served))
         for loop in (workers.run(), sender.run(), DailyRechecks(market).run()):
             self.start(loop)
-        if near.catalogs is not None:
-            self.start(PeerCatalogs(market, near.catalogs).run())
 
     async def call(self, call: Call) -> Answer:
         """Make a call. Raises Crashed if the process ends first."""
@@ -162,5 +156,4 @@ class Machine:
 def slow_down(pause: float) -> None:
     """Let the background loops of all machines rest this long between two rounds."""
     server.webhook_sender.LOOK_SECONDS = pause
-    server.peers.LOOK_SECONDS = pause * 8
     server.workers.LOOK_SECONDS = pause * 8

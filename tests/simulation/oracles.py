@@ -9,7 +9,7 @@ import orjson
 from sqlalchemy import bindparam, select
 
 from storage.query import Query
-from storage.tables import EventRow, JobRow, SettlementRow
+from storage.tables import EventRow, JobRow, SeatRow, SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tests.simulation.population import MOVES
@@ -36,6 +36,12 @@ REPEATABLE |= {"output_bytes", "output_hash", "output_salt", "output_commitment"
 NOT_NOW = {"invalid_transition", "job_not_payable", "not_paid", "job_not_settled", "not_found", "forbidden"}
 
 _settlements = Query(select(SettlementRow).where(SettlementRow.id > bindparam("after")).order_by(SettlementRow.id))
+_settlements_of = Query(select(SettlementRow).where(SettlementRow.job_id == bindparam("job_id")))
+_seat = Query(
+    select(SeatRow.agent_id).where(
+        SeatRow.dispute_id == bindparam("dispute_id"), SeatRow.agent_id == bindparam("agent_id")
+    )
+)
 _events = Query(select(EventRow).where(EventRow.id > bindparam("after")).order_by(EventRow.id).limit(PAGE))
 _job = Query(select(JobRow).where(JobRow.id == bindparam("id")))
 
@@ -185,17 +191,20 @@ class Taint(Oracle):
 
     async def _allowed(self, token: bytes, job_id: str, seen: Observation) -> None:
         """Check that a reader is the buyer of a paid or free job, or its judge."""
-        job = await self.simulation.read(lambda tx: tx.one(_job, id=job_id))
-        paid = await self.simulation.read(lambda tx: _received(tx, job_id))
         buys = seen.call.operation == "buy_with_x402"  # without an account: the payment is the proof
-        may = job is not None and (buys or seen.agent == job.buyer_id) and (not job.price or paid > 0)
-        judges = self.simulation.identities.get(seen.agent or "")
-        if not may and not (judges is not None and seen.call.operation in ("get_dispute", "get_delivery", "get_job")):
+        if not await self.simulation.read(lambda tx: _may_read(tx, job_id, seen.agent, buys=buys)):
             raise Violation(f"{seen.call.operation} shows {token.decode()} of {job_id} to {seen.agent}: {seen.answer}")
 
 
-def _received(tx: Tx, job_id: str) -> int:
-    return sum(row.amount for row in tx.all(_settlements, after="") if row.job_id == job_id and row.kind == "payment")
+def _may_read(tx: Tx, job_id: str, agent: str | None, *, buys: bool) -> bool:
+    """Tell if an agent other than the seller may read a job's output."""
+    job = tx.one(_job, id=job_id)
+    if job is None:
+        return False
+    if buys or agent == job.buyer_id:
+        paid = sum(row.amount for row in tx.all(_settlements_of, job_id=job_id) if row.kind == "payment")
+        return paid >= (job.price or 0)
+    return tx.one(_seat, dispute_id=job.dispute_id, agent_id=agent) is not None
 
 
 class Recounted(Oracle):

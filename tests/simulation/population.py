@@ -1,5 +1,6 @@
 """The agents of a run: each acts for a goal, through calls, and sees only what the market shows it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
@@ -40,7 +41,7 @@ class Identity:
     wallet: Any
 
 
-class Actor:
+class Actor(ABC):
     """An agent with goals. `act` makes a few calls."""
 
     def __init__(self, simulation: "Simulation", identity: Identity, traits: Traits) -> None:
@@ -53,18 +54,18 @@ class Actor:
     def likely(self, chance: float) -> bool:
         return self.random.random() < chance
 
-    async def act(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    async def act(self) -> None: ...
 
     # -- jobs ------------------------------------------------------------------------------------------------------
 
     async def tend_a_job(self, role: str) -> None:
-        """Look at a job that waits for this agent, or at any of its own, and do something about it."""
+        """Do something about a job that waits for this agent, or about any job of its."""
         listed = await self.call("list_jobs", role=role, limit=self.random.choice((5, 20)))
         if listed.refused or not listed.body["data"] or self.likely(self.traits.late):
             return
         jobs = listed.body["data"]
-        waiting = [job for job in jobs if job["waiting_on"] == role]
+        waiting = [job for job in jobs if (job["waiting_on"] or {}).get("who") == role]
         chosen = self.random.choice(waiting or jobs)
         await self.move(chosen)
 

@@ -11,7 +11,7 @@ from typing import Any, TextIO, TypeVar
 
 import orjson
 
-from storage.transaction import Tx
+from storage.transaction import Tx, Unavailable
 from storage.vocabulary import Env
 from tests.simulation.chain import SimulatedChain
 from tests.simulation.cheats.base import Cheat
@@ -22,7 +22,7 @@ from tests.simulation.coverage import Coverage
 from tests.simulation.facilitator import NotedFacilitator
 from tests.simulation.faults import KINDS, CommitCrashes
 from tests.simulation.log import EventLog
-from tests.simulation.loop import SeededDice, SimulatedLoop, VirtualClock
+from tests.simulation.loop import SimulatedLoop, VirtualClock
 from tests.simulation.machine import Crashed, Machine, Neighbours, slow_down
 from tests.simulation.market_actors import more_actors
 from tests.simulation.neighbours import Receivers, Zone
@@ -32,9 +32,9 @@ from tests.simulation.population import Actor, Identity, populate
 from tests.simulation.records import Failed, Observation, Result, Violation
 from tests.simulation.scenarios import Scenario
 from tests.simulation.settle import settle
-from tests.simulation.wires import ADDRESS, WIRES, Answer, Call, address_of
+from tests.simulation.wires import ADDRESS, UNSURE, WIRES, Answer, Call, address_of
 from tests.simulation.x402_actors import paying_clients
-from tests.support.market import SANDBOX, ListedAddresses, house
+from tests.support.market import SANDBOX, CountingDice, ListedAddresses, house
 from tools.catalogue import CATALOGUE
 from tools.engine.config import Limits
 
@@ -45,7 +45,6 @@ DRY_RUNS = 0.02
 LOOK_SECONDS = 300.0  # between two looks of the oracles
 NETWORK = replace(SANDBOX, confirmations=3, facilitator_url="https://facilitator.example")
 STORAGE = 16 * 2**20  # bytes per agent, so that a cheat can fill them
-UNSURE = (500, 503)  # an answer that says nothing about the call's effect
 T = TypeVar("T")
 Kind = TypeVar("Kind", bound=Oracle)
 
@@ -70,7 +69,7 @@ class Simulation:
         self.web, self.zone = Receivers(self.new_random(), self.fault), Zone()
         slow_down(scenario.pause_seconds)
         self.machine = Machine(
-            self.loop, database_url, self._neighbours, SeededDice(self.random.getrandbits(64)),
+            self.loop, database_url, self._neighbours, CountingDice(str(self.random.getrandbits(64))),
             NETWORK, scenario.pause_seconds, CommitCrashes(self.new_random(), 0), self.fault,
         )  # fmt: skip
         if scenario.cheats:
@@ -141,6 +140,7 @@ class Simulation:
             self._collect(busy)
         if busy:
             await asyncio.wait(busy)
+        await asyncio.gather(*self.later)
         self._collect(busy)
 
     def _collect(self, busy: dict[asyncio.Task[None], Actor]) -> None:
@@ -218,10 +218,12 @@ class Simulation:
         self.later.append(asyncio.create_task(check))
 
     async def read(self, read: Callable[[Tx], T]) -> T:
-        """Read the rows of the market. Raises Crashed while no process runs."""
-        if self.machine.store is None:
-            raise Crashed
-        return await self.machine.store.read(read)
+        """Read the rows of the market, once a process runs and its database answers."""
+        while True:
+            with suppress(Unavailable):
+                if self.machine.store is not None:
+                    return await self.machine.store.read(read)
+            await asyncio.sleep(REST_SECONDS)
 
     def fault(self, kind: str, **details: Any) -> None:
         self.faults[kind] += 1
@@ -277,6 +279,8 @@ class Simulation:
         """Make a call, which may be a repeat; return None if a crash or a fault interrupted it."""
         with suppress(Crashed):
             answer = await self.machine.call(call)
+            if answer.status == 500:
+                raise Violation(f"an internal error: {call}: {answer}")
             if answer.status not in UNSURE:
                 return answer
         return None

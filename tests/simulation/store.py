@@ -92,16 +92,13 @@ class SimulatedSQLite(SimulatedStore, SQLiteStore):
 
 
 class SimulatedPostgres(SimulatedStore, PostgresStore):
-    """A store that polls its notifications, some of which are lost, doubled or late."""
-
-    lost = doubled = 0.0  # chances
+    """A store that polls its notifications, so that they are late."""
 
     def close(self) -> None:
         self.hearing.cancel()
         super().close()
 
     async def _hear(self, address: str) -> None:
-        self.chances = Random(address)
         while True:
             with closing(psycopg.connect(address, autocommit=True)) as connection:
                 connection.execute("LISTEN market")
@@ -109,16 +106,13 @@ class SimulatedPostgres(SimulatedStore, PostgresStore):
                 self.listening_since = self.proven_at = self.now_seconds()
                 self.notify()
                 while self.now_seconds() - self.proven_at < PROOF_SECONDS:
-                    await asyncio.sleep(self.chances.uniform(0, 2 * PING_SECONDS))
+                    await asyncio.sleep(self.loop.beside.uniform(0, 2 * PING_SECONDS))
                     self._poll(connection)
 
     def _poll(self, connection: psycopg.Connection) -> None:
         sent_at, last = self.now_seconds(), _last_stale(connection)
         for heard in connection.notifies(timeout=0):
-            if self.chances.random() >= self.lost:
-                self._heard(heard.payload)
-                if self.chances.random() < self.doubled:
-                    self._heard(heard.payload)
+            self._heard(heard.payload)
         if self.heard_up_to >= last:
             self.proven_at = sent_at
 

@@ -18,6 +18,7 @@ from tools.kernel.errors import MarketError
 
 HOST = "market.test"
 MCP_VERSION = "2025-11-25"
+UNSURE = (500, 503)  # answers that say nothing about the effect of a call
 WIRES = ("door", "rest", "mcp", "a2a")
 ADDRESS = "203.0.113.9"
 

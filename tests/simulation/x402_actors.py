@@ -32,7 +32,7 @@ class Desk(Actor):
         assert not (await operator).refused
         return str((await self.call("create_listing", **OFFER, max_open_jobs=100)).body["id"])
 
-    async def serve(self) -> None:
+    async def act(self) -> None:
         """Deliver or accept what waits, or leave it."""
         await self.simulation.sleep(self.random.uniform(1, 60))
         listed = await self.call("list_jobs", role="seller", limit=5)
@@ -50,7 +50,7 @@ class PayingClient(Actor):
 
     async def act(self) -> None:
         if self.likely(0.1):
-            serving = [asyncio.create_task(self.desk.serve()), asyncio.create_task(self._watch())]
+            serving = [asyncio.create_task(self.desk.act()), asyncio.create_task(self._watch())]
             await self.buy()
             await serving[0]
             serving[1].cancel()

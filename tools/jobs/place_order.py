@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 from pydantic import Field
 
-from storage.agents import buyer_of_order, buyer_to_order, seller_of_order, wallets_both_held
+from storage.agents import buyer_of_order, locked_buyer_of_order, seller_of_order, wallets_both_held
 from storage.tables import AgentRow, JobRow, ListingRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, JobStatus, ListingStatus, PricingModel, ThreadKind, Timing
@@ -314,7 +314,7 @@ def _parties(ctx: TxContext, listing: ListingRow, *, lock: bool = False) -> tupl
     `lock` locks the buyer.
     """
     asked = {"agent_id": ctx.agent, "other_id": listing.seller_id, "env": ctx.env}
-    buyer = BuyerOfOrder(*ctx.tx.all(buyer_to_order if lock else buyer_of_order, agent_id=ctx.agent)[0])
+    buyer = BuyerOfOrder(*ctx.tx.all(locked_buyer_of_order if lock else buyer_of_order, agent_id=ctx.agent)[0])
     seller = SellerOfOrder(*ctx.tx.all(seller_of_order, **asked)[0])
     if seller.status is not AgentStatus.ACTIVE:
         raise ListingUnavailable("the seller is not active")

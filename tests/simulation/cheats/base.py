@@ -1,6 +1,7 @@
 """The base of all cheats: calls as attackers make them, trades that they need, and the count of what they gain."""
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,7 +15,7 @@ from tests.simulation.cheats.ledger import Account
 from tests.simulation.machine import PROXY
 from tests.simulation.population import CAPITAL, Actor, Identity, Json, Traits, register
 from tests.simulation.records import Violation
-from tests.simulation.wires import Answer, Call, address_of, request
+from tests.simulation.wires import UNSURE, Answer, Call, address_of, request
 from tests.support.market import OPERATOR_SECRET
 from tests.support.trade import OFFER
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 TRIES = 12
-UNSURE = (500, 503)
 BLOCK_WAIT = 7.0  # seconds in which a transfer usually gets its confirmations
 JSON = ("content-type", "application/json")
 LOOSE = {name: value for name, value in OFFER.items() if not name.startswith(("output", "example", "input"))}
@@ -75,8 +75,8 @@ class Cheat(Actor):
         except Abandoned as why:
             self.simulation.log.write("abandoned", cheat=self.name, why=str(why))
 
-    async def trick(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    async def trick(self) -> None: ...
 
     # -- what it counts ------------------------------------------------------------------------------------------------
 

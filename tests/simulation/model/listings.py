@@ -251,7 +251,7 @@ class Listings:
         return lost or (kept is not None and kept[0] != _order(seen) and kept[2].may_precede(sight.span))
 
 
-_OTHER_SELLERS = 3  # payments to so many other sellers count like one to this seller
+_OTHER_SELLERS = 3  # as many paid sellers count like a payment to this one
 
 
 def _initial(record: Any) -> bool:

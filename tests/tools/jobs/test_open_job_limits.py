@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.agents import buyer_to_order, seller_of_order
+from storage.agents import locked_buyer_of_order, seller_of_order
 from storage.jobs import NEWEST_PAYMENTS
 from storage.transaction import Tx
 from tests.requirements import covers
@@ -152,4 +152,4 @@ async def test_the_buyer_is_locked_before_its_wallets_are_compared(
 
     monkeypatch.setattr(Tx, "_run", recorded)
     await trade.order(buyer, listing)
-    assert ran.index(buyer_to_order) < ran.index(seller_of_order)
+    assert ran.index(locked_buyer_of_order) < ran.index(seller_of_order)
