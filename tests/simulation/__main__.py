@@ -9,6 +9,8 @@ from pathlib import Path
 
 import structlog
 
+from tests.support.memory_folder import use_memory
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
@@ -33,6 +35,7 @@ def report(given: argparse.Namespace) -> int:
     from tests.simulation.report import page
     from tests.simulation.run import Failure, Plan, run, smallest
 
+    use_memory()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # faults are expected
     began = time.perf_counter()
     result = run(Plan(given.seed, given.operations, given.scenario, given.database, given.log))
