@@ -80,7 +80,7 @@ class Trader(Actor):
             self.back_at = now + self.random.choice(AWAY_SECONDS)
             return
         deeds = self.sell, self.buy, self.order, self.judge, self.bounty, self.wait, self.change_keys
-        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.5, 0.2))
+        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 1.5, 0.3))
         await deed()
 
     async def sell(self) -> None:

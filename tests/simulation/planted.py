@@ -1,6 +1,7 @@
 """Plant faults in a copy of the market, and count the operations until an oracle finds each one.
 
 python -m tests.simulation.planted [--only NAME] [--operations 200000] [--database postgres]
+python -m tests.simulation.planted --corpus       find a seed for each entry of the corpus again
 
 Exits with 1 if more than one fault is not found.
 """
@@ -17,11 +18,12 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from tests.simulation.corpus import entries
 from tests.simulation.plants import PLANTS, Plant
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("server", "tools", "protocol", "storage", "rest", "tests", "docs", "skill.md", "README.md", "pyproject.toml")
-RUN = 5_000  # operations of one seed; then the next seed begins
+RUN = 2_500  # operations of one seed; then the next seed begins
 MISSED = 1  # faults that may stay unfound
 FOUND = re.compile(r"^seed \d+ failed after (\d+) operations: (.*)$", re.MULTILINE)
 WIDE = 110  # characters of a message
@@ -34,20 +36,27 @@ class Outcome:
     plant: Plant
     operations: int
     message: str | None
+    where: str = ""  # the seed that found it, and at which operation
 
     def line(self) -> str:
-        found = "found" if self.message is not None else "NOT FOUND"
-        return f"{self.plant.name:40} {found:9} {self.operations:>8,}  {(self.message or '')[:WIDE]}"
+        found = self.where if self.message is not None else "NOT FOUND"
+        return f"{self.plant.name:40} {found:20} {self.operations:>8,}  {(self.message or '')[:WIDE]}"
 
 
 def main() -> int:
     """Plant the faults one after the other; print a line for each."""
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation.planted", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.simulation.planted",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--only", help="a part of the name of a fault")
     parser.add_argument("--operations", type=int, default=200_000, help="at most, for each fault")
     parser.add_argument("--database", choices=["sqlite", "postgres"], help="instead of the one that suits each fault")
+    parser.add_argument("--corpus", action="store_true", help="plant the faults of the corpus instead")
     given = parser.parse_args()
-    chosen = [one for one in PLANTS if given.only is None or given.only in one.name]
+    known = [entry.undone for entry in entries()] if given.corpus else PLANTS
+    chosen = [one for one in known if given.only is None or given.only in one.name]
     found = 0
     with copied() as root:
         for plant in chosen:
@@ -69,7 +78,7 @@ def search(root: Path, plant: Plant, most: int, database: str) -> Outcome:
             where = ("--scenario", plant.scenario, "--database", database)
             failed = run(root, "--seed", str(seed), "--operations", str(size), *where)
             if failed is not None:
-                return Outcome(plant, made + failed[0], failed[1])
+                return Outcome(plant, made + failed[0], failed[1], f"seed {seed} at {failed[0]:,}")
             made += size
     raise AssertionError("seeds never end")
 

@@ -89,6 +89,7 @@ class Simulation:
         self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, *MORE, Contracted, Coverage)]
         self.identities: dict[str, Identity] = {}
         self.later: list[asyncio.Task[None]] = []
+        self.looking = asyncio.Lock()  # an oracle looks once at a time
 
     def new_random(self) -> Random:
         """Return a generator for one part of the run, which other parts' choices do not change."""
@@ -152,8 +153,9 @@ class Simulation:
             self._collect(busy)
         if busy:
             await asyncio.wait(busy)
-        await asyncio.gather(*self.later)
-        self._collect(busy)
+        while self.later:  # a crash adds another look
+            await asyncio.wait(self.later)
+            self._collect(busy)
 
     def _collect(self, busy: dict[asyncio.Task[None], Actor]) -> None:
         for task in [task for task in busy if task.done()]:
@@ -175,9 +177,12 @@ class Simulation:
             await self.machine.ended.wait()
             await self._chance(REST_SECONDS)
             self.machine.open()
-            with suppress(Crashed):
-                for oracle in self.oracles:
-                    await oracle.after_crash()
+            self.check_later(self._look_after_crash())  # beside this loop, because a look waits for a process too
+
+    async def _look_after_crash(self) -> None:
+        async with self.looking:
+            for oracle in self.oracles:
+                await oracle.after_crash()
 
     async def _disturb_database(self) -> None:
         """Give the database one fault at a time, for a while."""
@@ -212,8 +217,8 @@ class Simulation:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            for oracle in self.oracles:
-                with suppress(Crashed):
+            async with self.looking:
+                for oracle in self.oracles:
                     await oracle.look()
 
     async def sleep(self, seconds: float) -> None:

@@ -47,4 +47,4 @@ def test_the_command_finds_a_planted_fault() -> None:
         plant = next(one for one in planted.PLANTS if one.name == "a refund counted as payment")
         found = planted.search(root, plant, planted.RUN, plant.database)
     assert found.message is not None
-    assert "found" in found.line()
+    assert "seed 1 at" in found.line()
