@@ -153,6 +153,7 @@ class Simulation:
             self._collect(busy)
         if busy:
             await asyncio.wait(busy)
+        self._collect(busy)
         while self.later:  # a crash adds another look
             await asyncio.wait(self.later)
             self._collect(busy)
