@@ -64,9 +64,10 @@ bench: .venv/.installed-test  ## every figure with its marks, in about eight min
 conformance: .venv/.installed-test
 	$(PY) -m tests.end_to_end.conformance.run $(CONFORMANCE)
 
-torture: .venv/.installed-test
+torture: .venv/.installed-test  ## random kills, new random walks, and new seeds of the simulated market for MINUTES
 	$(PY) -m tests.torture
 	$(PY) -m pytest -q -s tests/end_to_end/walk --hypothesis-seed=$$(date +%s)
+	$(PY) -m tests.simulation --minutes $(or $(MINUTES),15)
 
 mutants: .venv/.installed-test  ## change the rules on purpose: the tests must notice
 	$(PY) -m tests.mutants --clauses

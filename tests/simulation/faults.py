@@ -1,4 +1,4 @@
-"""Faults of a database, and crashes around its COMMIT, at seeded moments."""
+"""Faults of a database, conflicts of its rows, and crashes around its COMMIT, at seeded moments."""
 
 import sqlite3
 from abc import abstractmethod
@@ -21,20 +21,62 @@ KINDS = {
     "gone": sqlite3.SQLITE_CANTOPEN,
     LOST_ANSWER: sqlite3.SQLITE_IOERR,
 }
+CONFLICT = "conflict"  # a row that another transaction inserts first, so that the unit of work must run again
 
 
 class CrashNow(BaseException):
     """The process ends at this point."""
 
 
-class Faulty(Database):
-    """A database with at most one fault at a time.
+class Conflicts:
+    """Lets one in `every` INSERTs of a unit of work meet a conflict."""
 
-    `fault` is one of KINDS; `note` counts its effects.
+    def __init__(self, random: Random, every: int) -> None:
+        self.random, self.every = random, every
+
+    def __call__(self, sql: str) -> bool:
+        return bool(self.every) and sql.startswith("INSERT") and self.random.random() * self.every < 1
+
+
+class Conflicting:
+    """A cursor whose statements may meet a conflict."""
+
+    database: "Faulty"
+
+    def execute(self, sql: Any, *parameters: Any, **options: Any) -> Any:
+        self.database.clash(sql)
+        return super().execute(sql, *parameters, **options)  # type: ignore[misc]
+
+
+class ConflictingSQLite(Conflicting, sqlite3.Cursor):
+    pass
+
+
+class ConflictingPostgres(Conflicting, psycopg.Cursor[Any]):
+    pass
+
+
+class Faulty(Database):
+    """A database with at most one fault at a time, and with conflicts.
+
+    `fault` is one of KINDS; `note` counts the effects of all.
     """
 
     fault: str | None = None
+    conflicts: Conflicts | None = None
     note: Callable[[str], None]
+
+    def write_cursor(self) -> Cursor:
+        connection = super().write_cursor().connection  # type: ignore[safe-super]
+        cursor: Any = self.cursor_of(connection)
+        cursor.database = self
+        return cursor  # type: ignore[no-any-return]
+
+    def clash(self, sql: str) -> None:
+        """Raise the driver's error of a conflict, at seeded moments."""
+        if self.conflicts is not None and self.conflicts(sql):
+            self.note(CONFLICT)
+            raise self.conflict()
 
     def control(self, tx: Tx, *commands: str) -> None:
         if self.begin in commands:
@@ -59,6 +101,14 @@ class Faulty(Database):
     def error(self) -> Exception:
         """Return the driver's error of the present fault."""
 
+    @abstractmethod
+    def conflict(self) -> Exception:
+        """Return the driver's error of a conflict."""
+
+    @abstractmethod
+    def cursor_of(self, connection: Any) -> Conflicting:
+        """Open a cursor that may meet conflicts."""
+
 
 class FaultySQLite(Faulty, SQLite):
     def error(self) -> Exception:
@@ -66,11 +116,23 @@ class FaultySQLite(Faulty, SQLite):
         error.sqlite_errorcode = KINDS[str(self.fault)]
         return error
 
+    def conflict(self) -> Exception:
+        return sqlite3.IntegrityError("UNIQUE constraint failed: simulated")
+
+    def cursor_of(self, connection: Any) -> Conflicting:
+        return connection.cursor(ConflictingSQLite)  # type: ignore[no-any-return]
+
 
 class FaultyPostgres(Faulty, Postgres):
     def error(self) -> Exception:
         kind = psycopg.errors.ReadOnlySqlTransaction if self.fault == "read_only" else psycopg.OperationalError
         return kind(f"simulated: {self.fault}")
+
+    def conflict(self) -> Exception:
+        return psycopg.errors.SerializationFailure("simulated")
+
+    def cursor_of(self, connection: Any) -> Conflicting:
+        return ConflictingPostgres(connection)
 
 
 class CommitCrashes:

@@ -14,7 +14,7 @@ from server.settings import Settings
 from server.webhook_sender import Sender
 from server.workers import DailyRechecks, Workers
 from storage.vocabulary import Env
-from tests.simulation.faults import CommitCrashes
+from tests.simulation.faults import CommitCrashes, Conflicts
 from tests.simulation.loop import SimulatedLoop, VirtualClock
 from tests.simulation.store import SimulatedStore, open_simulated
 from tests.simulation.wires import OVER, Answer, Call, through_door
@@ -67,9 +67,10 @@ class Machine:
         network: Network,
         pause: float,
         commit_crashes: CommitCrashes,
+        conflicts: Conflicts,
         note: Callable[[str], None],
     ) -> None:
-        self.commit_crashes, self.note = commit_crashes, note
+        self.commit_crashes, self.conflicts, self.note = commit_crashes, conflicts, note
         self.loop, self.database_url, self.dice, self.pause = loop, database_url, dice, pause
         self.clock = VirtualClock(loop)
         self.neighbours = neighbours(self.clock)
@@ -91,6 +92,7 @@ class Machine:
         self.ended.clear()
         self.store = store = open_simulated(self.database_url, self.note)
         store.fault_hook, store.on_crash = self.commit_crashes, self.end
+        store.database.conflicts = self.conflicts
         store.now_seconds = self.clock.monotonic
         near = self.neighbours
         world = World(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tests.simulation.account_actors import change_keys, wait_for_news
 from tests.simulation.bounty_actors import decide, post, propose
 from tests.simulation.population import MOVES, WORDS, Actor, Evaluator, Identity, Traits, register
 from tests.support.market import OPERATOR_SECRET
@@ -55,6 +56,7 @@ class Trader(Actor):
     """An agent that buys, sells, judges and answers bounties, and is away at times."""
 
     back_at = 0.0  # virtual seconds
+    since: str | None = None  # the last event that it has seen
 
     @property
     def weights(self) -> Mapping[str, float]:
@@ -77,8 +79,8 @@ class Trader(Actor):
         if self.likely(0.01):
             self.back_at = now + self.random.choice(AWAY_SECONDS)
             return
-        deeds = self.sell, self.buy, self.order, self.judge, self.bounty
-        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3))
+        deeds = self.sell, self.buy, self.order, self.judge, self.bounty, self.wait, self.change_keys
+        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 1.5, 0.3))
         await deed()
 
     async def sell(self) -> None:
@@ -93,6 +95,12 @@ class Trader(Actor):
     async def bounty(self) -> None:
         (deed,) = self.random.choices((post, propose, decide), (2, 3, 3))
         await deed(self)
+
+    async def wait(self) -> None:
+        self.since = await wait_for_news(self, self.since)
+
+    async def change_keys(self) -> None:
+        await change_keys(self)
 
     async def trade(self, role: str) -> None:
         """Do one of the things that each of some of its last jobs offers."""

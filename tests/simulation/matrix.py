@@ -5,14 +5,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulation.faults import KINDS
+from tests.simulation.faults import CONFLICT, KINDS
 from tools.bounties.rules import BOUNTY_MOVES, PROPOSAL_MOVES
 from tools.jobs.lifecycle import MOVES, NOTICES, OPENINGS, Move
 from tools.jobs.panel_rules import Escalation
 from tools.purchases.rules import TRANSITIONS, Event
 
 NONE = "none"
-FAULTS = (NONE, "crash", "crash_before_commit", "crash_after_commit", *KINDS, "reorg", "webhook", "facilitator")
+FAULTS = (
+    NONE,
+    "crash",
+    "crash_before_commit",
+    "crash_after_commit",
+    *KINDS,
+    CONFLICT,
+    "reorg",
+    "webhook",
+    "facilitator",
+)
 
 Row = tuple[str, str]  # a table and a move
 DISPUTE_MOVES = (

@@ -9,7 +9,7 @@ import orjson
 from sqlalchemy import bindparam, select
 
 from storage.query import Query
-from storage.tables import EventRow, JobRow, SeatRow, SettlementRow
+from storage.tables import AgentRow, EventRow, JobRow, SeatRow, SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tests.simulation.population import MOVES
@@ -142,11 +142,15 @@ class Actions(Oracle):
 
 
 class Events(Oracle):
-    """The numbers of events rise in the order of commits, so no reader misses one."""
+    """The numbers of events rise in the order of commits, so no reader misses one.
+
+    An event stays as long as its agent.
+    """
 
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)
-        self.after, self.seen = 0, 0
+        self.after = 0
+        self.seen: dict[int, str] = {}  # the agent of each event
 
     async def look(self) -> None:
         while rows := await self.simulation.read(lambda tx: tx.all(_events, after=self.after)):
@@ -154,13 +158,16 @@ class Events(Oracle):
                 if row.id <= self.after:
                     raise Violation(f"event {row.id} was read after {self.after}")
                 self.after = row.id
-            self.seen += len(rows)
+                self.seen[row.id] = row.agent_id
 
     async def at_end(self) -> None:
         await self.look()
-        found = await self.simulation.read(lambda tx: sum(1 for _ in _all_events(tx)))
-        if found != self.seen:
-            raise Violation(f"there are {found} events, but a reader in their order saw {self.seen}")
+        found = {row.id for row in await self.simulation.read(lambda tx: [*_all_events(tx)])}
+        missed = sorted(found - self.seen.keys())
+        lost = {agent for event, agent in self.seen.items() if event not in found}
+        left = await self.simulation.read(lambda tx: [one for one in sorted(lost) if tx.get(AgentRow, one)])
+        if missed or left:
+            raise Violation(f"a reader in their order missed the events {missed}, and {left} lost some of theirs")
 
 
 def _all_events(tx: Tx) -> Iterator[EventRow]:

@@ -1,25 +1,19 @@
 """Runs of the simulation: one run, the smallest prefix of a run that fails, and the story of a failure."""
 
 import atexit
-import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import orjson
 
 from storage.migrate import upgrade
 from storage.open import open_database
 from tests.simulation.records import Failed, Result, Violation
 from tests.simulation.scenarios import named
 from tests.simulation.simulation import Simulation
+from tests.simulation.story import story
 from tests.support.databases import PostgresServer, SQLiteTemplate
-
-IDS = re.compile(r"\b(?:job|agt|stl|dsp|bty|lst)_[0-9A-Z]{26}\b|\b0x[0-9a-f]{64}\b")
-LINES = 60  # of a story
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +50,9 @@ def run(plan: Plan) -> Result | Failure:
             found = _violation(failed.violation)
             if found is None:
                 raise
-            story = tuple(_story(simulation, str(found)))
-            return Failure(plan, failed.operations, str(found), simulation.log.digest, story)
+            names = {one.id: one.handle for one in simulation.identities.values()}
+            told = tuple(story([*simulation.log.last], str(found), names))
+            return Failure(plan, failed.operations, str(found), simulation.log.digest, told)
         finally:
             if file:
                 file.close()
@@ -102,22 +97,3 @@ def _violation(error: BaseException) -> Violation | None:
         return error
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
     return next((found for one in inner if (found := _violation(one))), None)
-
-
-def _story(simulation: Simulation, message: str) -> Iterator[str]:
-    """Yield the last lines of the log about what the message names, with the faults among them."""
-    about = [one.encode() for one in dict.fromkeys(IDS.findall(message))]
-    lines = [line for line in simulation.log.last if b'"fault"' in line or any(one in line for one in about)]
-    names = {one.id: one.handle for one in simulation.identities.values()}
-    for line in lines[-LINES:]:
-        yield _sentence(orjson.loads(line), names)
-
-
-def _sentence(line: dict[str, Any], names: dict[str, str]) -> str:
-    at, kind = line.pop("at")[5:19].replace("T", " "), line.pop("kind")
-    if kind == "call":
-        agent = names.get(line["agent"], "someone")
-        return f"{at}  #{line['number']} {agent} calls {line['operation']} over {line['wire']} with {line['given']}"
-    if kind == "answer":
-        return f"{at}  #{line['number']} is answered {line['status']} {line['code'] or line['state']}"
-    return f"{at}  {kind}: {line}"

@@ -18,11 +18,13 @@ class Scenario:
     traders: int = 10  # each buys, sells and judges, and is away at times
     cheats: float = 0.0  # the share of actions that are the cheats'; with any, all limits of the market are on
     wires: float = 0.1  # the share of calls that go over REST, MCP or A2A instead of the door
+    doubled: float = 0.0  # the share of calls that write whose message arrives twice
     gap_seconds: float = 2.0  # between two actions, on average
     pause_seconds: float = 15.0  # between two rounds of the background loops
     reorg_seconds: float = 0.0  # between two reorgs of the chain, on average
     crash_seconds: float = 0.0  # between two crashes, on average
     commits_between_crashes: int = 0  # that hit just before or after a COMMIT, on average; 0: none do
+    inserts_between_conflicts: int = 0  # with a row that another transaction inserts first, on average; 0: never
     database_seconds: float = 0.0  # between two faults of the database, on average
     facilitator: float = 0.0  # the chance of each kind of fault of the facilitator, per request
     webhook_seconds: float = 0.0  # between two times in which receivers of webhooks fail, on average

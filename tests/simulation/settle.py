@@ -59,7 +59,7 @@ async def settle(simulation: "Simulation") -> None:
 
 def _end_faults(simulation: "Simulation") -> None:
     machine = simulation.machine
-    machine.commit_crashes.every = 0
+    machine.commit_crashes.every = machine.conflicts.every = 0
     simulation.web.failing = False
     simulation.nodes.heal()
     simulation.facilitator.heal()

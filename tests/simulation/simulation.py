@@ -14,30 +14,38 @@ import orjson
 from storage.transaction import Tx, Unavailable
 from storage.vocabulary import Env
 from tests.simulation.chain import SimulatedChain
-from tests.simulation.cheats.base import Cheat
+from tests.simulation.cheats.base import CHEATING, Cheat
 from tests.simulation.cheats.ledger import Ledger
 from tests.simulation.cheats.roster import next_of, recruit
 from tests.simulation.contracted import Contracted
 from tests.simulation.coverage import Coverage
+from tests.simulation.deadlines import Deadlines
 from tests.simulation.facilitator import NotedFacilitator
-from tests.simulation.faults import KINDS, CommitCrashes
+from tests.simulation.faults import KINDS, CommitCrashes, Conflicts
+from tests.simulation.keys import RevokedKeys
+from tests.simulation.leases import Leases
 from tests.simulation.log import EventLog
+from tests.simulation.logged import Logged
 from tests.simulation.loop import SimulatedLoop, VirtualClock
 from tests.simulation.machine import Crashed, Machine, Neighbours, slow_down
 from tests.simulation.market_actors import more_actors
 from tests.simulation.neighbours import Receivers, Zone
 from tests.simulation.nodes import Nodes
 from tests.simulation.oracles import ORACLES, Actions, Oracle, Taint
+from tests.simulation.panels import Panels
 from tests.simulation.population import Actor, Identity, populate
 from tests.simulation.records import Failed, Observation, Result, Violation
 from tests.simulation.scenarios import Scenario
 from tests.simulation.settle import settle
+from tests.simulation.told import JobsTold
+from tests.simulation.wakeups import Wakeups
 from tests.simulation.wires import ADDRESS, UNSURE, WIRES, Answer, Call, address_of
 from tests.simulation.x402_actors import paying_clients
 from tests.support.market import SANDBOX, CountingDice, ListedAddresses, house
 from tools.catalogue import CATALOGUE
 from tools.engine.config import Limits
 
+MORE: tuple[type[Oracle], ...] = (JobsTold, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged)
 IN_FLIGHT = 8
 TRIES = 40  # of a call that crashes and faults interrupt
 REST_SECONDS = 5.0  # between two tries
@@ -70,16 +78,18 @@ class Simulation:
         slow_down(scenario.pause_seconds)
         self.machine = Machine(
             self.loop, database_url, self._neighbours, CountingDice(str(self.random.getrandbits(64))),
-            NETWORK, scenario.pause_seconds, CommitCrashes(self.new_random(), 0), self.fault,
+            NETWORK, scenario.pause_seconds, CommitCrashes(self.new_random(), 0), Conflicts(self.new_random(), 0),
+            self.fault,
         )  # fmt: skip
         if scenario.cheats:
             self.machine.config = replace(self.machine.config, limits=Limits(storage_bytes=STORAGE))
-        self.made, self.ledger = 0, Ledger()
+        self.made, self.by_cheats, self.ledger = 0, 0, Ledger()
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
-        self.by_hour = Counter[int]()
-        self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, Contracted, Coverage)]
+        self.by_hour, self.calls_of = Counter[int](), Counter[str | None]()
+        self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, *MORE, Contracted, Coverage)]
         self.identities: dict[str, Identity] = {}
         self.later: list[asyncio.Task[None]] = []
+        self.looking = asyncio.Lock()  # an oracle looks once at a time
 
     def new_random(self) -> Random:
         """Return a generator for one part of the run, which other parts' choices do not change."""
@@ -92,13 +102,15 @@ class Simulation:
     def run(self) -> Result:
         """Run to the end. Raises Failed at the first violation."""
         try:
-            with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+            with self.oracle(Logged).listening(), asyncio.Runner(loop_factory=lambda: self.loop) as runner:
                 runner.run(self._main())
         except Exception as error:
             raise Failed(self.made, error) from error
         figures = self.faults, self.by_operation, self.by_code, self.by_hour
         matrix = self.oracle(Coverage).matrix
-        return Result(self.seed, self.made, self.log.digest, self.loop.elapsed, *figures, matrix, self.ledger)
+        return Result(
+            self.seed, self.made, self.log.digest, self.loop.elapsed, *figures, matrix, self.ledger, self.by_cheats
+        )
 
     async def _main(self) -> None:
         self.machine.open()
@@ -106,6 +118,7 @@ class Simulation:
         if self.scenario.clients:
             actors += await paying_clients(self, self.scenario.clients)
         self.machine.commit_crashes.every = self.scenario.commits_between_crashes
+        self.machine.conflicts.every = self.scenario.inserts_between_conflicts
         async with asyncio.TaskGroup() as beside:
             loops = (
                 self._crash(),
@@ -140,8 +153,10 @@ class Simulation:
             self._collect(busy)
         if busy:
             await asyncio.wait(busy)
-        await asyncio.gather(*self.later)
         self._collect(busy)
+        while self.later:  # a crash adds another look
+            await asyncio.wait(self.later)
+            self._collect(busy)
 
     def _collect(self, busy: dict[asyncio.Task[None], Actor]) -> None:
         for task in [task for task in busy if task.done()]:
@@ -163,9 +178,12 @@ class Simulation:
             await self.machine.ended.wait()
             await self._chance(REST_SECONDS)
             self.machine.open()
-            with suppress(Crashed):
-                for oracle in self.oracles:
-                    await oracle.after_crash()
+            self.check_later(self._look_after_crash())  # beside this loop, because a look waits for a process too
+
+    async def _look_after_crash(self) -> None:
+        async with self.looking:
+            for oracle in self.oracles:
+                await oracle.after_crash()
 
     async def _disturb_database(self) -> None:
         """Give the database one fault at a time, for a while."""
@@ -200,8 +218,8 @@ class Simulation:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            for oracle in self.oracles:
-                with suppress(Crashed):
+            async with self.looking:
+                for oracle in self.oracles:
                     await oracle.look()
 
     async def sleep(self, seconds: float) -> None:
@@ -230,33 +248,58 @@ class Simulation:
         self.oracle(Coverage).struck(kind)
         self.log.write("fault", fault=kind, **details)
 
-    async def call(self, agent: str | None, key: str | None, operation: str, /, **given: Any) -> Answer:
-        """Make a call for an agent, and repeat it with its key while the process is down."""
+    def count(self) -> int:
+        """Count an operation and return its number."""
         self.made += 1
-        number, payment = self.made, given.pop("signed_payment", None)
+        self.by_cheats += CHEATING.get()
+        return self.made
+
+    async def call(self, agent: str | None, key: str | None, operation: str, /, **given: Any) -> Answer:
+        """Make a call for an agent. Its message may arrive twice; both answers then are observed."""
+        number, payment = self.count(), given.pop("signed_payment", None)
         wire = "door" if self.random.random() >= self.scenario.wires else self.random.choice(WIRES[1:])
         if CATALOGUE[operation].auth == "admin" or operation == "buy_with_x402":  # the wires have no headers for these
             wire = "door"
         ip = ADDRESS if key else address_of(number)  # a call without a key counts against its address
-        call = Call(number, operation, given, key, f"once-{number:024d}", wire, ip, payment=payment)
+        call = Call(number, operation, given, key, self._name(number, agent, key), wire, ip, payment=payment)
+        if call.op.safe or payment is not None or self.random.random() >= self.scenario.doubled:
+            return await self._observed(agent, call)
+        self.fault("doubled")
+        twin = replace(call, number=self.count())
+        answers = await asyncio.gather(self._observed(agent, call), self._observed(agent, twin))
+        return next((one for one in answers if not one.refused), answers[0])
+
+    async def _observed(self, agent: str | None, call: Call) -> Answer:
+        """Make a call, again while the process is down, and show the answer to all oracles."""
         began = self.clock.now()
-        self.oracle(Contracted).begin(number)
-        self.log.write("call", number=number, agent=agent, operation=operation, wire=wire, given=given)
+        self.oracle(Contracted).begin(call.number)
+        about = {"operation": call.operation, "wire": call.wire, "given": call.arguments}
+        self.log.write("call", number=call.number, agent=agent, **about)
         answer = await self._until_answered(call)
-        self.by_operation[operation] += 1
+        self.by_operation[call.operation] += 1
         self.by_hour[int(self.loop.elapsed // 3600)] += 1
         self.by_code[answer.code or "ok"] += 1
         body = orjson.dumps(answer.body, option=orjson.OPT_SORT_KEYS)
         state = answer.body.get("status") if isinstance(answer.body, dict) else None
         about = {"status": answer.status, "code": answer.code, "state": state, "id": answer.body.get("id")}
-        self.log.write("answer", number=number, sha256=sha256(body).hexdigest(), **about)
+        self.log.write("answer", number=call.number, sha256=sha256(body).hexdigest(), **about)
         seen = Observation(call, agent, answer, began, self.clock.now())
         for oracle in self.oracles:
             oracle.observe(seen)
         jobs = [job for job in jobs_in(answer) if self.random.random() < DRY_RUNS]
-        if jobs and agent is not None and key is not None:
-            self.check_later(self.oracle(Actions).look_at(key, self.random.choice(jobs)))
+        if jobs and agent is not None and call.key is not None:
+            self.check_later(self.oracle(Actions).look_at(call.key, self.random.choice(jobs)))
         return answer
+
+    def _name(self, number: int, agent: str | None, key: str | None) -> str:
+        """Return the idempotency key of a call.
+
+        Every tenth key of an agent is one that other agents use too.
+        """
+        self.calls_of[agent] += 1
+        own = self.calls_of[agent]
+        shared = own % 10 == 0 and key is not None and key.startswith("as_")
+        return f"call-{own}" if shared else f"once-{number:024d}"
 
     async def ask(self, key: str, operation: str, /, *, dry_run: bool = False, **given: Any) -> Answer | None:
         """Make a call that is no operation of the run; None if a crash or a fault interrupted it."""

@@ -12,12 +12,13 @@ from storage.vocabulary import Env
 from tests.simulation import machine
 from tests.simulation.records import Result
 from tests.simulation.run import Failure, Plan, run, smallest
-from tests.simulation.scenarios import named
+from tests.simulation.scenarios import Scenario, named
 from tests.support.market import house
 from tools.jobs.facts import JobFacts
 
 ROOT = Path(__file__).parents[2]
-SEED, OPERATIONS = 7, 1_200
+SEED, OPERATIONS = 7, 600
+SMALL = Scenario(sellers=2, buyers=3, evaluators=0, clients=0, traders=0)
 
 
 def printed(*options: str) -> dict[str, str]:
@@ -37,6 +38,7 @@ def test_one_seed_gives_the_same_log_in_another_process(tmp_path: Path) -> None:
 
 
 def test_an_output_that_is_shown_too_early_is_found_shrunk_and_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.simulation.run.named", lambda _: SMALL)
     monkeypatch.setattr(JobFacts, "is_sealed", property(lambda _: False))
     found = run(Plan(SEED, OPERATIONS, "calm"))
     assert isinstance(found, Failure)
@@ -56,9 +58,11 @@ def test_a_scenario_names_only_known_members(tmp_path: Path, monkeypatch: pytest
         named("other")
 
 
-def test_both_databases_give_the_same_log(tmp_path: Path) -> None:
+@pytest.mark.repeated(3_000, 400)
+def test_both_databases_give_the_same_log(repetitions: int, tmp_path: Path) -> None:
     # With faults, PostgreSQL's notification outlives a lost answer and may wake a worker earlier.
-    results = [run(Plan(SEED, 800, "calm", database, tmp_path / database)) for database in ("sqlite", "postgres")]
+    plans = [Plan(SEED, repetitions, "calm", database, tmp_path / database) for database in ("sqlite", "postgres")]
+    results = [run(plan) for plan in plans]
     assert (tmp_path / "sqlite").read_bytes() == (tmp_path / "postgres").read_bytes()
     assert all(isinstance(one, Result) for one in results)
 

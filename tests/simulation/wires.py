@@ -104,7 +104,8 @@ async def over_mcp(app: ASGIApp, loop: SimulatedLoop, call: Call) -> Answer:
     posted = mcp_call(MCP_VERSION, call.operation, given)
     headers = [pair for pair in posted.headers if pair[0] != "host"]
     _, body = await request(app, loop, call, "POST", "/mcp", headers, posted.body, "toolsets=all")
-    result = orjson.loads(body)["result"]
+    streamed = [line.removeprefix(b"data: ") for line in body.splitlines() if line.startswith(b"data: ")]
+    result = orjson.loads(streamed[-1] if streamed else body)["result"]  # a call that waits is answered by a stream
     if not result.get("isError"):
         return Answer(200, result["structuredContent"])
     return _refusal(orjson.loads(result["content"][0]["text"]))

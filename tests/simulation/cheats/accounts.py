@@ -194,7 +194,7 @@ class ReadsFiles(Cheat):
     finding = 18
 
     async def trick(self) -> None:
-        self.simulation.made += 1
+        self.simulation.count()
         self.attempt()
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "market.db"

@@ -3,6 +3,7 @@
 import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -29,6 +30,7 @@ LOOSE = {name: value for name, value in OFFER.items() if not name.startswith(("o
 LOOSE |= {"input_schema": {"type": "object"}, "max_open_jobs": 50}  # any input and any output
 LOOSE |= {"title": "Count words", "description": "Counts the words of any text.", "tags": ["count"]}
 Headers = Sequence[tuple[str, str]]
+CHEATING = ContextVar("CHEATING", default=False)  # true in the task of a cheat
 
 
 class Abandoned(Exception):
@@ -69,6 +71,7 @@ class Cheat(Actor):
         return self.simulation.ledger.accounts.setdefault(self.name, Account(self.finding))
 
     async def act(self) -> None:
+        CHEATING.set(True)
         self.acts += 1
         try:
             await self.trick()
@@ -124,8 +127,7 @@ class Cheat(Actor):
         If `patient`, send it again while the process is down or its database has a fault.
         """
         simulation, seen = self.simulation, Reply(503, b"{}")
-        simulation.made += 1
-        number = simulation.made
+        number = simulation.count()
         simulation.log.write("request", number=number, cheat=self.name, method=method, path=path)
         call = Call(number, "get_health", {}, ip=ip or address_of(number))
         for _ in range(TRIES if patient else 1):

@@ -180,7 +180,7 @@ class HoldsBodies(Cheat):
         connection, protocol = Connection(), kind(config, ServerState(), {}, self.simulation.loop)
         protocol.connection_made(connection)
         protocol.data_received(b"POST /v1/agents HTTP/1.1\r\nHost: market.test\r\nContent-Length: 1000000\r\n\r\n{")
-        self.simulation.made += 1
+        self.simulation.count()
         self.attempt()
         began = self.simulation.loop.elapsed
         while not connection.closed and self.simulation.loop.elapsed - began < BODY_SECONDS:

@@ -1,0 +1,95 @@
+"""Faults that are planted on purpose: each is one small change of the market that some oracle must find."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """An exact replacement of text in one file.
+
+    `scenario` and `database` are those in which its effect can show.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    scenario: str = "default"
+    database: str = "sqlite"
+
+
+PLANTS = (
+    Plant(
+        "a settlement written twice",
+        "tools/jobs/payments/logic.py",
+        "            network=ctx.network.id,\n",
+        '            network=f"{ctx.network.id}/{job.id}",\n',  # as if a hash were unique in its job only
+        "cheats",
+    ),
+    Plant(
+        "a lease not checked",
+        "tools/jobs/delivery_operations.py",
+        "lease = leased(ctx, seen, work.worker)",
+        "lease = leased(ctx, seen, seen.row.worker)",
+    ),
+    Plant(
+        "a sealed field in one event",
+        "tools/jobs/delivery_operations.py",
+        "marks = marks_of(row, sealed=sealed)",
+        "marks = marks_of(row, sealed=sealed, to_seller=True)",  # the buyer gets the same event
+    ),
+    Plant(
+        "a deadline one second early",
+        "tools/jobs/lifecycle.py",
+        "if deadline is None or now < deadline + self.grace:",
+        "if deadline is None or now + timedelta(seconds=1) < deadline + self.grace:",
+    ),
+    Plant(
+        "a quota not released",
+        "tools/jobs/payments/logic.py",
+        'if changes["counted"] != seen.row.counted:',
+        'if changes["counted"] and not seen.row.counted:',
+    ),
+    Plant(
+        "a lost wake-up",
+        "storage/store.py",
+        "        if notified:\n            self.notify(notified)\n",
+        "        if notified and not invalidated:\n            self.notify(notified)\n",
+    ),
+    Plant(
+        "a swallowed Conflict",
+        "storage/transaction.py",
+        "            if isinstance(verdict, StorageError):\n",
+        "            if isinstance(verdict, Unavailable):\n",
+    ),
+    Plant(
+        "a revoked key accepted by one cache",
+        "tools/credentials/operations.py",
+        'ctx.tx.invalidate(f"key:{row.hash}", f"holder:{agent.id}")',
+        'ctx.tx.invalidate(f"key:{row.id}", f"holder:{agent.id}")',
+    ),
+    Plant(
+        "an unordered event",
+        "storage/transaction.py",
+        "[plan.bind(event) for event in self.events]",
+        "[plan.bind(event) for event in reversed(self.events)]",
+    ),
+    Plant(
+        "a refund counted as payment",
+        "tools/jobs/snapshot.py",
+        "return [one for one in self.settlements if one.kind is SettlementKind.PAYMENT]",
+        "return [*self.settlements]",
+    ),
+    Plant(
+        "a related evaluator",
+        "tools/agents/relation_rules.py",
+        "are_linked(one, other) or pays_much_of(one, other) or pays_much_of(other, one) or share_payers(one, other)",
+        "are_linked(one, other) or pays_much_of(one, other) or share_payers(one, other)",
+    ),
+    Plant(
+        "an idempotency record of another caller",
+        "tools/engine/idempotency.py",
+        "owner = caller.agent_id or ANONYMOUS",
+        "owner = ANONYMOUS",
+    ),
+)
