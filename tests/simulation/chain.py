@@ -163,7 +163,10 @@ class SimulatedChain:
         return list(sent.mined.transfers(self.usdc, self.block_time(sent.mined.number)))
 
     def once_final(self, transaction: str) -> Sequence[Transfer]:
-        """Return the successful USDC transfers that a transaction made in a confirmed block which a reorg replaced."""
+        """Return the USDC transfers that a transaction made in a confirmed block.
+
+        Only those in blocks that a reorg has replaced since.
+        """
         return self._once_final.get(transaction, ())
 
     def confirmations(self, transaction: str) -> int:

@@ -31,7 +31,7 @@ class Contracted(Oracle):
         self._show(seen, self.in_flight.pop(seen.call.number))
 
     def lost(self, seen: Observation) -> None:
-        """Take in that a call's client gave up waiting and will make it again; it may yet have its effect."""
+        """Take in that no answer came in time; the call may have its effect later."""
         self._show(seen, self.in_flight[seen.call.number])
 
     def _show(self, seen: Observation, after: int) -> None:

@@ -37,20 +37,26 @@ class Disturbances:
         """Return the loops, which run until they are cancelled."""
         return [
             self._crash(), self._stop(), self._disturb_database(), self._reorganise(), self._disturb_nodes(),
-            self._silence(), self._disturb_peers(), self._sanction(), self._set_clocks(), self._lose_messages(),
+            self._silence(), self._sanction(), self._set_clocks(), self._lose_messages(),
         ]  # fmt: skip
+
+    def end_stops(self) -> None:
+        """Let every process go on."""
+        for machine in self.simulation.machines:
+            machine.process.go_on()
 
     def end(self) -> None:
         """End all faults, and let every process run."""
         simulation = self.simulation
         simulation.nodes.heal()
         simulation.facilitator.heal()
-        simulation.web.failing = simulation.peers.failing = simulation.messages.failing = False
+        simulation.web.failing = simulation.messages.failing = False
+        simulation.peers.faults = 0.0
         simulation.sanctions.listed.clear()
         simulation.listed.clear()
+        self.end_stops()
         for machine in simulation.machines:
             machine.commit_crashes.every = 0
-            machine.process.go_on()
             machine.clock.jump(timedelta(0))
             if not machine.alive:
                 machine.open()
@@ -75,7 +81,7 @@ class Disturbances:
             self._machine().end("crash")
 
     async def _stop(self) -> None:
-        """Stop the last process, as an overloaded host does, and let it go on with all that it remembers."""
+        """Stop the last process, as an overloaded host does, and let it go on later."""
         async for _ in self._moments(self.scenario.stop_seconds):
             process = self.simulation.machines[-1].process
             process.stop()
@@ -117,13 +123,6 @@ class Disturbances:
             self.simulation.web.failing = True
             await self._wait(2 * SHORT_SECONDS)
             self.simulation.web.failing = False
-
-    async def _disturb_peers(self) -> None:
-        """Let the catalogues of other markets fail, for as long as a market waits before it reads them again."""
-        async for _ in self._moments(self.scenario.peer_seconds):
-            self.simulation.peers.failing = True
-            await self._wait(self.scenario.peer_seconds)
-            self.simulation.peers.failing = False
 
     async def _sanction(self) -> None:
         """Put the wallet of an agent on a sanctions list."""

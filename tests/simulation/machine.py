@@ -133,7 +133,10 @@ class Machine:
             self.store.database.fault = fault
 
     async def call(self, call: Call) -> Answer:
-        """Make a call. Raises Crashed if the process ends first, and TimedOut if the client does not wait longer."""
+        """Make a call.
+
+        Raises Crashed if the process ends first, and TimedOut if the client does not wait longer.
+        """
         if self.served is None:
             raise Crashed
         made = (

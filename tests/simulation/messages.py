@@ -10,7 +10,7 @@ NOTIFICATION, WAKE_UP = "notification", "wake_up"
 
 
 class Messages:
-    """The way of all messages. While `failing`, some are lost, some come twice, and some are late."""
+    """The delivery of messages. While `failing`, some are lost, doubled or late."""
 
     def __init__(self, loop: SimulatedLoop, random: Random, note: Callable[[str], None]) -> None:
         self.loop, self.random, self.note = loop, random, note

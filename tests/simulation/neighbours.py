@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from random import Random
 
+import orjson
+
 from tools.engine.ports import Fetched, Reply
 from tools.kernel.ssrf_guard import UrlUnreachable
 
@@ -12,7 +14,7 @@ KEPT = 100  # bodies of one URL
 
 
 class Receivers:
-    """Web servers that take webhooks; the last bodies are kept by URL.
+    """Web servers that take webhooks, each once by its ids; the last bodies are kept by URL.
 
     While `failing`, each answers with an error or not at all, also after it took the body, and `note` counts it.
     """
@@ -29,16 +31,21 @@ class Receivers:
         if fate in ("silent", "error"):
             self.note("webhook")
         else:
-            self._take(url, body, f"{headers['webhook-id']} {headers['X-Webhook-Id']}")
+            self._take((url, f"{headers['webhook-id']} {headers['X-Webhook-Id']}"), body)
         if fate == "lost":
             self.note("webhook_lost")
         if fate in ("silent", "lost"):
             raise UrlUnreachable("timeout")
         return Reply(self.random.choice((500, 503, 404)) if fate == "error" else 200)
 
-    def _take(self, url: str, body: bytes, ids: str) -> None:
-        self.received[url].append(body)
-        name, digest = (url, ids), blake2b(body, digest_size=8).digest()
+    def _take(self, name: tuple[str, str], body: bytes) -> None:
+        """Take a body, unless it is repeated.
+
+        The body of an event never changes. A task is described as it is when it is sent.
+        """
+        digest = blake2b(body, digest_size=8).digest() if "webhook_id" in orjson.loads(body) else b""
+        if name not in self.taken:
+            self.received[name[0]].append(body)
         self.repeated += name in self.taken
         if self.taken.setdefault(name, digest) != digest:
             self.contradictions.append(name)

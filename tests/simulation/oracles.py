@@ -71,8 +71,8 @@ class Oracle:
 class Money(Oracle):
     """Each settlement equals one transfer of the chain, and each transfer settles at most once.
 
-    The transfer had its confirmations. Only a reorg that is deeper than these may have removed it since, because the
-    contract lets a payment stand from then on.
+    The transfer had its confirmations. Only a reorg that is deeper than these may have removed it later, because the
+    contract settles a payment once it is confirmed.
     """
 
     def __init__(self, simulation: "Simulation") -> None:

@@ -41,7 +41,7 @@ class Sanctioned(Oracle):
 
 
 class Elsewhere(Oracle):
-    """An entry of another market is shown only if it was accepted, in one line of printable text."""
+    """Only accepted entries of other markets are shown, as printable text."""
 
     def observe(self, seen: Observation) -> None:
         if seen.call.operation != "search_elsewhere" or seen.answer.refused:

@@ -21,17 +21,20 @@ HONEST = [entry(one, displayName=f"Translate {one}\n\u202e<b>") for one in ("let
 
 
 class PeerServers:
-    """The web servers of other markets. While `failing`, each answer has a fault, which `note` counts."""
+    """The web servers of other markets.
+
+    `faults` is the chance of a fault of each answer, and `note` counts them.
+    """
 
     origins = (OTHER,)
 
-    def __init__(self, random: Random, note: Callable[[str], None]) -> None:
-        self.random, self.note, self.failing = random, note, False
+    def __init__(self, random: Random, note: Callable[[str], None], faults: float) -> None:
+        self.random, self.note, self.faults = random, note, faults
 
     async def catalog(self, url: str, etag: str | None = None) -> Fetched:
         """Return a catalogue; raises UrlUnreachable."""
         entries = [*HONEST, *HOSTILE]
-        if self.failing:
+        if self.random.random() < self.faults:
             self.note("peer")
             if self.random.random() < 1 / 3:
                 raise UrlUnreachable("timeout")

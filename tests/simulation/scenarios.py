@@ -28,7 +28,7 @@ class Scenario:
     database_seconds: float = 0.0  # between two faults of the database, on average
     facilitator: float = 0.0  # the chance of each kind of fault of the facilitator, per request
     webhook_seconds: float = 0.0  # between two times in which receivers of webhooks fail, on average
-    peer_seconds: float = 0.0  # between two times in which the catalogues of other markets fail, on average
+    peers: float = 0.0  # the chance of a fault of another market's catalogue, per request
     sanction_seconds: float = 0.0  # between two times in which a wallet is on a sanctions list, on average
     clock_seconds: float = 0.0  # between two jumps of a process's clock, on average
     message_seconds: float = 0.0  # between two times in which messages inside the market fail, on average

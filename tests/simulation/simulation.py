@@ -78,7 +78,7 @@ class Simulation:
         self.facilitator = NotedFacilitator(self.chain, self.new_random(), asyncio.sleep)
         self.facilitator.begin(self.fault, scenario.facilitator)
         self.web, self.zone = Receivers(self.new_random(), self.fault), Zone()
-        self.peers = PeerServers(self.new_random(), self.fault)
+        self.peers = PeerServers(self.new_random(), self.fault, scenario.peers)
         self.sanctions = ListedAddresses()
         self.listed: dict[str, int] = {}  # by listed address: the calls that had begun before
         self.messages = Messages(self.loop, self.new_random(), self.fault)
@@ -119,7 +119,10 @@ class Simulation:
         """Run to the end. Raises Failed at the first violation."""
         try:
             with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
-                runner.run(self._main())
+                try:
+                    runner.run(self._main())
+                finally:
+                    self.disturbances.end_stops()  # a stopped process does not even end
         except Exception as error:
             raise Failed(self.made, error) from error
         figures = self.faults, self.by_operation, self.by_code, self.by_hour
@@ -177,9 +180,12 @@ class Simulation:
             await machine.ended.wait()
             await self._chance(REST_SECONDS)
             machine.open()
-            with suppress(Crashed, TimedOut):
-                for oracle in self.oracles:
-                    await oracle.after_crash()
+            self.check_later(self._check_after_crash())  # the process may end during the check
+
+    async def _check_after_crash(self) -> None:
+        with suppress(Crashed, TimedOut):
+            for oracle in self.oracles:
+                await oracle.after_crash()
 
     async def _chance(self, seconds: float) -> None:
         """Wait for a random time, of this many seconds on average."""
@@ -272,14 +278,14 @@ class Simulation:
                 answer = await self.repeat(call)
             except TimedOut:
                 answer = None
-                self.oracle(Contracted).lost(self._observed(call, agent, Answer(NO_ANSWER, None), began))
+                self.oracle(Contracted).lost(self._observed(call, agent, Answer(NO_ANSWER, {}), began))
             if answer is not None and (not tries or answer.code != "rate_limited"):  # the limit comes before the replay
                 return answer
             await self._chance(REST_SECONDS)
         raise Violation(f"no answer after {TRIES} tries: {call}")
 
     async def repeat(self, call: Call) -> Answer | None:
-        """Make a call, which may be a repeat; return None if no answer came because of a crash or another fault.
+        """Make a call, which may be a repeat; return None if a crash or a fault interrupted it.
 
         Raises TimedOut.
         """

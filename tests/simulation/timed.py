@@ -39,7 +39,7 @@ _events: Query[EventRow] = Query(
 
 
 class Timed(Oracle):
-    """An agent is told of each thing that happens once by one event, and of a schedule not before its time."""
+    """Each thing that happens once has one event for an agent, not before its time."""
 
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)

@@ -97,7 +97,10 @@ class Relay:
 
 @dataclass
 class Node:
-    """The chain's node as the market calls it; `down` makes it fail, and `receipts` changes what it shows."""
+    """The chain's node as the market calls it.
+
+    `down` makes it fail, and `receipts` changes the receipts that it shows.
+    """
 
     down: bool = False
     receipts: Callable[[Any], Any] | None = None

@@ -53,7 +53,7 @@ async def _read(chain: Chain, number: int, later: int = 0) -> Block:
 
 
 def _hash_in(block: object) -> str:
-    """Return the hash of a block that a node reported; empty if there is none, which no block follows."""
+    """Return the hash of a block that a node reported; empty if there is none."""
     found = block.get("hash") if isinstance(block, dict) else None
     return found.lower() if isinstance(found, str) else ""
 

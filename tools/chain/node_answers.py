@@ -59,7 +59,10 @@ def text_in(form: re.Pattern[str], answer: object, name: str) -> str:
 
 
 def check_bloom(answer: object, logs: Iterable[dict[str, object]]) -> None:
-    """Check that no log is missing which the bloom filter of a receipt contains; not every node writes the filter."""
+    """Check that a receipt has all logs that its bloom filter contains.
+
+    Not every node writes the filter.
+    """
     if answer is None:
         return
     missing = int(text_in(_BLOOM, answer, "receipt.logsBloom"), 16)

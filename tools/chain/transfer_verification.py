@@ -100,9 +100,9 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class ChainAnswers:
-    """Raw answers of nodes: the receipt, the head's number, the receipt's block, and the blocks that follow it.
+    """Raw answers of nodes: the receipt, the head, the receipt's block, and later blocks.
 
-    `later` may be empty while the head shows fewer confirmations than are needed.
+    `later` are the blocks that follow. It may be empty while the head shows fewer confirmations than are needed.
     """
 
     receipt: object
@@ -192,7 +192,7 @@ def verify(transaction: str, seen: ChainAnswers, terms: Terms) -> Verification:
 
 
 def followers(block_hash: str, number: int, later: Sequence[object]) -> int:
-    """Count the raw blocks that follow a block, each linked to the one before it by the hash of its parent.
+    """Count the raw blocks that follow a block, each of which names its parent's hash.
 
     Raises InvalidNodeAnswer.
     """
@@ -205,7 +205,10 @@ def followers(block_hash: str, number: int, later: Sequence[object]) -> int:
 
 
 def check_receipt(transaction: str, receipt: object, asset: str) -> None:
-    """Check that a receipt is whole and belongs to a transaction that a block has. Raises InvalidNodeAnswer."""
+    """Check that a receipt is whole and belongs to a transaction that a block has.
+
+    Raises InvalidNodeAnswer.
+    """
     number = mined_in(receipt)
     if number is None:
         raise InvalidNodeAnswer("a block has the transaction, and there is no receipt of it")

@@ -147,7 +147,7 @@ def deadlines(view: View) -> None:
 
 
 def _latest(view: View, moments: list[datetime]) -> list[datetime]:
-    """Return the moments of which each may have been the last one, as far as the market's clocks tell."""
+    """Return the moments that may have been the last one, as far as clocks differ."""
     return [one for one in moments if max(moments) <= later(one, view.contract.clock_seconds)]
 
 

@@ -53,7 +53,7 @@ def log(index: int, payer: str, payee: str, amount: int) -> dict[str, Any]:
 
 
 def answers(*moves: tuple[str, str, int]) -> dict[str, Any]:
-    """Return an honest node's {receipt, head, block, later} of a transaction with these transfers."""
+    """Return the answers of an honest node about a transaction with these transfers."""
     receipt = {
         "transactionHash": TRANSACTION,
         "blockHash": BLOCK,
