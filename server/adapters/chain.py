@@ -12,7 +12,8 @@ import orjson
 
 from server.adapters.http import JSON_HEADERS, http_client, read_bounded
 from storage.vocabulary import Env
-from tools.chain.transfer_verification import MAX_BLOCK_NUMBER, ChainDown, InvalidNodeAnswer, block_time_in, quantity
+from tools.chain.node_answers import InvalidNodeAnswer, quantity
+from tools.chain.transfer_verification import MAX_BLOCK_NUMBER, ChainDown, block_time_in
 from tools.engine.ports import Chain
 
 T = TypeVar("T")

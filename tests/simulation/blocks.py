@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from eth_bloom import BloomFilter
 from eth_utils.abi import function_signature_to_4byte_selector
 from eth_utils.crypto import keccak
 
@@ -109,6 +110,7 @@ class Mined(NamedTuple):
 
 def receipt_json(mined: Mined) -> Json:
     """Return a receipt as eth_getTransactionReceipt does."""
+    logs = list(_logs(mined)) if mined.succeeded else []
     return {
         "type": "0x2",
         "status": "0x1" if mined.succeeded else "0x0",
@@ -119,8 +121,8 @@ def receipt_json(mined: Mined) -> Json:
         "cumulativeGasUsed": hex(_GAS * (mined.position + 1)),
         "gasUsed": hex(_GAS),
         "effectiveGasPrice": _GAS_PRICE,
-        "logs": list(_logs(mined)) if mined.succeeded else [],
-        "logsBloom": _NO_BLOOM,
+        "logs": logs,
+        "logsBloom": _bloom(logs),
     }
 
 
@@ -158,6 +160,11 @@ def transaction_json(mined: Mined) -> Json:
         "gasPrice": _GAS_PRICE,
         "input": f"0x{''.join(move.input for move in sent.moves)}{sent.beside}",
     }
+
+
+def _bloom(logs: Iterable[Json]) -> str:
+    entries = {one for log in logs for one in (log["address"], *log["topics"])}
+    return f"0x{int(BloomFilter.from_iterable(bytes.fromhex(one[2:]) for one in entries)):0512x}"
 
 
 def _logs(mined: Mined) -> Iterator[Json]:

@@ -75,6 +75,7 @@ class SimulatedChain:
         self._reorgs = 0
         self._fork: Fork | None = None
         self._transfers: list[Transfer] = []
+        self._once_final: defaultdict[str, list[Transfer]] = defaultdict(list)
         self._balances: defaultdict[str, int] = defaultdict(int)
         self._used: set[tuple[str, str]] = set()  # payer and nonce
         self._owners: dict[str, str] = {}  # of contract wallets
@@ -161,6 +162,13 @@ class SimulatedChain:
             return []
         return list(sent.mined.transfers(self.usdc, self.block_time(sent.mined.number)))
 
+    def once_final(self, transaction: str) -> Sequence[Transfer]:
+        """Return the USDC transfers that a transaction made in a confirmed block.
+
+        Only those in blocks that a reorg has replaced since.
+        """
+        return self._once_final.get(transaction, ())
+
     def confirmations(self, transaction: str) -> int:
         """Return the number of blocks since a transaction, its own included; 0 if no block has it."""
         self._advance()
@@ -195,6 +203,9 @@ class SimulatedChain:
         while self._transfers and self._transfers[-1].block_number >= start:
             self._transfers.pop()
         for one in reversed(found):
+            if self.is_final(one.transaction.hash):
+                transfers = one.transfers(self.usdc, self.block_time(one.number))
+                self._once_final[one.transaction.hash].extend(transfers)
             one.transaction.mined = None
             if one.succeeded:
                 self._undo(one.transaction.moves)

@@ -113,7 +113,7 @@ class Model:
 async def verdict(reader: Chain, transaction: str, after_block: int = 0, confirmations: int = 1) -> Verification:
     """Return the market's verdict on a payment from the buyer to the seller."""
     terms = Terms(NETWORK.asset, (BUYER.address,), (SELLER.address,), 0, after_block, confirmations)
-    return verify(transaction, await look_up(reader, transaction), terms)
+    return verify(transaction, await look_up(reader, transaction, confirmations), terms)
 
 
 async def asked(model: Model, times: int = 400) -> list[str]:

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from tests.simulation import model
-from tests.simulation.model import Model
+from tests.simulation.loop import JUMP_SECONDS
+from tests.simulation.model import Contract, Model
 from tests.simulation.oracles import Oracle
 from tests.simulation.records import Observation, Violation
 
@@ -16,7 +17,10 @@ class Contracted(Oracle):
 
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)
-        self.model = Model(oldest=lambda: min(self.in_flight.values(), default=float("inf")))
+        off = 2 * JUMP_SECONDS if simulation.scenario.clock_seconds else 0.0
+        self.model = Model(
+            Contract(clock_seconds=off), oldest=lambda: min(self.in_flight.values(), default=float("inf"))
+        )
         self.in_flight: dict[int, int] = {}  # by the number of the call: the answers observed before it
         self.unmodelled: set[str] = set()  # sellers to clients without an account, whose orders are not observed
 
@@ -24,8 +28,14 @@ class Contracted(Oracle):
         self.in_flight[number] = self.model.observed
 
     def observe(self, seen: Observation) -> None:
+        self._show(seen, self.in_flight.pop(seen.call.number))
+
+    def lost(self, seen: Observation) -> None:
+        """Take in that no answer came in time; the call may have its effect later."""
+        self._show(seen, self.in_flight[seen.call.number])
+
+    def _show(self, seen: Observation, after: int) -> None:
         call, answer = seen.call, seen.answer
-        after = self.in_flight.pop(call.number)
         if call.operation == "buy_with_x402" or (seen.agent in self.unmodelled and not self._is_of_known_buyer(seen)):
             return
         env = "live" if (call.key or "").startswith("as_live_") else "test"

@@ -3,7 +3,7 @@
 A fault is active from its moment until BEFORE later, and for AFTER before it, because an answer may be lost after a move.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -41,7 +41,7 @@ class FaultTimes:
         self.moments: dict[str, list[datetime]] = defaultdict(list)
 
     def add(self, kind: str, at: datetime) -> None:
-        self.moments[kind].append(at)
+        insort(self.moments[kind], at)  # a clock may have gone back
 
     def around(self, at: datetime) -> list[str]:
         """Return the classes of faults that were active around a moment, or NONE alone."""

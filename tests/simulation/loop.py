@@ -8,6 +8,8 @@ from typing import Any
 
 BEGIN = datetime(2027, 1, 1, 0, 0, 0, 123_000, tzinfo=UTC)
 
+JUMP_SECONDS = 90.0  # that a wall clock is off at most
+
 
 class Stalled(Exception):
     """Every task waits for something that never happens."""
@@ -58,9 +60,32 @@ class VirtualClock:
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self.loop, self.off = loop, timedelta(0)
+        self._jumps = [(0.0, self.off)]  # seconds of the loop's time, and what the clock is off since then
+        self._latest = BEGIN
 
     def now(self) -> datetime:
-        return BEGIN + timedelta(seconds=self.loop.elapsed) + self.off
+        return self._shown(self.loop.elapsed, self.off)
 
     def monotonic(self) -> float:
         return self.loop.elapsed
+
+    def jump(self, off: timedelta) -> None:
+        """Set what the wall clock is off, so that its time goes forward or back at once."""
+        self._latest, self.off = self.latest(), off
+        self._jumps.append((self.loop.elapsed, off))
+
+    def latest(self) -> datetime:
+        """Return the latest time that the clock has ever shown."""
+        return max(self._latest, self.now())
+
+    def earliest(self, since: float) -> datetime:
+        """Return the earliest time that the clock has shown since a second of the loop's time."""
+        found = self.now()
+        for began, off in reversed(self._jumps):
+            found = min(found, self._shown(max(began, since), off))
+            if began <= since:
+                break
+        return found
+
+    def _shown(self, elapsed: float, off: timedelta) -> datetime:
+        return BEGIN + timedelta(seconds=elapsed) + off

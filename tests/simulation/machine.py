@@ -10,12 +10,16 @@ from server.adapters.checker import faults
 from server.adapters.clock import SeedSigner
 from server.app import Served, assemble, make_market
 from server.middleware import Edge, hosts_of
+from server.peers import PeerCatalogs
 from server.settings import Settings
 from server.webhook_sender import Sender
 from server.workers import DailyRechecks, Workers
 from storage.vocabulary import Env
 from tests.simulation.faults import CommitCrashes, Conflicts
 from tests.simulation.loop import SimulatedLoop, VirtualClock
+from tests.simulation.messages import Messages
+from tests.simulation.peers import PeerServers
+from tests.simulation.processes import Process
 from tests.simulation.store import SimulatedStore, open_simulated
 from tests.simulation.wires import OVER, Answer, Call, through_door
 from tests.support.market import house
@@ -29,6 +33,10 @@ PROXY = "192.0.2.1"  # a trusted proxy in front of the market
 
 class Crashed(Exception):
     """The process ended before it answered."""
+
+
+class TimedOut(Exception):
+    """No answer came in time; the process may do what it was asked later."""
 
 
 class Checks:
@@ -50,13 +58,17 @@ class Neighbours:
     sanctions: Sanctions
     web: HttpClient
     dns: Dns
+    peers: PeerServers
 
 
 class Machine:
     """A process of the market on a database.
 
-    `pause` are the seconds between two rounds of its background loops.
+    `pause` are the seconds between two rounds of its background loops, and `patience` those that a client waits for an
+    answer.
     """
+
+    patience: float | None = None
 
     def __init__(
         self,
@@ -68,14 +80,16 @@ class Machine:
         pause: float,
         commit_crashes: CommitCrashes,
         conflicts: Conflicts,
+        messages: Messages,
         note: Callable[[str], None],
     ) -> None:
-        self.commit_crashes, self.conflicts, self.note = commit_crashes, conflicts, note
+        self.commit_crashes, self.conflicts, self.messages, self.note = commit_crashes, conflicts, messages, note
         self.loop, self.database_url, self.dice, self.pause = loop, database_url, dice, pause
-        self.clock = VirtualClock(loop)
+        self.clock, self.process = VirtualClock(loop), Process(loop)
         self.neighbours = neighbours(self.clock)
         made = house()
-        self.config = replace(made, networks=dict(made.networks) | {Env.TEST: network})
+        referrals = self.neighbours.peers.origins
+        self.config = replace(made, networks=dict(made.networks) | {Env.TEST: network}, referrals=referrals)
         self.settings = Settings(_env_file=None, trusted_proxies=[PROXY])
         self.tasks: dict[int, asyncio.Task[Any]] = {}  # in the order of their creation
         self.started = 0
@@ -90,7 +104,11 @@ class Machine:
     def open(self) -> None:
         """Start the process on what is durable."""
         self.ended.clear()
+        self.process.context.copy().run(self._open)
+
+    def _open(self) -> None:
         self.store = store = open_simulated(self.database_url, self.note)
+        store.messages = self.messages
         store.fault_hook, store.on_crash = self.commit_crashes, self.end
         store.database.conflicts = self.conflicts
         store.now_seconds = self.clock.monotonic
@@ -107,11 +125,20 @@ class Machine:
         for step in workers.steps:
             step.every_seconds = max(step.every_seconds, self.pause * 4)
         self.start(self._sessions(self.served))
-        for loop in (workers.run(), sender.run(), DailyRechecks(market).run()):
+        catalogs = PeerCatalogs(market, near.peers)
+        for loop in (workers.run(), sender.run(), DailyRechecks(market).run(), catalogs.run()):
             self.start(loop)
 
+    def disturb(self, fault: str | None) -> None:
+        """Give the database a fault, or none, as far as this process sees it."""
+        if self.store is not None:
+            self.store.database.fault = fault
+
     async def call(self, call: Call) -> Answer:
-        """Make a call. Raises Crashed if the process ends first."""
+        """Make a call.
+
+        Raises Crashed if the process ends first, and TimedOut if the client does not wait longer.
+        """
         if self.served is None:
             raise Crashed
         made = (
@@ -120,16 +147,18 @@ class Machine:
             else OVER[call.wire](self.edge, self.loop, call)
         )
         task = self.start(made)
-        try:
-            answer: Answer = await task
-        except asyncio.CancelledError:
-            raise Crashed from None
+        await asyncio.wait([task], timeout=self.patience)
+        if not task.done():
+            raise TimedOut
+        if task.cancelled():
+            raise Crashed
+        answer: Answer = task.result()
         return answer
 
     def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run a task that ends with the process."""
         self.started += 1
-        number, task = self.started, self.loop.create_task(work)
+        number, task = self.started, self.loop.create_task(work, context=self.process.context.copy())
         self.tasks[number] = task
         task.add_done_callback(lambda _: self.tasks.pop(number, None))
         return task
@@ -143,6 +172,7 @@ class Machine:
             return
         if cause is not None:
             self.note(cause)
+        self.process.go_on()
         self.store.close()
         for task in [*self.tasks.values()]:
             task.cancel()

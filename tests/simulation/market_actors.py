@@ -66,9 +66,10 @@ class Trader(Actor):
         }  # fmt: skip
 
     async def settle_in(self) -> None:
-        """Take webhooks and create listings; one in three offers to judge."""
+        """Take webhooks, make a schedule and create listings; one in three offers to judge."""
         await self.call("set_evaluator", enabled=self.likely(1 / 3))
         await self.call("create_webhook", url=f"https://{self.identity.handle}.hooks.example.com/in")
+        await self.call("create_schedule", in_seconds=60, interval_seconds=self.random.choice((300, 3_600)))
         for offer in self.random.sample(OFFERS, 3):
             await self.call("create_listing", **offer)
 
@@ -79,8 +80,10 @@ class Trader(Actor):
         if self.likely(0.01):
             self.back_at = now + self.random.choice(AWAY_SECONDS)
             return
-        deeds = self.sell, self.buy, self.order, self.judge, self.bounty, self.wait, self.change_keys
-        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 1.5, 0.3))
+        deeds = (
+            self.sell, self.buy, self.order, self.judge, self.bounty, self.wait, self.change_keys, self.look_elsewhere,
+        )  # fmt: skip
+        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 1.5, 0.3, 0.2))
         await deed()
 
     async def sell(self) -> None:
@@ -112,6 +115,9 @@ class Trader(Actor):
             usual = [action for action in job["available_actions"] if action in weights]
             (action,) = self.random.choices(usual, [weights[one] for one in usual])
             await TRADES[action](self, job)
+
+    async def look_elsewhere(self) -> None:
+        await self.call("search_elsewhere", q=self.random.choice(("translate", "letters", None)))
 
     async def order(self) -> None:
         found = await self.call("search_listings", q="translate", limit=20)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.simulation.faults import CONFLICT, KINDS
+from tests.simulation.messages import NOTIFICATION, WAKE_UP
 from tools.bounties.rules import BOUNTY_MOVES, PROPOSAL_MOVES
 from tools.jobs.lifecycle import MOVES, NOTICES, OPENINGS, Move
 from tools.jobs.panel_rules import Escalation
@@ -13,16 +14,10 @@ from tools.purchases.rules import TRANSITIONS, Event
 
 NONE = "none"
 FAULTS = (
-    NONE,
-    "crash",
-    "crash_before_commit",
-    "crash_after_commit",
-    *KINDS,
-    CONFLICT,
-    "reorg",
-    "webhook",
-    "facilitator",
-)
+    NONE, "crash", "crash_before_commit", "crash_after_commit", *KINDS, CONFLICT, "reorg", "deep_reorg", "nodes",
+    "facilitator", "webhook", "webhook_lost", NOTIFICATION, WAKE_UP, "lost_reply", "doubled", "clock", "stopped", "sanctions",
+    "peer",
+)  # fmt: skip
 
 Row = tuple[str, str]  # a table and a move
 DISPUTE_MOVES = (

@@ -2,7 +2,10 @@
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from random import Random
+
+import orjson
 
 from tools.engine.ports import Fetched, Reply
 from tools.kernel.ssrf_guard import UrlUnreachable
@@ -11,23 +14,41 @@ KEPT = 100  # bodies of one URL
 
 
 class Receivers:
-    """Web servers that take webhooks; the last bodies are kept by URL.
+    """Web servers that take webhooks, each once by its ids; the last bodies are kept by URL.
 
-    While `failing`, each answers with an error or not at all, and `note` counts it.
+    While `failing`, each answers with an error or not at all, also after it took the body, and `note` counts it.
     """
 
     def __init__(self, random: Random, note: Callable[[str], None]) -> None:
         self.random, self.note, self.failing = random, note, False
         self.received: dict[str, deque[bytes]] = defaultdict(lambda: deque(maxlen=KEPT))
+        self.taken: dict[tuple[str, str], bytes] = {}  # by URL and ids of event and webhook: the hash
+        self.repeated = 0
+        self.contradictions: list[tuple[str, str]] = []  # URLs and ids that came with two bodies
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
-        if self.failing:
+        fate = self.random.choice(("silent", "error", "lost")) if self.failing else "usual"
+        if fate in ("silent", "error"):
             self.note("webhook")
-            if self.random.random() < 0.5:
-                raise UrlUnreachable("timeout")
-            return Reply(self.random.choice((500, 503, 404)))
-        self.received[url].append(body)
-        return Reply(200)
+        else:
+            self._take((url, f"{headers['webhook-id']} {headers['X-Webhook-Id']}"), body)
+        if fate == "lost":
+            self.note("webhook_lost")
+        if fate in ("silent", "lost"):
+            raise UrlUnreachable("timeout")
+        return Reply(self.random.choice((500, 503, 404)) if fate == "error" else 200)
+
+    def _take(self, name: tuple[str, str], body: bytes) -> None:
+        """Take a body, unless it is repeated.
+
+        The body of an event never changes. A task is described as it is when it is sent.
+        """
+        digest = blake2b(body, digest_size=8).digest() if "webhook_id" in orjson.loads(body) else b""
+        if name not in self.taken:
+            self.received[name[0]].append(body)
+        self.repeated += name in self.taken
+        if self.taken.setdefault(name, digest) != digest:
+            self.contradictions.append(name)
 
     async def get(self, url: str, by: str) -> Fetched:
         return Fetched(404, b"")

@@ -3,6 +3,7 @@
 import re
 from collections import deque
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -15,6 +16,7 @@ from storage.vocabulary import Env
 from tests.simulation.population import MOVES
 from tests.simulation.records import Observation, Violation
 from tests.simulation.wires import Answer
+from tools.kernel.ids import Prefix, first_id
 from tools.operator.recompute import recompute
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 REMEMBERED = 200  # acknowledged calls that are repeated after a crash
 REPEATED = 12  # of them, each time
+UNSORTED = timedelta(seconds=600)  # ids are sorted by the clocks of the processes, which differ by less
 TOKEN = re.compile(rb"taint[0-9]{8}")
 PAGE = 1_000
 # The market decides these without a look at a chain, so that a dry run needs no money.
@@ -66,17 +69,23 @@ class Oracle:
 
 
 class Money(Oracle):
-    """Each settlement equals one transfer of the chain, and each transfer settles at most once."""
+    """Each settlement equals one transfer of the chain, and each transfer settles at most once.
+
+    The transfer had its confirmations. Only a reorg that is deeper than these may have removed it later, because the
+    contract settles a payment once it is confirmed.
+    """
 
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)
-        self.after, self.used = "", dict[str, str]()  # by transfer: the settlement
+        self.used = dict[str, str]()  # by transfer: the settlement
+        self.looked_at = simulation.clock.now()
 
     async def look(self) -> None:
-        rows = await self.simulation.read(lambda tx: tx.all(_settlements, after=self.after))
-        for row in rows:
-            self.after = row.id
+        now = self.simulation.clock.now()
+        after = first_id(Prefix.SETTLEMENT, self.looked_at - UNSORTED)
+        for row in await self.simulation.read(lambda tx: tx.all(_settlements, after=after)):
             self._settled(row)
+        self.looked_at = now
 
     def _settled(self, row: SettlementRow) -> None:
         before = self.used.setdefault(row.tx_hash, row.id)
@@ -84,7 +93,7 @@ class Money(Oracle):
             raise Violation(f"transfer {row.tx_hash} settles {before} and {row.id}")
         parties = row.payer_address.lower(), row.pay_to.lower(), row.amount
         chain = self.simulation.live if row.env == Env.LIVE else self.simulation.chain
-        found = chain.transfers_of(row.tx_hash)
+        found = [*chain.transfers_of(row.tx_hash), *chain.once_final(row.tx_hash)]
         if parties not in [(one.sender, one.recipient, one.amount) for one in found]:
             raise Violation(f"settlement {row.id} of {parties} is not in {row.tx_hash}: {found}")
 

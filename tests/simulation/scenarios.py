@@ -22,12 +22,21 @@ class Scenario:
     gap_seconds: float = 2.0  # between two actions, on average
     pause_seconds: float = 15.0  # between two rounds of the background loops
     reorg_seconds: float = 0.0  # between two reorgs of the chain, on average
+    deep_reorgs: float = 0.0  # the share of reorgs that replace confirmed blocks too
+    node_seconds: float = 0.0  # between two times in which the nodes of the chain have a fault, on average
     crash_seconds: float = 0.0  # between two crashes, on average
     commits_between_crashes: int = 0  # that hit just before or after a COMMIT, on average; 0: none do
     inserts_between_conflicts: int = 0  # with a row that another transaction inserts first, on average; 0: never
     database_seconds: float = 0.0  # between two faults of the database, on average
     facilitator: float = 0.0  # the chance of each kind of fault of the facilitator, per request
     webhook_seconds: float = 0.0  # between two times in which receivers of webhooks fail, on average
+    peers: float = 0.0  # the chance of a fault of another market's catalogue, per request
+    sanction_seconds: float = 0.0  # between two times in which a wallet is on a sanctions list, on average
+    clock_seconds: float = 0.0  # between two jumps of a process's clock, on average
+    message_seconds: float = 0.0  # between two times in which messages inside the market fail, on average
+    lost_replies: float = 0.0  # the share of answers that do not reach their client
+    processes: int = 1  # more only on PostgreSQL
+    stop_seconds: float = 0.0  # between two stops of the last process, on average
 
 
 def named(name: str) -> Scenario:

@@ -44,7 +44,7 @@ async def settle(simulation: "Simulation") -> None:
 
     Raises Violation if a deadline passes without its move.
     """
-    _end_faults(simulation)
+    simulation.disturbances.end()
     for _ in range(ROUNDS):
         last = await simulation.read(_last)
         if last is None:
@@ -55,18 +55,6 @@ async def settle(simulation: "Simulation") -> None:
         if overdue:
             raise Violation(f"without faults, nothing happened by its deadline: {overdue}")
     raise Violation(f"after {ROUNDS} times the longest deadline, something is open still")
-
-
-def _end_faults(simulation: "Simulation") -> None:
-    machine = simulation.machine
-    machine.commit_crashes.every = machine.conflicts.every = 0
-    simulation.web.failing = False
-    simulation.nodes.heal()
-    simulation.facilitator.heal()
-    if not machine.alive:
-        machine.open()
-    assert machine.store is not None
-    machine.store.database.fault = None
 
 
 def _last(tx: Tx) -> datetime | None:

@@ -11,6 +11,7 @@ from typing import Any, TextIO, TypeVar
 
 import orjson
 
+from storage.open import SQLITE
 from storage.transaction import Tx, Unavailable
 from storage.vocabulary import Env
 from tests.simulation.chain import SimulatedChain
@@ -20,23 +21,30 @@ from tests.simulation.cheats.roster import next_of, recruit
 from tests.simulation.contracted import Contracted
 from tests.simulation.coverage import Coverage
 from tests.simulation.deadlines import Deadlines
+from tests.simulation.disturbances import Disturbances
 from tests.simulation.facilitator import NotedFacilitator
-from tests.simulation.faults import KINDS, CommitCrashes, Conflicts
+from tests.simulation.faults import CommitCrashes, Conflicts
 from tests.simulation.keys import RevokedKeys
 from tests.simulation.leases import Leases
 from tests.simulation.log import EventLog
 from tests.simulation.logged import Logged
 from tests.simulation.loop import SimulatedLoop, VirtualClock
-from tests.simulation.machine import Crashed, Machine, Neighbours, slow_down
+from tests.simulation.machine import Crashed, Machine, Neighbours, TimedOut, slow_down
 from tests.simulation.market_actors import more_actors
+from tests.simulation.messages import Messages
+from tests.simulation.model import NO_ANSWER
 from tests.simulation.neighbours import Receivers, Zone
 from tests.simulation.nodes import Nodes
 from tests.simulation.oracles import ORACLES, Actions, Oracle, Taint
+from tests.simulation.outside import Elsewhere, Received, Sanctioned
 from tests.simulation.panels import Panels
+from tests.simulation.peers import PeerServers
 from tests.simulation.population import Actor, Identity, populate
+from tests.simulation.processes import StoppableLoop
 from tests.simulation.records import Failed, Observation, Result, Violation
 from tests.simulation.scenarios import Scenario
 from tests.simulation.settle import settle
+from tests.simulation.timed import Timed
 from tests.simulation.told import JobsTold
 from tests.simulation.wakeups import Wakeups
 from tests.simulation.wires import ADDRESS, UNSURE, WIRES, Answer, Call, address_of
@@ -45,13 +53,16 @@ from tests.support.market import SANDBOX, CountingDice, ListedAddresses, house
 from tools.catalogue import CATALOGUE
 from tools.engine.config import Limits
 
-MORE: tuple[type[Oracle], ...] = (JobsTold, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged)
+MORE: tuple[type[Oracle], ...] = (
+    Timed, JobsTold, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged, Received, Sanctioned, Elsewhere,
+)  # fmt: skip
 IN_FLIGHT = 8
 TRIES = 40  # of a call that crashes and faults interrupt
 REST_SECONDS = 5.0  # between two tries
 DRY_RUNS = 0.02
 LOOK_SECONDS = 300.0  # between two looks of the oracles
 NETWORK = replace(SANDBOX, confirmations=3, facilitator_url="https://facilitator.example")
+PATIENCE_SECONDS = 200.0  # of a client, if a process may stop; a purchase takes 160
 STORAGE = 16 * 2**20  # bytes per agent, so that a cheat can fill them
 T = TypeVar("T")
 Kind = TypeVar("Kind", bound=Oracle)
@@ -63,9 +74,11 @@ class Simulation:
     def __init__(
         self, seed: int, operations: int, scenario: Scenario, database_url: str, file: TextIO | None = None
     ) -> None:
+        if scenario.processes > 1 and database_url.startswith(SQLITE):
+            raise ValueError(f"{scenario.processes} processes need PostgreSQL; SQLite serves one")
         self.seed, self.operations, self.scenario = seed, operations, scenario
         self.random = Random(seed)
-        self.loop = SimulatedLoop(self.new_random())
+        self.loop = (StoppableLoop if scenario.processes > 1 else SimulatedLoop)(self.new_random())
         self.clock = VirtualClock(self.loop)
         self.log = EventLog(self.clock.now, file)
         self.chain = SimulatedChain(NETWORK, self.clock, self.new_random())
@@ -75,14 +88,15 @@ class Simulation:
         self.facilitator = NotedFacilitator(self.chain, self.new_random(), asyncio.sleep)
         self.facilitator.begin(self.fault, scenario.facilitator)
         self.web, self.zone = Receivers(self.new_random(), self.fault), Zone()
+        self.peers = PeerServers(self.new_random(), self.fault, scenario.peers)
+        self.sanctions = ListedAddresses()
+        self.listed: dict[str, int] = {}  # by listed address: the calls that had begun before
+        self.messages = Messages(self.loop, self.new_random(), self.fault)
         slow_down(scenario.pause_seconds)
-        self.machine = Machine(
-            self.loop, database_url, self._neighbours, CountingDice(str(self.random.getrandbits(64))),
-            NETWORK, scenario.pause_seconds, CommitCrashes(self.new_random(), 0), Conflicts(self.new_random(), 0),
-            self.fault,
-        )  # fmt: skip
-        if scenario.cheats:
-            self.machine.config = replace(self.machine.config, limits=Limits(storage_bytes=STORAGE))
+        dice, crashes = CountingDice(str(self.random.getrandbits(64))), CommitCrashes(self.new_random(), 0)
+        self.conflicts = Conflicts(self.new_random(), 0)
+        self.machines = [self._machine(database_url, dice, crashes) for _ in range(scenario.processes)]
+        self.machine = self.machines[0]
         self.made, self.by_cheats, self.ledger = 0, 0, Ledger()
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
         self.by_hour, self.calls_of = Counter[int](), Counter[str | None]()
@@ -90,6 +104,18 @@ class Simulation:
         self.identities: dict[str, Identity] = {}
         self.later: list[asyncio.Task[None]] = []
         self.looking = asyncio.Lock()  # an oracle looks once at a time
+        self.disturbances = Disturbances(self)
+
+    def _machine(self, database_url: str, dice: CountingDice, crashes: CommitCrashes) -> Machine:
+        made = Machine(
+            self.loop, database_url, self._neighbours, dice, NETWORK, self.scenario.pause_seconds, crashes,
+            self.conflicts, self.messages, self.fault,
+        )  # fmt: skip
+        if self.scenario.cheats:
+            made.config = replace(made.config, limits=Limits(storage_bytes=STORAGE))
+        if self.scenario.stop_seconds:
+            made.patience = PATIENCE_SECONDS
+        return made
 
     def new_random(self) -> Random:
         """Return a generator for one part of the run, which other parts' choices do not change."""
@@ -97,13 +123,17 @@ class Simulation:
 
     def _neighbours(self, clock: VirtualClock) -> Neighbours:
         chains = {Env.TEST: self.nodes.reader(clock), Env.LIVE: self.live_nodes.reader(clock)}
-        return Neighbours(chains, {Env.TEST: self.facilitator}, ListedAddresses(), self.web, self.zone)
+        facilitators = {Env.TEST: self.facilitator}
+        return Neighbours(chains, facilitators, self.sanctions, self.web, self.zone, self.peers)
 
     def run(self) -> Result:
         """Run to the end. Raises Failed at the first violation."""
         try:
             with self.oracle(Logged).listening(), asyncio.Runner(loop_factory=lambda: self.loop) as runner:
-                runner.run(self._main())
+                try:
+                    runner.run(self._main())
+                finally:
+                    self.disturbances.end_stops()  # a stopped process does not even end
         except Exception as error:
             raise Failed(self.made, error) from error
         figures = self.faults, self.by_operation, self.by_code, self.by_hour
@@ -113,30 +143,24 @@ class Simulation:
         )
 
     async def _main(self) -> None:
-        self.machine.open()
+        for machine in self.machines:
+            machine.open()
         actors = await populate(self) + await more_actors(self)
         if self.scenario.clients:
             actors += await paying_clients(self, self.scenario.clients)
         self.machine.commit_crashes.every = self.scenario.commits_between_crashes
-        self.machine.conflicts.every = self.scenario.inserts_between_conflicts
+        self.conflicts.every = self.scenario.inserts_between_conflicts
         async with asyncio.TaskGroup() as beside:
-            loops = (
-                self._crash(),
-                self._restart(),
-                self._disturb_database(),
-                self._reorganise(),
-                self._look(),
-                self._silence(),
-            )
+            loops = (*self.disturbances.loops(), *map(self._restart, self.machines), self._look())
             running = [beside.create_task(one) for one in loops]
             await self._act(actors, await recruit(self))
             for task in running:
                 task.cancel()
-        self.nodes.heal()
         await settle(self)
         for oracle in self.oracles:
             await oracle.at_end()
-        self.machine.end()
+        for machine in self.machines:
+            machine.end()
 
     async def _act(self, actors: list[Actor], cheats: list[Cheat]) -> None:
         """Let random agents act, some at once, until enough calls were made."""
@@ -166,54 +190,23 @@ class Simulation:
             self.later.remove(check)
             check.result()
 
-    async def _crash(self) -> None:
-        """End the process at seeded moments, which may be between any two steps of its tasks."""
-        while self.scenario.crash_seconds:
-            await self._chance(self.scenario.crash_seconds)
-            self.machine.end("crash")
-
-    async def _restart(self) -> None:
-        """Open the process again after each end."""
+    async def _restart(self, machine: Machine) -> None:
+        """Open a process again after each end."""
         while True:
-            await self.machine.ended.wait()
+            await machine.ended.wait()
             await self._chance(REST_SECONDS)
-            self.machine.open()
-            self.check_later(self._look_after_crash())  # beside this loop, because a look waits for a process too
+            machine.open()
+            self.check_later(self._look_after_crash())  # the process may end during a look
 
     async def _look_after_crash(self) -> None:
         async with self.looking:
             for oracle in self.oracles:
-                await oracle.after_crash()
-
-    async def _disturb_database(self) -> None:
-        """Give the database one fault at a time, for a while."""
-        while self.scenario.database_seconds:
-            await self._chance(self.scenario.database_seconds)
-            fault = self.random.choice(list(KINDS))
-            if self.machine.store is not None:
-                self.machine.store.database.fault = fault
-            await self._chance(REST_SECONDS)
-            if self.machine.store is not None:
-                self.machine.store.database.fault = None
+                with suppress(TimedOut):
+                    await oracle.after_crash()
 
     async def _chance(self, seconds: float) -> None:
         """Wait for a random time, of this many seconds on average."""
         await asyncio.sleep(self.random.expovariate(1 / seconds))
-
-    async def _reorganise(self) -> None:
-        """Replace the newest blocks of the chain, fewer than the market waits for."""
-        while self.scenario.reorg_seconds:
-            await self._chance(self.scenario.reorg_seconds)
-            depth = self.random.randint(1, NETWORK.confirmations - 1)
-            self.fault("reorg", depth=depth, transactions=self.chain.reorg(depth))
-
-    async def _silence(self) -> None:
-        """Let no receiver of webhooks answer as it should, for a while."""
-        while self.scenario.webhook_seconds:
-            await self._chance(self.scenario.webhook_seconds)
-            self.web.failing = True
-            await self._chance(2 * REST_SECONDS)
-            self.web.failing = False
 
     async def _look(self) -> None:
         while True:
@@ -238,9 +231,9 @@ class Simulation:
     async def read(self, read: Callable[[Tx], T]) -> T:
         """Read the rows of the market, once a process runs and its database answers."""
         while True:
-            with suppress(Unavailable):
-                if self.machine.store is not None:
-                    return await self.machine.store.read(read)
+            for store in [one.store for one in self.machines if one.store is not None]:
+                with suppress(Unavailable):
+                    return await store.read(read)
             await asyncio.sleep(REST_SECONDS)
 
     def fault(self, kind: str, **details: Any) -> None:
@@ -271,11 +264,11 @@ class Simulation:
 
     async def _observed(self, agent: str | None, call: Call) -> Answer:
         """Make a call, again while the process is down, and show the answer to all oracles."""
-        began = self.clock.now()
+        began = self.loop.elapsed
         self.oracle(Contracted).begin(call.number)
         about = {"operation": call.operation, "wire": call.wire, "given": call.arguments}
         self.log.write("call", number=call.number, agent=agent, **about)
-        answer = await self._until_answered(call)
+        answer = await self._until_answered(call, agent)
         self.by_operation[call.operation] += 1
         self.by_hour[int(self.loop.elapsed // 3600)] += 1
         self.by_code[answer.code or "ok"] += 1
@@ -283,13 +276,23 @@ class Simulation:
         state = answer.body.get("status") if isinstance(answer.body, dict) else None
         about = {"status": answer.status, "code": answer.code, "state": state, "id": answer.body.get("id")}
         self.log.write("answer", number=call.number, sha256=sha256(body).hexdigest(), **about)
-        seen = Observation(call, agent, answer, began, self.clock.now())
+        seen = self._observation(call, agent, answer, began)
         for oracle in self.oracles:
             oracle.observe(seen)
         jobs = [job for job in jobs_in(answer) if self.random.random() < DRY_RUNS]
         if jobs and agent is not None and call.key is not None:
             self.check_later(self.oracle(Actions).look_at(call.key, self.random.choice(jobs)))
         return answer
+
+    def _observation(self, call: Call, agent: str | None, answer: Answer, began: float) -> Observation:
+        """Return a call with the bounds of its time.
+
+        The earliest is what a clock of the market showed during the call. The latest is what one ever showed, because a
+        deadline that has acted stays so if the clock then goes back.
+        """
+        clocks = [one.clock for one in self.machines]
+        bounds = min(one.earliest(began) for one in clocks), max(one.latest() for one in clocks)
+        return Observation(call, agent, answer, *bounds)
 
     def _name(self, number: int, agent: str | None, key: str | None) -> str:
         """Return the idempotency key of a call.
@@ -306,24 +309,35 @@ class Simulation:
         call = Call(self.made, operation, given, key, ip="203.0.113.10", dry_run=dry_run)
         try:
             answer = await self.machine.call(call)
-        except Crashed:
+        except (Crashed, TimedOut):
             return None
         return None if answer.status in UNSURE else answer
 
-    async def _until_answered(self, call: Call) -> Answer:
+    async def _until_answered(self, call: Call, agent: str | None) -> Answer:
         for tries in range(TRIES):
-            answer = await self.repeat(call)
+            began = self.loop.elapsed
+            try:
+                answer = await self.repeat(call)
+            except TimedOut:
+                answer = None
+                self.oracle(Contracted).lost(self._observation(call, agent, Answer(NO_ANSWER, {}), began))
             if answer is not None and (not tries or answer.code != "rate_limited"):  # the limit comes before the replay
                 return answer
             await self._chance(REST_SECONDS)
         raise Violation(f"no answer after {TRIES} tries: {call}")
 
     async def repeat(self, call: Call) -> Answer | None:
-        """Make a call, which may be a repeat; return None if a crash or a fault interrupted it."""
+        """Make a call, which may be a repeat; return None if a crash or a fault interrupted it.
+
+        Raises TimedOut.
+        """
         with suppress(Crashed):
-            answer = await self.machine.call(call)
+            answer = await self.random.choice(self.machines).call(call)
             if answer.status == 500:
                 raise Violation(f"an internal error: {call}: {answer}")
+            if self.scenario.lost_replies and self.random.random() < self.scenario.lost_replies:
+                self.fault("lost_reply", number=call.number)
+                return None
             if answer.status not in UNSURE:
                 return answer
         return None

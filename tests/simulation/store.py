@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -12,10 +13,11 @@ import psycopg
 from storage.open import SQLITE
 from storage.postgres import LAST_STALE, PING_SECONDS, PROOF_SECONDS, PostgresStore
 from storage.sqlite import SQLiteStore
-from storage.store import Store, WorkItem
+from storage.store import EVERYBODY, Store, WorkItem
 from storage.transaction import Tx
 from tests.simulation.faults import CrashNow, Faulty, FaultyPostgres, FaultySQLite
 from tests.simulation.loop import SimulatedLoop
+from tests.simulation.messages import NOTIFICATION, WAKE_UP, Messages
 
 T = TypeVar("T")
 NO_LIMIT = 1e6  # seconds of real time, which must not decide anything
@@ -31,6 +33,7 @@ class SimulatedStore(Store):
     random: Random
     loop: SimulatedLoop
     database: Faulty
+    messages: Messages
     on_crash: Callable[[str], None]  # called if a COMMIT is the last thing that the process does
 
     def start_workers(self) -> None:
@@ -62,6 +65,9 @@ class SimulatedStore(Store):
         future = super()._ask(queue, work, name)
         self.loop.call_later(self.random.expovariate(LATENCY), self._turn)
         return future
+
+    def notify(self, notified: frozenset[str] = EVERYBODY) -> None:
+        self.messages.deliver(WAKE_UP, partial(super().notify, notified))
 
     def _turn(self) -> None:
         """Let a writer serve some of the units that wait."""
@@ -112,7 +118,7 @@ class SimulatedPostgres(SimulatedStore, PostgresStore):
     def _poll(self, connection: psycopg.Connection) -> None:
         sent_at, last = self.now_seconds(), _last_stale(connection)
         for heard in connection.notifies(timeout=0):
-            self._heard(heard.payload)
+            self.messages.deliver(NOTIFICATION, partial(self._heard, heard.payload))
         if self.heard_up_to >= last:
             self.proven_at = sent_at
 

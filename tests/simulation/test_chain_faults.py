@@ -30,8 +30,10 @@ from tests.simulation.chain_scene import (
 )
 from tests.simulation.facilitator import FacilitatorFaults, SimulatedFacilitator
 from tests.simulation.nodes import LIES, PATIENCE_SECONDS, STALE, Faults
+from tools.chain.chain_reads import receipt_of
 from tools.chain.erc8004 import OWNER_OF, TOKEN_URI, call_data, identity
-from tools.chain.transfer_verification import ChainDown, InvalidNodeAnswer, TransferStatus
+from tools.chain.node_answers import InvalidNodeAnswer
+from tools.chain.transfer_verification import ChainDown, TransferStatus
 from tools.chain.wallet_proof import eip191_hash, eip1271_call, eip1271_holds
 from tools.chain.x402_payload import Authorization, Token, requirements, settle_body
 from tools.engine.ports import SettleNotSent, SettleResult, SettleUnknown
@@ -106,7 +108,7 @@ async def test_lies_never_settle_what_was_not_paid(model: Model) -> None:
     paid, other = model.pay(BUYER, SELLER, ONE), model.pay(BUYER, STRANGER, ONE)
     unknown = model.chain.new_hash()
     model.mine(CONFIRMATIONS)
-    model.nodes.faults = Faults(lies=0.7)
+    model.nodes.faults = Faults(lies=0.4)
     kinds: dict[str, Counter[TransferStatus]] = {one: Counter() for one in (paid, other, unknown)}
     for _ in range(300):
         for transaction, seen in kinds.items():
@@ -143,6 +145,37 @@ async def test_a_node_on_a_fork_shows_what_a_reorg_replaced_and_that_is_labelled
     assert [(one.about, one.kind) for one in model.nodes.lies] == [(transaction, STALE)] * len(shown)
     model.mine(1)
     assert [await model.nodes.reader(model.clock).receipt(transaction) for _ in range(40)] == [None] * 40
+
+
+async def test_a_node_that_is_behind_on_a_fork_never_confirms_a_lost_payment(model: Model) -> None:
+    model.nodes.faults = Faults(nodes=4, lag=CONFIRMATIONS, forked=True)
+    confirmed = Counter[bool]()  # by whether a reorg lost the payment
+    for place in range(150):
+        transaction = model.pay(BUYER, SELLER, 1)
+        model.mine(place % 2)
+        model.chain.reorg(CONFIRMATIONS - 1, lost=0.5)
+        for _ in range(8):
+            found = await verdict(model.reader, transaction, confirmations=CONFIRMATIONS)
+            confirmed[not model.chain.confirmations(transaction)] += found.kind is TransferStatus.PAID
+            model.mine(1)
+    assert confirmed[False] > 100
+    assert confirmed[True] == 0
+
+
+async def test_a_search_never_passes_over_a_payment_because_a_node_hides_its_logs(model: Model) -> None:
+    paid, refused = model.pay(BUYER, SELLER, ONE), 0
+    model.pay(BUYER, STRANGER, ONE)
+    model.nodes.faults = Faults(lies=1)
+    for _ in range(200):
+        model.clock.pass_seconds(3)
+        try:
+            receipt: Any = await receipt_of(model.reader, paid, NETWORK.asset)
+        except InvalidNodeAnswer:
+            refused += 1
+        else:
+            assert (receipt["transactionHash"], len(receipt["logs"])) == (paid, 1)
+    assert {one.kind for one in model.nodes.lies} >= {"no_logs", "another_hash"}
+    assert refused == len(model.nodes.lies)
 
 
 async def test_a_slow_node_answers_late_or_not_at_all(model: Model) -> None:

@@ -44,7 +44,8 @@ class Scene:
         """Return the market's verdict, after the reader's cache of unknown hashes has expired."""
         name = normalise_hash(transaction)
         self.seconds[0] += ABSENT_SECONDS
-        found = verify(name, await look_up(self.chain, name), replace(self.terms, **changed))
+        terms = replace(self.terms, **changed)
+        found = verify(name, await look_up(self.chain, name, terms.confirmations), terms)
         return replace(found, strangers=())
 
     def paid(self, transaction: str, amount_minor: int = ONE, **changed: Any) -> Verification:

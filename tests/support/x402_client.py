@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets  # noqa: TID251 - an authorization's nonce, made by the payer's own software
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -97,15 +97,19 @@ class Relay:
 
 @dataclass
 class Node:
-    """The chain's node as the market calls it; `down` makes it fail."""
+    """The chain's node as the market calls it.
+
+    `down` makes it fail, and `receipts` changes the receipts that it shows.
+    """
 
     down: bool = False
+    receipts: Callable[[Any], Any] | None = None
 
     async def __call__(self, env: Env, method: str, asked: Awaitable[Any]) -> Any:
         found = await asked
         if self.down:
             raise ChainDown(method)
-        return found
+        return self.receipts(found) if method == "receipt" and self.receipts else found
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Reads from a chain node what a payment verdict needs, in an order that keeps the answers consistent."""
+"""Reads from chain nodes what a payment verdict needs, so that answers of different nodes cannot be mixed up."""
 
 import asyncio
 from contextlib import suppress
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
 
-from tools.chain.transfer_verification import ChainAnswers, ChainDown, mined_in
+from tools.chain.transfer_verification import ChainAnswers, ChainDown, check_receipt, mined_in
 from tools.engine.context import ReadContext
 from tools.engine.ports import Chain
 
@@ -59,16 +59,31 @@ def _age(read_ctx: ReadContext, seen: tuple[int, float] | None) -> float:
     return inf if seen is None else read_ctx.world.clock.monotonic() - seen[1]
 
 
-async def look_up(chain: Chain, transaction: str) -> ChainAnswers:
-    """Read the receipt, then the head, then the block, as `judge` takes them.
+async def look_up(chain: Chain, transaction: str, confirmations: int) -> ChainAnswers:
+    """Read the receipt, the head, and the block with those that confirm it.
 
-    A transaction that is in no block costs one read. The block is read last: if its hash is still the one in the
-    receipt, all three answers describe the same chain. Raises ChainDown, and InvalidNodeAnswer if the receipt names no valid
-    block.
+    The confirming blocks are read only if the head shows enough confirmations. A transaction that is in no block costs one read, one without its confirmations three. Raises ChainDown, and
+    InvalidNodeAnswer if the receipt names no valid block.
     """
     receipt = await chain.receipt(transaction)
     number = mined_in(receipt)
     if number is None:
         return ChainAnswers(receipt, None, None)
-    head = await chain.head()
-    return ChainAnswers(receipt, head, await chain.block(number))
+    head, block = await chain.head(), await chain.block(number)
+    enough = head - number + 1 >= confirmations
+    return ChainAnswers(receipt, head, block, await blocks_after(chain, number, confirmations - 1) if enough else ())
+
+
+async def blocks_after(chain: Chain, number: int, count: int) -> list[object]:
+    """Read the blocks that follow a block, as `followers` takes them. Raises ChainDown."""
+    return [await chain.block(number + place) for place in range(1, count + 1)]
+
+
+async def receipt_of(chain: Chain, transaction: str, asset: str) -> object:
+    """Return the receipt of a transaction that a block has.
+
+    Raises ChainDown, and InvalidNodeAnswer if the node does not show this receipt as a whole.
+    """
+    receipt = await chain.receipt(transaction)
+    check_receipt(transaction, receipt, asset)
+    return receipt

@@ -10,10 +10,10 @@ from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.chain.chain_reads import look_up
 from tools.chain.errors import ChainUnavailable, PaymentInvalid, TransactionNotFound, TransactionPending
+from tools.chain.node_answers import InvalidNodeAnswer
 from tools.chain.transfer_verification import (
     BadHash,
     ChainDown,
-    InvalidNodeAnswer,
     InvalidReason,
     Terms,
     TransferStatus,
@@ -69,7 +69,7 @@ async def verify_transfer(read_ctx: ReadContext, transaction: str, terms: Terms)
     """
     chain = chain_of(read_ctx)
     try:
-        return verify(transaction, await look_up(chain, transaction), terms)
+        return verify(transaction, await look_up(chain, transaction, terms.confirmations), terms)
     except (ChainDown, InvalidNodeAnswer) as error:
         raise chain_failed(error) from None
 

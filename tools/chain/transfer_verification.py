@@ -1,12 +1,31 @@
-"""Payment proof: judges a node's answers about one transaction. Pure; an answer is untrusted until checked."""
+"""Payment proof: judges a node's answers about one transaction. Pure; an answer is untrusted until checked.
+
+Several nodes may answer for one address, and one of them may be behind on a branch that the chain has replaced. Then
+the number of the newest block proves no confirmation. A block names its parent by hash, and a receipt has a bloom
+filter of its logs (Ethereum yellow paper, 4.3), so confirmations are counted by parents, and a missing log is noticed.
+"""
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-T = TypeVar("T")
+from tools.chain.node_answers import (
+    ADDRESS,
+    BYTES,
+    InvalidNodeAnswer,
+    check_bloom,
+    field_in,
+    fields_in,
+    items_in,
+    quantity,
+    text_in,
+    typed,
+    word_in,
+)
+
 # A thousand million USDC, above every price of the market. A larger amount is false, and 64-bit columns never overflow.
 MAX_AMOUNT_MINOR = 10**15
 MAX_BLOCK_NUMBER = 2**53 - 1  # the largest integer every JSON reader keeps
@@ -15,19 +34,11 @@ MAX_BLOCK_TIME = 253_402_300_799  # the last second of the year 9999, the end of
 
 # ERC-20's event: the keccak-256 of "Transfer(address,address,uint256)"
 _TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-_WORD = re.compile(r"0x[0-9a-fA-F]{64}")
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
-_BYTES = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
-_QUANTITY = re.compile(r"0x(?:0|[1-9a-fA-F][0-9a-fA-F]{0,63})")
 _GIVEN_HASH = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 
 
 class ChainDown(Exception):
     """No usable answer came from the chain node; the same question may succeed later."""
-
-
-class InvalidNodeAnswer(ValueError):
-    """An answer of the chain node that no honest node can give."""
 
 
 class BadHash(ValueError):
@@ -89,11 +100,15 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class ChainAnswers:
-    """Three raw answers of a node: the receipt, the head's number, the receipt's block."""
+    """Raw answers of nodes: the receipt, the head, the receipt's block, and later blocks.
+
+    `later` are the blocks that follow. It may be empty while the head shows fewer confirmations than are needed.
+    """
 
     receipt: object
     head: object
     block: object
+    later: Sequence[object] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +117,7 @@ class Verification:
 
     The caller compares the price. `payer`, `payee` (lower case) are set when PAID, the block's fields as soon as its
     place is known (`block_time`: unix seconds). `confirmations`, of `required`, includes the transaction's own block.
+    `receipt` is the raw receipt, checked, once its block is known to be on the chain.
     """
 
     kind: TransferStatus
@@ -115,6 +131,7 @@ class Verification:
     block_time: int | None = None
     confirmations: int = 0
     strangers: tuple[str, ...] = ()  # for a wrong sender or recipient: the wallets found instead, at most 8
+    receipt: object = field(default=None, compare=False, repr=False)
 
 
 def normalise_hash(text: str) -> str:
@@ -125,22 +142,12 @@ def normalise_hash(text: str) -> str:
     return "0x" + given[1].lower()
 
 
-def quantity(value: object, name: str, most: int) -> int:
-    """Parse a JSON-RPC quantity: 0x, no leading zero, at most `most`; raises InvalidNodeAnswer."""
-    if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
-        raise InvalidNodeAnswer(f"{name} is not a quantity")
-    number = int(value, 16)
-    if number > most:
-        raise InvalidNodeAnswer(f"{name} is beyond {most}")
-    return number
-
-
 def mined_in(receipt: object) -> int | None:
     """Return the block number in a raw receipt, or None; raises InvalidNodeAnswer."""
     if receipt is None:
         return None
-    fields = _fields(receipt, "receipt")
-    if _field(fields, "blockNumber") is None or _field(fields, "blockHash") is None:
+    fields = fields_in(receipt, "receipt")
+    if field_in(fields, "blockNumber") is None or field_in(fields, "blockHash") is None:
         return None
     return quantity(fields["blockNumber"], "receipt.blockNumber", MAX_BLOCK_NUMBER)
 
@@ -148,7 +155,7 @@ def mined_in(receipt: object) -> int | None:
 def block_time_in(block: object) -> int | None:
     """Read the time of a raw block, in unix seconds; None if it is missing or impossible."""
     try:
-        return quantity(_field(_fields(block, "block"), "timestamp"), "block.timestamp", MAX_BLOCK_TIME)
+        return quantity(field_in(fields_in(block, "block"), "timestamp"), "block.timestamp", MAX_BLOCK_TIME)
     except InvalidNodeAnswer:
         return None
 
@@ -173,12 +180,39 @@ def verify(transaction: str, seen: ChainAnswers, terms: Terms) -> Verification:
     receipt = _receipt(transaction, number, seen.receipt, terms.asset.lower())
     place = _place(seen.block, number)
     confirmations = max(0, _head(seen.head) - number + 1)
+    linked = 1 + followers(receipt.block_hash, number, seen.later)
+    if linked < terms.confirmations <= confirmations:
+        confirmations = linked
     placed = replace(pending, block_number=number, block_hash=receipt.block_hash)
     if place is None or place[0] != receipt.block_hash or receipt.removed:
         return placed
     block_time = place[1]
-    placed = replace(placed, block_time=block_time, confirmations=confirmations)
+    placed = replace(placed, block_time=block_time, confirmations=confirmations, receipt=seen.receipt)
     return _judge_content(placed, receipt, parties, is_too_old(number, block_time, terms))
+
+
+def followers(block_hash: str, number: int, later: Sequence[object]) -> int:
+    """Count the raw blocks that follow a block, each of which names its parent's hash.
+
+    Raises InvalidNodeAnswer.
+    """
+    for count, answer in enumerate(later):
+        place = _place(answer, number + 1 + count)
+        if place is None or _parent(answer) != block_hash:
+            return count
+        block_hash = place[0]
+    return len(later)
+
+
+def check_receipt(transaction: str, receipt: object, asset: str) -> None:
+    """Check that a receipt is whole and belongs to a transaction that a block has.
+
+    Raises InvalidNodeAnswer.
+    """
+    number = mined_in(receipt)
+    if number is None:
+        raise InvalidNodeAnswer("a block has the transaction, and there is no receipt of it")
+    _receipt(transaction, number, receipt, asset.lower())
 
 
 class _Transfer(NamedTuple):
@@ -289,39 +323,40 @@ def _net(transfers: list[_Transfer], parties: _Parties) -> tuple[int, str, str]:
 
 
 def _receipt(transaction: str, number: int, answer: object, asset: str) -> _Receipt:
-    fields = _fields(answer, "receipt")
-    if _word(_field(fields, "transactionHash"), "receipt.transactionHash") != transaction:
+    fields = fields_in(answer, "receipt")
+    if word_in(field_in(fields, "transactionHash"), "receipt.transactionHash") != transaction:
         raise InvalidNodeAnswer("the receipt is another transaction's")
-    block_hash = _word(_field(fields, "blockHash"), "receipt.blockHash")
-    status = quantity(_field(fields, "status"), "receipt.status", 1)
-    logs = [_fields(log, "log") for log in _items(_field(fields, "logs"), "receipt.logs")]
+    block_hash = word_in(field_in(fields, "blockHash"), "receipt.blockHash")
+    status = quantity(field_in(fields, "status"), "receipt.status", 1)
+    logs = [fields_in(log, "log") for log in items_in(field_in(fields, "logs"), "receipt.logs")]
     for log in logs:
         _check_place(log, transaction, number, block_hash)
-    indices = [quantity(_field(log, "logIndex"), "log.logIndex", MAX_BLOCK_NUMBER) for log in logs]
+    check_bloom(fields.get("logsBloom"), logs)
+    indices = [quantity(field_in(log, "logIndex"), "log.logIndex", MAX_BLOCK_NUMBER) for log in logs]
     if len(set(indices)) != len(indices):
         raise InvalidNodeAnswer("two logs have one logIndex")
     found = [_transfer(log, index, asset) for log, index in zip(logs, indices, strict=True)]
-    removed = [_typed(log.get("removed", False), bool, "log.removed", "true or false") for log in logs]
+    removed = [typed(log.get("removed", False), bool, "log.removed", "true or false") for log in logs]
     return _Receipt(block_hash, status == 1, any(removed), sorted(move for move in found if move is not None))
 
 
 def _check_place(log: dict[str, object], transaction: str, number: int, block_hash: str) -> None:
-    if _word(_field(log, "transactionHash"), "log.transactionHash") != transaction:
+    if word_in(field_in(log, "transactionHash"), "log.transactionHash") != transaction:
         raise InvalidNodeAnswer("a log is another transaction's")
-    if _word(_field(log, "blockHash"), "log.blockHash") != block_hash:
+    if word_in(field_in(log, "blockHash"), "log.blockHash") != block_hash:
         raise InvalidNodeAnswer("a log is in another block than its receipt")
-    if quantity(_field(log, "blockNumber"), "log.blockNumber", MAX_BLOCK_NUMBER) != number:
+    if quantity(field_in(log, "blockNumber"), "log.blockNumber", MAX_BLOCK_NUMBER) != number:
         raise InvalidNodeAnswer("a log is in another block than its receipt")
 
 
 def _transfer(log: dict[str, object], index: int, asset: str) -> _Transfer | None:
     """Return the asset's transfer in this log; None for other contracts and other events."""
-    address = _match(_ADDRESS, _field(log, "address"), "log.address")
-    topics = [_word(topic, "log.topics") for topic in _items(_field(log, "topics"), "log.topics")]
-    data = _match(_BYTES, _field(log, "data"), "log.data")
+    address = text_in(ADDRESS, field_in(log, "address"), "log.address")
+    topics = [word_in(topic, "log.topics") for topic in items_in(field_in(log, "topics"), "log.topics")]
+    data = text_in(BYTES, field_in(log, "data"), "log.data")
     if address != asset or len(topics) != 3 or topics[0] != _TRANSFER:
         return None
-    amount_minor = int(_word(data, "the amount of a transfer"), 16)
+    amount_minor = int(word_in(data, "the amount of a transfer"), 16)
     if amount_minor > MAX_AMOUNT_MINOR:
         raise InvalidNodeAnswer(f"a transfer is beyond {MAX_AMOUNT_MINOR}")
     return _Transfer(index, _address_in(topics[1]), _address_in(topics[2]), amount_minor)
@@ -337,46 +372,20 @@ def _place(answer: object, number: int) -> tuple[str, int] | None:
     """Return hash and time of the block the chain has now; None if the node has it not sealed."""
     if answer is None:
         return None
-    fields = _fields(answer, "block")
-    if _field(fields, "number") is None or _field(fields, "hash") is None:
+    fields = fields_in(answer, "block")
+    if field_in(fields, "number") is None or field_in(fields, "hash") is None:
         return None
     if quantity(fields["number"], "block.number", MAX_BLOCK_NUMBER) != number:
         raise InvalidNodeAnswer("the block is not the one that was asked for")
-    block_time = quantity(_field(fields, "timestamp"), "block.timestamp", MAX_BLOCK_TIME)
-    return _word(fields["hash"], "block.hash"), block_time
+    block_time = quantity(field_in(fields, "timestamp"), "block.timestamp", MAX_BLOCK_TIME)
+    return word_in(fields["hash"], "block.hash"), block_time
+
+
+def _parent(answer: object) -> str:
+    return word_in(field_in(fields_in(answer, "block"), "parentHash"), "block.parentHash")
 
 
 def _head(answer: object) -> int:
     if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer <= MAX_BLOCK_NUMBER:
         raise InvalidNodeAnswer("the head is not a block number")
     return answer
-
-
-def _typed(answer: object, kind: type[T], name: str, wanted: str) -> T:
-    if not isinstance(answer, kind):
-        raise InvalidNodeAnswer(f"{name} is not {wanted}")
-    return answer
-
-
-def _fields(answer: object, name: str) -> dict[str, object]:
-    return _typed(answer, dict, name, "an object")
-
-
-def _field(fields: dict[str, object], name: str) -> object:
-    if name not in fields:
-        raise InvalidNodeAnswer(f"{name} is missing")
-    return fields[name]
-
-
-def _items(answer: object, name: str) -> list[object]:
-    return _typed(answer, list, name, "a list")
-
-
-def _word(answer: object, name: str) -> str:
-    return _match(_WORD, answer, name)
-
-
-def _match(form: re.Pattern[str], answer: object, name: str) -> str:
-    if not isinstance(answer, str) or not form.fullmatch(answer):
-        raise InvalidNodeAnswer(f"{name} is malformed")
-    return answer.lower()

@@ -167,15 +167,15 @@ def has_ended(valid_before: int, now: datetime) -> bool:
     return now >= _moment(valid_before) + AFTERMATH
 
 
-def is_over(valid_before: int, head_time: int, now: datetime) -> bool:
+def is_over(valid_before: int, confirmed_time: int, now: datetime) -> bool:
     """Check whether no later block can hold a transfer mined before `valid_before`.
 
-    `head_time` is the time of the newest known block (Unix seconds). A chain that makes blocks only on demand is given
-    an hour.
+    `confirmed_time` is the time of the newest confirmed block (Unix seconds). A chain that makes blocks only on demand
+    is given an hour.
     """
     if not has_ended(valid_before, now):
         return False
-    return head_time >= valid_before or now >= _moment(valid_before) + QUIET
+    return confirmed_time >= valid_before or now >= _moment(valid_before) + QUIET
 
 
 def _moment(unix_seconds: int) -> datetime:

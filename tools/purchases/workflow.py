@@ -15,16 +15,12 @@ import structlog
 from storage.tables import PurchaseRow
 from storage.transaction import StorageError
 from storage.vocabulary import PurchaseStatus
-from tools.chain.block_reader import BLOCKS_AT_ONCE, last_confirmed, number_in, read_block
+from tools.chain.block_reader import BLOCKS_AT_ONCE, last_confirmed, read_block
+from tools.chain.chain_reads import receipt_of
 from tools.chain.errors import ChainUnavailable, TransactionPending
+from tools.chain.node_answers import InvalidNodeAnswer
 from tools.chain.transfer_proof import no_chain, verify_transfer
-from tools.chain.transfer_verification import (
-    MAX_BLOCK_TIME,
-    ChainDown,
-    InvalidNodeAnswer,
-    TransferStatus,
-    Verification,
-)
+from tools.chain.transfer_verification import ChainDown, TransferStatus, Verification
 from tools.chain.x402_payload import VERSION, Authorization
 from tools.chain.x402_payments import read_authorization, settles, transactions_with_nonce
 from tools.engine.context import ReadContext
@@ -250,7 +246,7 @@ async def _verified(read_ctx: ReadContext, row: PurchaseRow, patience: float) ->
     assert row.tx_hash is not None
     given, transaction = authorization_of(row), row.tx_hash
     verdict = await _confirmed(read_ctx, row, transaction, patience)
-    if verdict.kind is TransferStatus.PAID and await _is_it(read_ctx, transaction, given):
+    if verdict.kind is TransferStatus.PAID and settles(verdict.receipt, read_ctx.network.asset, given):
         return await read_ctx.store.write(lambda tx: finish(read_ctx, tx, row.id, transaction, verdict), "pay_purchase")
     if verdict.kind is TransferStatus.PENDING:
         raise TransactionPending(
@@ -286,31 +282,25 @@ async def _confirmed(read_ctx: ReadContext, row: PurchaseRow, transaction: str, 
         await asyncio.sleep(TICK_SECONDS)
 
 
-async def _is_it(read_ctx: ReadContext, transaction: str, authorization: Authorization) -> bool:
-    try:
-        return settles(await chain_of(read_ctx).receipt(transaction), read_ctx.network.asset, authorization)
-    except ChainDown:
-        raise silent_chain() from None
-
-
 async def _scan_for_nonce(read_ctx: ReadContext, row: PurchaseRow) -> PurchaseRow:
     """Search the blocks since the payment was submitted for its nonce.
 
     If none holds it and none can any more, the purchase is closed as not charged.
     """
     chain, given, now = chain_of(read_ctx), authorization_of(row), read_ctx.world.clock.now()
-    began = row.scanned_to
+    began, asset = row.scanned_to, read_ctx.network.asset
     try:
         head = await chain.head()
         ends = min(head, began + BLOCKS_AT_ONCE)
         for number in range(began + 1, ends + 1):
             block = await read_block(read_ctx, chain, number, head)
             for transaction in transactions_with_nonce(block.inputs, given.nonce):
-                if settles(await chain.receipt(transaction), read_ctx.network.asset, given):
+                if settles(await receipt_of(chain, transaction, asset), asset, given):
                     return await _record(read_ctx, row, Event.SEND, tx_hash=transaction)
         over = False
         if ends == head and has_ended(row.valid_before, now):
-            over = is_over(row.valid_before, number_in(await chain.block(head), "timestamp", MAX_BLOCK_TIME), now)
+            confirmed = await read_block(read_ctx, chain, last_confirmed(read_ctx, head), head)
+            over = is_over(row.valid_before, confirmed.time, now)
     except (ChainDown, InvalidNodeAnswer):
         raise silent_chain() from None
     if over:

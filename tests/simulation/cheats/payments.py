@@ -69,8 +69,11 @@ class PaysBeforeOrdering(Cheat):
         job = await self.delivered(seller, self.identity, listing)
         if not self.simulation.chain.transfers_of(sent):
             raise Abandoned("a reorg may mine it after the order")
+        ordered_at = self.simulation.chain.head()
         self.attempt()
         await self.report(self.identity, job, sent)
+        if any(one.block_number > ordered_at for one in self.simulation.chain.transfers_of(sent)):
+            raise Abandoned("a deep reorg mined it after the order")
         await self.read_unpaid(self.identity, job, f"{sent} is older than the order")
 
 

@@ -193,6 +193,7 @@ class Contract:
     open_bounties: int = 20
     counted_minor: int = 10_000  # the least payment that counts
     rounds: int = 2
+    clock_seconds: float = 0.0  # by which two clocks of the market, or one before and after it is set, differ at most
 
 
 def at(text: Any) -> Any:

@@ -11,7 +11,8 @@ from tests.support import payment_flows
 from tests.support.evm import Evm
 from tests.support.faulty_node import Fault, FaultyNode, Reply, Silence, error, fields, logs, result
 from tests.support.payment_scene import ONE, Scene, open_scene
-from tools.chain.transfer_verification import ChainDown, InvalidNodeAnswer, TransferStatus, Verification
+from tools.chain.node_answers import InvalidNodeAnswer
+from tools.chain.transfer_verification import ChainDown, TransferStatus, Verification
 
 RECEIPT, HEAD, BLOCK = "eth_getTransactionReceipt", "eth_blockNumber", "eth_getBlockByNumber"
 NOBODYS = "0x" + "11" * 32

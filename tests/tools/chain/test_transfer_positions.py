@@ -21,6 +21,7 @@ from tests.tools.chain.test_transfer_verification import (
     answers,
     put,
 )
+from tools.chain.node_answers import InvalidNodeAnswer
 from tools.chain.transfer_verification import (
     CLOCK_SLACK_SECONDS,
     MAX_AMOUNT_MINOR,
@@ -28,7 +29,6 @@ from tools.chain.transfer_verification import (
     MAX_BLOCK_TIME,
     Began,
     ChainAnswers,
-    InvalidNodeAnswer,
     InvalidReason,
     TransferStatus,
     Verification,

@@ -7,20 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tools.chain.node_answers import InvalidNodeAnswer, quantity
 from tools.chain.transfer_verification import (
     MAX_AMOUNT_MINOR,
     MAX_BLOCK_NUMBER,
     MAX_BLOCK_TIME,
     BadHash,
     ChainAnswers,
-    InvalidNodeAnswer,
     InvalidReason,
     Terms,
     TransferStatus,
     Verification,
     mined_in,
     normalise_hash,
-    quantity,
     verify,
 )
 
@@ -54,7 +53,7 @@ def log(index: int, payer: str, payee: str, amount: int) -> dict[str, Any]:
 
 
 def answers(*moves: tuple[str, str, int]) -> dict[str, Any]:
-    """Return an honest node's {receipt, head, block} of a transaction with these transfers."""
+    """Return the answers of an honest node about a transaction with these transfers."""
     receipt = {
         "transactionHash": TRANSACTION,
         "blockHash": BLOCK,
@@ -66,7 +65,13 @@ def answers(*moves: tuple[str, str, int]) -> dict[str, Any]:
         "receipt": receipt,
         "head": NUMBER + 2,
         "block": {"number": hex(NUMBER), "hash": BLOCK, "timestamp": hex(TIME)},
+        "later": [block(NUMBER + 1, "0x" + "ce" * 32, BLOCK), block(NUMBER + 2, "0x" + "cf" * 32, "0x" + "ce" * 32)],
     }
+
+
+def block(number: int, name: str, parent: str) -> dict[str, Any]:
+    """Return a block as a node describes it."""
+    return {"number": hex(number), "hash": name, "parentHash": parent, "timestamp": hex(TIME)}
 
 
 PLAIN = (BUYER, SELLER, PRICE)

@@ -1,6 +1,7 @@
 """Signed payments when the facilitator, chain, seller or client fails: none is paid twice, none is lost."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -101,6 +102,21 @@ async def test_a_payment_that_was_sent_is_found_whatever_the_facilitator_says(sh
     shop.relay.told, income = [word], shop.income
     status, result = await paying(shop, shop.sign(await shop.terms()))
     assert (status, result["paid"]["transaction"]) == (200, shop.relay.sent[0])
+    assert shop.income - income == PRICE
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [lambda _: None, lambda true: true | {"logs": []}, lambda true: true | {"transactionHash": "0x" + "11" * 32}],
+)
+async def test_a_payment_whose_receipt_a_node_hides_is_not_passed_over(shop: Shop, shown: Callable[[Any], Any]) -> None:
+    shop.relay.told, paid, income = ["lost"], shop.sign(await shop.terms()), shop.income
+    shop.node.receipts = shown
+    status, refused = await paying(shop, paid)
+    assert (status, refused["error"]["code"]) == (502, "chain_unavailable")
+    await until_over(shop)
+    shop.node.receipts = None
+    assert (await paying(shop, paid))[1]["output"] == WORK
     assert shop.income - income == PRICE
 
 

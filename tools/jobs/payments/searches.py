@@ -10,8 +10,9 @@ from storage.tables import JobRow, PaymentSearchRow
 from storage.transaction import Tx
 from tools.chain.block_reader import BLOCKS_AT_ONCE, last_confirmed, read_block
 from tools.chain.errors import PaymentInvalid, TransactionNotFound
+from tools.chain.node_answers import InvalidNodeAnswer
 from tools.chain.transfer_proof import chain_failed, chain_of, known_settlement
-from tools.chain.transfer_verification import ChainDown, InvalidNodeAnswer
+from tools.chain.transfer_verification import ChainDown
 from tools.chain.x402_payload import Authorization
 from tools.chain.x402_payments import AFTERMATH, QUIET, settles, transactions_with_nonce
 from tools.engine.context import ReadContext, TxContext
@@ -184,7 +185,7 @@ async def _proof(read_ctx: ReadContext, search: PaymentSearchRow, transaction: s
     if paid is None:
         return None
     used = Authorization(paid.payer or "", paid.payee or "", paid.amount_minor, search.valid_before, search.nonce)
-    return proof if settles(await chain_of(read_ctx).receipt(transaction), read_ctx.network.asset, used) else None
+    return proof if settles(paid.receipt, read_ctx.network.asset, used) else None
 
 
 def _note(tx: Tx, looks: list[Looked], now: datetime) -> None:
