@@ -1,13 +1,10 @@
 """Run a simulated market: `python -m tests.simulation --seed N --operations M`."""
 
 import argparse
-import logging
 import os
 import sys
 import time
 from pathlib import Path
-
-import structlog
 
 
 def main() -> int:
@@ -20,6 +17,7 @@ def main() -> int:
     parser.add_argument(
         "--matrix", action="store_true", help="print the moves by the faults around them, and the holes"
     )
+    parser.add_argument("--counts", type=Path, help="add the moves of the run to the counts in this file")
     parser.add_argument("--report", type=Path, help="write a page of HTML about the run to this file")
     given = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets of texts must not differ between processes
@@ -30,10 +28,11 @@ def main() -> int:
 
 def report(given: argparse.Namespace) -> int:
     """Make the run and print its figures or its failure; return the exit code."""
+    from tests.simulation.available import lines
+    from tests.simulation.matrix import Matrix
     from tests.simulation.report import page
     from tests.simulation.run import Failure, Plan, run, smallest
 
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # faults are expected
     began = time.perf_counter()
     result = run(Plan(given.seed, given.operations, given.scenario, given.database, given.log))
     if isinstance(result, Failure):
@@ -51,10 +50,12 @@ def report(given: argparse.Namespace) -> int:
     print(f"per hour: {made / hours:,.0f} operations, {faults / hours:,.0f} faults")
     for name, counts in (("operations", result.by_operation), ("answers", result.by_code), ("faults", result.faults)):
         print(f"{name}: " + ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common()))
-    print(*result.ledger.lines(), sep="\n")
+    print(*result.ledger.lines(), *lines(result.tried), sep="\n")
     print(f"log sha256: {result.digest}")
     if given.matrix:
         print(*result.matrix.lines(), sep="\n")
+    if given.counts:
+        given.counts.write_bytes((Matrix.read(given.counts) + result.matrix).written())
     if given.report:
         given.report.write_text(page(result, again(given, given.operations)))
     return 0

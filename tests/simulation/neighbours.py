@@ -13,14 +13,16 @@ KEPT = 100  # bodies of one URL
 class Receivers:
     """Web servers that take webhooks; the last bodies are kept by URL.
 
-    While `failing`, each answers with an error or not at all, and `note` counts it.
+    While `failing`, each answers with an error or not at all, and `note` counts it. `watch` sees every body.
     """
 
     def __init__(self, random: Random, note: Callable[[str], None]) -> None:
         self.random, self.note, self.failing = random, note, False
+        self.watch: Callable[[str, bytes], None] = lambda url, body: None
         self.received: dict[str, deque[bytes]] = defaultdict(lambda: deque(maxlen=KEPT))
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
+        self.watch(url, body)
         if self.failing:
             self.note("webhook")
             if self.random.random() < 0.5:

@@ -46,3 +46,4 @@ class Result:
     by_hour: Counter[int] = field(default_factory=Counter)  # operations, by the hour of virtual time
     matrix: Matrix = field(default_factory=Matrix)
     ledger: Ledger = field(default_factory=Ledger)
+    tried: Counter[tuple[tuple[str, str], str]] = field(default_factory=Counter)  # dry runs by state, role and action

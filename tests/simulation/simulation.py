@@ -13,6 +13,7 @@ import orjson
 
 from storage.transaction import Tx, Unavailable
 from storage.vocabulary import Env
+from tests.simulation.available import Actions
 from tests.simulation.chain import SimulatedChain
 from tests.simulation.cheats.base import Cheat
 from tests.simulation.cheats.ledger import Ledger
@@ -24,16 +25,17 @@ from tests.simulation.faults import KINDS, CommitCrashes
 from tests.simulation.log import EventLog
 from tests.simulation.loop import SimulatedLoop, VirtualClock
 from tests.simulation.machine import Crashed, Machine, Neighbours, slow_down
-from tests.simulation.market_actors import more_actors
 from tests.simulation.neighbours import Receivers, Zone
 from tests.simulation.nodes import Nodes
-from tests.simulation.oracles import ORACLES, Actions, Oracle, Taint
-from tests.simulation.population import Actor, Identity, populate
+from tests.simulation.oracles import ORACLES, Oracle
+from tests.simulation.populate import populate
+from tests.simulation.population import Actor, Identity
 from tests.simulation.records import Failed, Observation, Result, Violation
 from tests.simulation.scenarios import Scenario
 from tests.simulation.settle import settle
+from tests.simulation.taint import Taint
+from tests.simulation.visits import Visits
 from tests.simulation.wires import ADDRESS, UNSURE, WIRES, Answer, Call, address_of
-from tests.simulation.x402_actors import paying_clients
 from tests.support.market import SANDBOX, CountingDice, ListedAddresses, house
 from tools.catalogue import CATALOGUE
 from tools.engine.config import Limits
@@ -41,7 +43,6 @@ from tools.engine.config import Limits
 IN_FLIGHT = 8
 TRIES = 40  # of a call that crashes and faults interrupt
 REST_SECONDS = 5.0  # between two tries
-DRY_RUNS = 0.02
 LOOK_SECONDS = 300.0  # between two looks of the oracles
 NETWORK = replace(SANDBOX, confirmations=3, facilitator_url="https://facilitator.example")
 STORAGE = 16 * 2**20  # bytes per agent, so that a cheat can fill them
@@ -77,7 +78,7 @@ class Simulation:
         self.made, self.ledger = 0, Ledger()
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
         self.by_hour = Counter[int]()
-        self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, Contracted, Coverage)]
+        self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, Actions, Taint, Visits, Contracted, Coverage)]
         self.identities: dict[str, Identity] = {}
         self.later: list[asyncio.Task[None]] = []
 
@@ -92,19 +93,18 @@ class Simulation:
     def run(self) -> Result:
         """Run to the end. Raises Failed at the first violation."""
         try:
-            with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+            with asyncio.Runner(loop_factory=lambda: self.loop) as runner, self.oracle(Taint).searching_logs():
                 runner.run(self._main())
         except Exception as error:
             raise Failed(self.made, error) from error
         figures = self.faults, self.by_operation, self.by_code, self.by_hour
         matrix = self.oracle(Coverage).matrix
-        return Result(self.seed, self.made, self.log.digest, self.loop.elapsed, *figures, matrix, self.ledger)
+        tried = self.oracle(Actions).tried
+        return Result(self.seed, self.made, self.log.digest, self.loop.elapsed, *figures, matrix, self.ledger, tried)
 
     async def _main(self) -> None:
         self.machine.open()
-        actors = await populate(self) + await more_actors(self)
-        if self.scenario.clients:
-            actors += await paying_clients(self, self.scenario.clients)
+        actors = await populate(self)
         self.machine.commit_crashes.every = self.scenario.commits_between_crashes
         async with asyncio.TaskGroup() as beside:
             loops = (
@@ -123,6 +123,7 @@ class Simulation:
         await settle(self)
         for oracle in self.oracles:
             await oracle.at_end()
+        await asyncio.gather(*self.later)
         self.machine.end()
 
     async def _act(self, actors: list[Actor], cheats: list[Cheat]) -> None:
@@ -163,9 +164,12 @@ class Simulation:
             await self.machine.ended.wait()
             await self._chance(REST_SECONDS)
             self.machine.open()
-            with suppress(Crashed):
-                for oracle in self.oracles:
-                    await oracle.after_crash()
+            self.check_later(self._look_after_crash())  # beside this loop, because the process may crash meanwhile
+
+    async def _look_after_crash(self) -> None:
+        with suppress(Crashed):
+            for oracle in self.oracles:
+                await oracle.after_crash()
 
     async def _disturb_database(self) -> None:
         """Give the database one fault at a time, for a while."""
@@ -210,10 +214,6 @@ class Simulation:
     def oracle(self, kind: type[Kind]) -> Kind:
         return next(one for one in self.oracles if isinstance(one, kind))
 
-    def taint(self, author: str, job_id: str) -> str:
-        """Return a unique token for an output that not everybody may read."""
-        return self.oracle(Taint).new_token(author, job_id)
-
     def check_later(self, check: Coroutine[Any, Any, None]) -> None:
         self.later.append(asyncio.create_task(check))
 
@@ -253,9 +253,6 @@ class Simulation:
         seen = Observation(call, agent, answer, began, self.clock.now())
         for oracle in self.oracles:
             oracle.observe(seen)
-        jobs = [job for job in jobs_in(answer) if self.random.random() < DRY_RUNS]
-        if jobs and agent is not None and key is not None:
-            self.check_later(self.oracle(Actions).look_at(key, self.random.choice(jobs)))
         return answer
 
     async def ask(self, key: str, operation: str, /, *, dry_run: bool = False, **given: Any) -> Answer | None:
@@ -284,12 +281,3 @@ class Simulation:
             if answer.status not in UNSURE:
                 return answer
         return None
-
-
-def jobs_in(answer: Answer) -> list[str]:
-    """Return the ids of the jobs that an answer shows to one of their parties."""
-    body = answer.body
-    if answer.refused or not isinstance(body, dict):
-        return []
-    found = body["data"] if body.get("object") == "list" else [body]
-    return [one["id"] for one in found if isinstance(one, dict) and one.get("object") == "job" and "role" in one]
