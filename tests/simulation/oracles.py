@@ -1,7 +1,6 @@
 """The oracles of a run. Each observes the answers, or reads the rows from time to time, and raises Violation."""
 
-from collections import deque
-from collections.abc import Iterator
+from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, select
@@ -22,6 +21,7 @@ PAGE = 1_000
 
 _settlements = Query(select(SettlementRow).where(SettlementRow.id > bindparam("after")).order_by(SettlementRow.id))
 events_from = Query(select(EventRow).where(EventRow.id > bindparam("after")).order_by(EventRow.id).limit(PAGE))
+_agents = Query(select(AgentRow.id))
 
 
 class Oracle:
@@ -87,7 +87,6 @@ class Repeats(Oracle):
             if again is not None and again != seen.answer and await self._is_active(seen.agent):
                 raise Violation(f"{seen.call} was answered with {seen.answer}, and after a crash with {again}")
 
-
     async def _is_active(self, agent_id: str | None) -> bool:
         """Tell if an agent may call now; the operator suspends some."""
         row = await self.simulation.read(lambda tx: tx.get(AgentRow, agent_id))
@@ -99,7 +98,7 @@ class Events(Oracle):
 
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)
-        self.after, self.seen = 0, 0
+        self.after, self.seen = 0, Counter[str]()  # by agent
 
     async def look(self) -> None:
         while rows := await self.simulation.read(lambda tx: tx.all(events_from, after=self.after)):
@@ -107,20 +106,22 @@ class Events(Oracle):
                 if row.id <= self.after:
                     raise Violation(f"event {row.id} was read after {self.after}")
                 self.after = row.id
-            self.seen += len(rows)
+            self.seen.update(row.agent_id for row in rows)
 
     async def at_end(self) -> None:
         await self.look()
-        found = await self.simulation.read(lambda tx: sum(1 for _ in _all_events(tx)))
-        if found != self.seen:
-            raise Violation(f"there are {found} events, but a reader in their order saw {self.seen}")
+        found, agents = await self.simulation.read(lambda tx: (_count_events(tx), {*tx.all(_agents)}))
+        seen = {agent: count for agent, count in self.seen.items() if agent in agents}  # a failed purchase leaves none
+        if found != seen:
+            raise Violation(f"events by agent are {found}, but a reader in their order saw {seen}")
 
 
-def _all_events(tx: Tx) -> Iterator[EventRow]:
-    after = 0
+def _count_events(tx: Tx) -> Counter[str]:
+    after, found = 0, Counter[str]()
     while rows := tx.all(events_from, after=after):
-        yield from rows
+        found.update(row.agent_id for row in rows)
         after = rows[-1].id
+    return found
 
 
 class Recounted(Oracle):

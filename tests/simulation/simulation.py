@@ -34,6 +34,7 @@ from tests.simulation.records import Failed, Observation, Result, Violation
 from tests.simulation.scenarios import Scenario
 from tests.simulation.settle import settle
 from tests.simulation.taint import Taint
+from tests.simulation.targets import Targets
 from tests.simulation.visits import Visits
 from tests.simulation.wires import ADDRESS, UNSURE, WIRES, Answer, Call, address_of
 from tests.support.market import SANDBOX, CountingDice, ListedAddresses, house
@@ -79,6 +80,7 @@ class Simulation:
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
         self.by_hour = Counter[int]()
         self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, Actions, Taint, Visits, Contracted, Coverage)]
+        self.targets = Targets(self)
         self.identities: dict[str, Identity] = {}
         self.later: list[asyncio.Task[None]] = []
 
@@ -114,6 +116,7 @@ class Simulation:
                 self._reorganise(),
                 self._look(),
                 self._silence(),
+                self.targets.watch_deadlines(),
             )
             running = [beside.create_task(one) for one in loops]
             await self._act(actors, await recruit(self))
@@ -241,6 +244,7 @@ class Simulation:
         call = Call(number, operation, given, key, f"once-{number:024d}", wire, ip, payment=payment)
         began = self.clock.now()
         self.oracle(Contracted).begin(number)
+        await self.targets.before_call(agent, operation, given)
         self.log.write("call", number=number, agent=agent, operation=operation, wire=wire, given=given)
         answer = await self._until_answered(call)
         self.by_operation[operation] += 1

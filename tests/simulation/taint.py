@@ -161,8 +161,9 @@ class Taint(Oracle):
     async def _check(self, token: bytes, readers: Collection[str | None], place: str) -> None:
         """Raise Violation unless one of the readers may read a private text by now."""
         private = self.texts[token]
+        buys = place == BUYS and private.about not in self.simulation.identities  # an agent has an account
         for reader in readers:
-            if await self.simulation.read(lambda tx: may_read(tx, private, reader, buys=place == BUYS)):  # noqa: B023
+            if await self.simulation.read(lambda tx: may_read(tx, private, reader, buys=buys)):  # noqa: B023
                 return
         raise Violation(f"{place} shows {token.decode()} to {[*readers]}: {private}")
 
@@ -172,12 +173,12 @@ async def _fail(message: str) -> None:
 
 
 def may_read(tx: Tx, private: Private, agent: str | None, *, buys: bool) -> bool:
-    """Tell if an agent other than the author may read a private text."""
+    """Tell if an agent other than the author may read a private text; one without an account `buys`."""
     match private.kind:
         case Kind.OUTPUT:
             return _may_read_output(tx, private.about, agent, buys=buys)
         case Kind.LETTER:
-            return tx.one(_seat_between, agent_id=agent, one=private.author, other=private.about) is not None
+            return buys or tx.one(_seat_between, agent_id=agent, one=private.author, other=private.about) is not None
         case Kind.VOTE:
             return _may_read_vote(tx, private.about, agent)
         case Kind.NOTE:
