@@ -74,7 +74,10 @@ class FaultyPostgres(Faulty, Postgres):
 
 
 class CommitCrashes:
-    """Ends the process before or after one in `every` commits, and at the `next` of these moments if one is set."""
+    """Ends the process before or after one in `every` commits.
+
+    If `next` is one of these moments, it ends there too, once.
+    """
 
     def __init__(self, random: Random, every: int) -> None:
         self.random, self.every = random, every

@@ -35,9 +35,7 @@ class Judge(Actor):
 class Evaluator(Judge):
     """An agent that only judges disputes, and misses votes while it is away."""
 
-    vanishes = 0.03  # the chance, each time it acts
-
     async def act(self) -> None:
         await self.rest()
-        if not self.is_away(self.vanishes) and self.offers:
+        if not self.is_away(self.traits.vanishes) and self.offers:
             await self.judge()

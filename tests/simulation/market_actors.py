@@ -71,7 +71,7 @@ class Trader(Judge):
     async def act(self) -> None:
         if self.judges:
             await self.rest()
-        if self.is_away(0.01):
+        if self.is_away(self.traits.vanishes):
             return
         deeds = self.sell, self.buy, self.order, self.judge, self.bounty, self.confide
         (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.5))

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 RETURNER = Traits(returns=0.9)  # so often that the market counts its returns as failures
+VANISHER = Traits(vanishes=0.05)  # away for most of the time, so that its deadlines pass
+TRAITS: Mapping[tuple[type[Actor], int], Traits] = {
+    (Trader, 0): RETURNER,
+    (Trader, 1): VANISHER,
+    (Trader, 2): VANISHER,
+    **{(Evaluator, number): Traits(vanishes=0.03) for number in range(3)},
+}
 
 
 async def populate(simulation: "Simulation") -> list[Actor]:
@@ -23,7 +30,7 @@ async def populate(simulation: "Simulation") -> list[Actor]:
         Seller: scenario.sellers, Buyer: scenario.buyers, Evaluator: scenario.evaluators, Trader: scenario.traders, Stranger: 1,
     }  # fmt: skip
     actors: list[Actor] = [
-        kind(simulation, await register(simulation, f"{kind.__name__} {number}"), _traits(kind, number))
+        kind(simulation, await register(simulation, f"{kind.__name__} {number}"), TRAITS.get((kind, number), Traits()))
         for kind, count in kinds.items()
         for number in range(count)
     ]
@@ -37,7 +44,3 @@ async def populate(simulation: "Simulation") -> list[Actor]:
     itself = Identity("operator", "operator", {"test": OPERATOR_SECRET}, b"", None)
     clients = await paying_clients(simulation, scenario.clients) if scenario.clients else []
     return [*actors, Operator(simulation, itself, Traits()), *clients]
-
-
-def _traits(kind: type[Actor], number: int) -> Traits:
-    return RETURNER if kind is Trader and number == 0 else Traits()

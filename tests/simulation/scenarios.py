@@ -20,7 +20,7 @@ class Scenario:
     wires: float = 0.1  # the share of calls that go over REST, MCP or A2A instead of the door
     gap_seconds: float = 2.0  # between two actions, on average
     pause_seconds: float = 15.0  # between two rounds of the background loops
-    targeted: int = 0  # faults of each class that are put before each rare kind of move
+    targeted_seconds: float = 0.0  # between two faults that are put just before rare moves, at least
     reorg_seconds: float = 0.0  # between two reorgs of the chain, on average
     crash_seconds: float = 0.0  # between two crashes, on average
     commits_between_crashes: int = 0  # that hit just before or after a COMMIT, on average; 0: none do

@@ -173,7 +173,7 @@ async def _fail(message: str) -> None:
 
 
 def may_read(tx: Tx, private: Private, agent: str | None, *, buys: bool) -> bool:
-    """Tell if an agent other than the author may read a private text; one without an account `buys`."""
+    """Tell if another agent, or a client without an account that `buys`, may read a private text."""
     match private.kind:
         case Kind.OUTPUT:
             return _may_read_output(tx, private.about, agent, buys=buys)

@@ -38,32 +38,33 @@ class Targets:
     """The kinds of moments of a run, and how often each class of faults was put before each."""
 
     def __init__(self, simulation: "Simulation") -> None:
-        self.simulation, self.most = (
-            simulation,
-            0,
-        )  # faults begin with watch_deadlines, once a process that ends begins again
-        self.seen, self.struck = Counter[Moment](), Counter[tuple[Moment, str]]()
+        self.simulation, self.pause = simulation, 0.0  # no faults before watch_deadlines
+        self.seen, self.struck, self.met = Counter[Moment](), Counter[Moment](), Counter[tuple[Moment, str]]()
+        self.next = 0.0  # virtual seconds
 
     async def before_call(self, agent: str | None, operation: str, given: Mapping[str, Any]) -> None:
         """Put a fault before a call that writes, if its kind is rare."""
-        if self.most and not CATALOGUE[operation].safe:
+        if self.pause and not CATALOGUE[operation].safe:
             place = await self.simulation.read(partial(_place_of, job_id=given.get("job_id"), agent=agent))
             self._meet((operation, "signed_payment" in given, "fault" in given, *place))
 
     async def watch_deadlines(self) -> None:
         """Put a fault before each deadline whose kind is rare."""
-        self.most = self.simulation.scenario.targeted
-        while self.most:
+        self.pause = self.simulation.scenario.targeted_seconds
+        while self.pause:
             await asyncio.sleep(WATCH_SECONDS)
             for moment in await self.simulation.read(partial(_near, now=self.simulation.machine.clock.now())):
                 self._meet(moment)
 
     def _meet(self, moment: Moment) -> None:
-        """Count a moment, and put the class of faults before it that it has met least."""
+        """Count a moment; if its turn has come, put the class of faults before it that it has met least."""
         self.seen[moment] += 1
-        kind = min(STRIKES, key=lambda one: self.struck[moment, one])
-        if self.seen[moment] * RARE < self.seen.total() and self.struck[moment, kind] < self.most:
-            self.struck[moment, kind] += 1
+        now, rare = self.simulation.loop.time(), self.seen[moment] * RARE < self.seen.total()
+        if rare and now >= self.next and self.struck[moment] * len(self.seen) <= self.struck.total():
+            kind = min(STRIKES, key=lambda one: self.met[moment, one])
+            self.next = now + self.pause
+            self.struck[moment] += 1
+            self.met[moment, kind] += 1
             STRIKES[kind](self.simulation)
 
 
@@ -76,7 +77,11 @@ def _place_of(tx: Tx, job_id: str | None, agent: str | None) -> Moment:
 def _near(tx: Tx, now: datetime) -> list[Moment]:
     """Return the kinds of the deadlines until the next look."""
     times = {"after": now, "until": now + timedelta(seconds=WATCH_SECONDS)}
-    return [(kind, *place) for kind, query in _DEADLINES.items() for _, *place in tx.all(query, **times)]
+    return [(kind, *place) for kind, query in _DEADLINES.items() for _, *place in _by_id(tx.all(query, **times))]
+
+
+def _by_id(rows: list[Any]) -> list[Any]:
+    return sorted(rows, key=lambda row: str(row[0]))
 
 
 # -- the faults ------------------------------------------------------------------------------------------------------

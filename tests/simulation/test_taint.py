@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from storage.tables import ThreadRow
 from storage.transaction import Tx
 from tests.simulation.run import Failure, Plan, run
 from tools.engine import call_log
@@ -50,12 +49,3 @@ def test_a_key_in_a_row_is_found(unjudged: pytest.MonkeyPatch) -> None:
     found = run(Plan(SEED, 200, "calm"))
     assert isinstance(found, Failure)
     assert found.message.startswith("a row of api_keys shows the secret as_")
-
-
-def test_a_message_to_a_stranger_is_found(unjudged: pytest.MonkeyPatch) -> None:
-    unjudged.setattr(
-        "tools.messages.operations.find_thread", lambda tx, thread_id, *_, **__: tx.get(ThreadRow, thread_id)
-    )
-    found = run(Plan(SEED, 2 * OPERATIONS, "calm"))
-    assert isinstance(found, Failure)
-    assert "shows taint" in found.message
