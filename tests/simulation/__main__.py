@@ -5,14 +5,11 @@ python -m tests.simulation --minutes 30                new seeds, run after run
 """
 
 import argparse
-import logging
 import os
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import structlog
 
 from tests.support.memory_folder import use_memory
 
@@ -38,6 +35,7 @@ def main() -> int:
     parser.add_argument(
         "--matrix", action="store_true", help="print the moves by the faults around them, and the holes"
     )
+    parser.add_argument("--counts", type=Path, help="add the moves of the run to the counts in this file")
     parser.add_argument("--report", type=Path, help="write a page of HTML about the run to this file")
     parser.add_argument("--as-it-is", action="store_true", help="do not look for the shortest run that fails")
     given = parser.parse_args()
@@ -47,7 +45,6 @@ def main() -> int:
         command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         os.execve(sys.executable, command, os.environ | {"PYTHONHASHSEED": "0"})
     use_memory()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # faults are expected
     return one_run(given) if given.minutes is None else many_runs(given)
 
 
@@ -63,6 +60,8 @@ def many_runs(given: argparse.Namespace) -> int:
 
 def one_run(given: argparse.Namespace) -> int:
     """Make the run and print its figures or its failure; return the exit code."""
+    from tests.simulation.available import lines
+    from tests.simulation.matrix import Matrix
     from tests.simulation.report import page
     from tests.simulation.run import Failure, Plan, run
 
@@ -80,10 +79,12 @@ def one_run(given: argparse.Namespace) -> int:
     print(f"per hour: {made / hours:,.0f} operations, {faults / hours:,.0f} faults")
     for name, counts in (("operations", result.by_operation), ("answers", result.by_code), ("faults", result.faults)):
         print(f"{name}: " + ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common()))
-    print(*result.ledger.lines(), sep="\n")
+    print(*result.ledger.lines(), *lines(result.tried), sep="\n")
     print(f"log sha256: {result.digest}")
     if given.matrix:
         print(*result.matrix.lines(), sep="\n")
+    if given.counts:
+        given.counts.write_bytes((Matrix.read(given.counts) + result.matrix).written())
     if given.report:
         given.report.write_text(page(result, again(plan)))
     return 0

@@ -1,6 +1,7 @@
 """Acts of agents on bounties: post one, propose on one, and decide."""
 
 from tests.simulation.population import WORDS, Actor
+from tests.simulation.taint import Kind
 from tests.support.trade import ENGLISH, PRICE
 
 LIFETIMES = (300, 1_800, 5_400)  # seconds until a bounty expires
@@ -24,9 +25,10 @@ async def propose(actor: Actor) -> None:
     found = await actor.call("search_bounties", limit=10)
     if found.refused or not found.body["data"]:
         return
-    bounty = actor.random.choice(found.body["data"])["id"]
+    chosen = actor.random.choice(found.body["data"])
+    bounty, why = chosen["id"], actor.private(Kind.LETTER, "I am fast.", chosen["buyer"]["id"])
     price, payment = actor.random.choice((PRICE, PRICE // 2, 0)), actor.random.choice(("on_delivery", "upfront"))
-    made = await actor.call("propose_on_bounty", bounty_id=bounty, price=price, payment=payment)
+    made = await actor.call("propose_on_bounty", bounty_id=bounty, price=price, payment=payment, message=why)
     if not made.refused and actor.likely(0.2):
         await actor.call("withdraw_proposal", bounty_id=bounty)
 

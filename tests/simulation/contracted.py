@@ -22,7 +22,6 @@ class Contracted(Oracle):
             Contract(clock_seconds=off), oldest=lambda: min(self.in_flight.values(), default=float("inf"))
         )
         self.in_flight: dict[int, int] = {}  # by the number of the call: the answers observed before it
-        self.unmodelled: set[str] = set()  # sellers to clients without an account, whose orders are not observed
 
     def begin(self, number: int) -> None:
         self.in_flight[number] = self.model.observed
@@ -36,22 +35,22 @@ class Contracted(Oracle):
 
     def _show(self, seen: Observation, after: int) -> None:
         call, answer = seen.call, seen.answer
-        if call.operation == "buy_with_x402" or (seen.agent in self.unmodelled and not self._is_of_known_buyer(seen)):
-            return
         env = "live" if (call.key or "").startswith("as_live_") else "test"
+        paid = {} if call.payment is None else {"signed_payment": call.payment}
         try:
             self.model.observe(
                 model.Observation(
                     number=call.number, agent=seen.agent, env=env, operation=call.operation,
-                    arguments=call.arguments, idempotency_key=call.idempotency_key, status=answer.status,
-                    body=answer.body, began=seen.began, ended=seen.ended, after=after,
+                    arguments={**call.arguments, **paid}, idempotency_key=call.idempotency_key, status=answer.status,
+                    body=answer.body, began=seen.began, ended=seen.ended, after=self.in_flight.pop(call.number),
                 )
             )  # fmt: skip
         except model.Violation as broken:
             raise Violation(str(broken)) from broken
 
-    def _is_of_known_buyer(self, seen: Observation) -> bool:
-        """Tell if a call is about a job whose order is observed."""
-        body, job_id = seen.answer.body, seen.call.arguments.get("job_id")
-        buyer = body.get("buyer") if isinstance(body, dict) else None
-        return job_id in self.model.jobs.known or (buyer is not None and buyer["id"] in self.simulation.identities)
+    async def at_end(self) -> None:
+        """Check that exactly the payments of the purchases that took one were charged on the chain."""
+        for purchase in self.model.purchases.known.values():
+            charged = self.simulation.chain.is_used(purchase.given.payer, purchase.given.nonce)
+            if purchase.is_charged is not None and purchase.is_charged != charged:
+                raise Violation(f"charged: {charged}, after {purchase.result or purchase.end}: {purchase.given}")

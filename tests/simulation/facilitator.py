@@ -12,6 +12,11 @@ from tools.chain.x402_payments import BadPayment, read_authorization
 from tools.engine.ports import SettleNotSent, SettleResult, SettleUnknown
 
 MALFORMED = "invalid_payload"
+CONNECT_SECONDS = 10.0
+OUT_SECONDS, OUT_ONCE_IN = (
+    600,
+    4,
+)  # it is out of order for this time, and then works for the rest of this many such times
 RELAYER = "0x" + "fac1" * 10  # the wallet that pays the gas
 
 
@@ -28,6 +33,7 @@ class FacilitatorFaults:
     denies: float = 0.0  # sends, and says that it did not
     slow: float = 0.0  # does as it should, but late
     slow_seconds: float = 60.0  # at most
+    connect_seconds: float = 0.0  # until it is certain that it is not reached, at most
 
 
 class SimulatedFacilitator:
@@ -92,8 +98,9 @@ class SimulatedFacilitator:
         for name in ("refuses", "never_mined", "another_hash", "not_sent", "lost", "unknown", "denies", "slow"):
             left -= getattr(self.faults, name)
             if left < 0:
-                if name == "slow":
-                    await self.sleep(self.dice.uniform(0, self.faults.slow_seconds))
+                takes = {"slow": self.faults.slow_seconds, "not_sent": self.faults.connect_seconds}.get(name)
+                if takes:
+                    await self.sleep(self.dice.uniform(0, takes))
                 return name
         return None
 
@@ -142,12 +149,18 @@ class NotedFacilitator(SimulatedFacilitator):
     def begin(self, note: Callable[[str], None], chance: float) -> None:
         """Let each kind of fault happen with this chance per request, and report each one."""
         self.note = note
-        self.faults = FacilitatorFaults(
-            **{one.name: chance for one in fields(FacilitatorFaults) if one.name != "slow_seconds"}
-        )
+        kinds = [one.name for one in fields(FacilitatorFaults) if not one.name.endswith("_seconds")]
+        self.faults = FacilitatorFaults(**dict.fromkeys(kinds, chance), connect_seconds=CONNECT_SECONDS)
 
     async def _fault(self) -> str | None:
         found = await super()._fault()
+        if found is None and self._is_out():
+            found = self.dice.choice(("not_sent", "unknown"))
         if found is not None:
             self.note("facilitator")
         return found
+
+    def _is_out(self) -> bool:
+        """Tell if it is out of order now, for so long that payments end without it."""
+        failing = self.faults != FacilitatorFaults()
+        return failing and int(self.chain.clock.now().timestamp()) // OUT_SECONDS % OUT_ONCE_IN == 0

@@ -136,11 +136,16 @@ class FaultyPostgres(Faulty, Postgres):
 
 
 class CommitCrashes:
-    """Ends the process before or after one in `every` commits."""
+    """Ends the process before or after one in `every` commits.
+
+    If `next` is one of these moments, it ends there too, once.
+    """
 
     def __init__(self, random: Random, every: int) -> None:
         self.random, self.every = random, every
+        self.next: str | None = None
 
     def __call__(self, moment: str, names: Sequence[str]) -> None:
-        if self.every and self.random.random() * self.every < 1:
+        if moment == self.next or (self.every and self.random.random() * self.every < 1):
+            self.next = None
             raise CrashNow(moment)

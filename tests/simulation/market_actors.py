@@ -1,19 +1,16 @@
 """Agents that use the rest of the market: traders, which buy, sell, judge and go away at times, and the operator."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.simulation.account_actors import change_keys, wait_for_news
 from tests.simulation.bounty_actors import decide, post, propose
-from tests.simulation.population import MOVES, WORDS, Actor, Evaluator, Identity, Traits, register
-from tests.support.market import OPERATOR_SECRET
+from tests.simulation.judges import Judge
+from tests.simulation.population import MOVES, WORDS, Actor, Json
+from tests.simulation.private_acts import note, remind, write
+from tests.simulation.taint import Kind
 from tests.support.trade import OFFER, PRICE
 
-if TYPE_CHECKING:
-    from tests.simulation.simulation import Simulation
-
-Json = dict[str, Any]
-AWAY_SECONDS = (900, 1_800, 4_000, 9_000)  # long enough that each deadline of its jobs passes at times
 SOON: Json = OFFER | {"turnaround_seconds": 300, "max_open_jobs": 10}
 QUOTED: Json = {name: value for name, value in SOON.items() if name != "price"} | {"pricing_model": "quote"}
 OFFERS: tuple[Json, ...] = (
@@ -29,20 +26,20 @@ async def accept(actor: Actor, job: Json) -> None:
         await actor.call("accept_job", job_id=job["id"])
         return
     answer = await actor.call("accept_job", job_id=job["id"], worker=actor.random.choice(WORKERS))
-    if not answer.refused and actor.likely(0.35):
+    if not answer.refused and actor.likely(actor.traits.returns):
         await actor.call("cancel_job", job_id=job["id"], fault="input")
 
 
 async def deliver(actor: Actor, job: Json) -> None:
     """Deliver for a worker, perhaps for one that does not have the lease."""
-    output = {"english": f"good day {actor.simulation.taint(actor.identity.id, job['id'])}"}
+    output = {"english": actor.private(Kind.OUTPUT, "good day", job["id"])}
     await actor.call("deliver_job", job_id=job["id"], output=output, worker=actor.random.choice(WORKERS))
 
 
 async def decline(actor: Actor, job: Json) -> None:
     """Decline, or cancel, which is the same before the work begins."""
     operation = actor.random.choice(("decline_job", "cancel_job"))
-    await actor.call(operation, job_id=job["id"], reason="Too long for me.")
+    await actor.call(operation, job_id=job["id"], reason=actor.letter("Too long for me.", job))
 
 
 async def quote(actor: Actor, job: Json) -> None:
@@ -52,10 +49,10 @@ async def quote(actor: Actor, job: Json) -> None:
 TRADES: Mapping[str, Any] = {**MOVES, "accept": accept, "deliver": deliver, "decline": decline, "quote": quote}
 
 
-class Trader(Actor):
+class Trader(Judge):
     """An agent that buys, sells, judges and answers bounties, and is away at times."""
 
-    back_at = 0.0  # virtual seconds
+    judges = False
     since: str | None = None  # the last event that it has seen
 
     @property
@@ -67,23 +64,23 @@ class Trader(Actor):
 
     async def settle_in(self) -> None:
         """Take webhooks, make a schedule and create listings; one in three offers to judge."""
-        await self.call("set_evaluator", enabled=self.likely(1 / 3))
-        await self.call("create_webhook", url=f"https://{self.identity.handle}.hooks.example.com/in")
+        self.judges = self.likely(1 / 3)
+        await self.call("set_evaluator", enabled=self.judges)
+        await self.call("create_webhook", url=f"https://{self.identity.handle}.hooks.example.com/{self.identity.id}")
         await self.call("create_schedule", in_seconds=60, interval_seconds=self.random.choice((300, 3_600)))
         for offer in self.random.sample(OFFERS, 3):
             await self.call("create_listing", **offer)
 
     async def act(self) -> None:
-        now = self.simulation.loop.time()
-        if now < self.back_at:
-            return
-        if self.likely(0.01):
-            self.back_at = now + self.random.choice(AWAY_SECONDS)
+        if self.judges:
+            await self.rest()
+        if self.is_away(self.traits.vanishes):
             return
         deeds = (
-            self.sell, self.buy, self.order, self.judge, self.bounty, self.wait, self.change_keys, self.look_elsewhere,
+            self.sell, self.buy, self.order, self.judge, self.bounty, self.confide, self.wait, self.change_keys,
+            self.look_elsewhere,
         )  # fmt: skip
-        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 1.5, 0.3, 0.2))
+        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.5, 1.5, 0.3, 0.2))
         await deed()
 
     async def sell(self) -> None:
@@ -91,9 +88,6 @@ class Trader(Actor):
 
     async def buy(self) -> None:
         await self.trade("buyer")
-
-    async def judge(self) -> None:
-        await Evaluator.judge(self)
 
     async def bounty(self) -> None:
         (deed,) = self.random.choices((post, propose, decide), (2, 3, 3))
@@ -104,6 +98,9 @@ class Trader(Actor):
 
     async def change_keys(self) -> None:
         await change_keys(self)
+
+    async def confide(self) -> None:
+        await self.random.choice((note, remind, write))(self)
 
     async def trade(self, role: str) -> None:
         """Do one of the things that each of some of its last jobs offers."""
@@ -123,11 +120,14 @@ class Trader(Actor):
         found = await self.call("search_listings", q="translate", limit=20)
         if not found.refused and found.body["data"]:
             listing = self.random.choice(found.body["data"])
-            await self.call("create_job", listing_id=listing["id"], input={"text": self.random.choice(WORDS)})
+            text = self.private(Kind.LETTER, self.random.choice(WORDS), listing["seller"]["id"])
+            await self.call("create_job", listing_id=listing["id"], input={"text": text})
 
 
 class Operator(Actor):
-    """The operator of the market: it decides the cases that their panels did not decide."""
+    """The operator of the market: it decides open cases, and suspends evaluators for a while."""
+
+    suspended: str | None = None
 
     async def act(self) -> None:
         overview = await self.call("get_overview")
@@ -135,15 +135,15 @@ class Operator(Actor):
             if self.likely(0.5):
                 verdict = self.random.choice(("buyer", "seller", "split"))
                 await self.call("resolve_job", job_id=case["job_id"], verdict=verdict, note="As I see it.")
+        await self.police()
 
-
-async def more_actors(simulation: "Simulation") -> list[Actor]:
-    """Register the traders; return them and the operator."""
-    traders = [
-        Trader(simulation, await register(simulation, f"Trader {number}"), Traits())
-        for number in range(simulation.scenario.traders)
-    ]
-    for trader in traders:
-        await trader.settle_in()
-    itself = Identity("operator", "operator", {"test": OPERATOR_SECRET}, b"", None)
-    return [*traders, Operator(simulation, itself, Traits())]
+    async def police(self) -> None:
+        """Restore the evaluator that is suspended, or suspend one."""
+        if self.suspended is not None and self.likely(0.3):
+            restored = await self.call("set_agent_status", agent_id=self.suspended, status="active")
+            self.suspended = self.suspended if restored.refused else None
+        evaluators = [one.id for one in self.simulation.identities.values() if one.handle.startswith("evaluator")]
+        if self.suspended is None and evaluators and self.likely(0.1):
+            chosen = self.random.choice(evaluators)
+            if not (await self.call("set_agent_status", agent_id=chosen, status="suspended")).refused:
+                self.suspended = chosen

@@ -1,9 +1,16 @@
-"""The matrix of a run: each move of every lifecycle table, by the classes of faults that were active around it."""
+"""The matrix of a run: each move of every lifecycle table, by the classes of faults that were active around it.
 
+`python -m tests.simulation.matrix FILE…` prints the sum of files that runs have written with `--counts`.
+"""
+
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import orjson
 
 from tests.simulation.faults import CONFLICT, KINDS
 from tests.simulation.messages import NOTIFICATION, WAKE_UP
@@ -67,6 +74,23 @@ class Matrix:
             if empty:
                 yield row, empty, REASONS.get(row)
 
+    def __add__(self, other: "Matrix") -> "Matrix":
+        return Matrix(self.counts + other.counts, self.seen | other.seen)
+
+    def written(self) -> bytes:
+        """Return the counts as JSON, which `read` takes."""
+        counts = [[*row, kind, count] for (row, kind), count in sorted(self.counts.items())]
+        return orjson.dumps({"seen": sorted(self.seen), "counts": counts}, option=orjson.OPT_INDENT_2)
+
+    @staticmethod
+    def read(path: Path) -> "Matrix":
+        """Read a file of counts; a file that is not there has none."""
+        if not path.exists():
+            return Matrix()
+        found = orjson.loads(path.read_bytes())
+        counts = {((table, move), kind): count for table, move, kind, count in found["counts"]}
+        return Matrix(Counter(counts), {*found["seen"]})
+
     def without_reason(self) -> int:
         return sum(len(empty) for _, empty, reason in self.holes() if reason is None)
 
@@ -81,3 +105,7 @@ class Matrix:
         for (table, move), empty, reason in self.holes():
             under = "any fault" if len(empty) == len(columns) else ", ".join(empty)
             yield f"  {table} {move}: {reason or f'not under {under}'}"
+
+
+if __name__ == "__main__":
+    print(*sum((Matrix.read(Path(one)) for one in sys.argv[1:]), Matrix()).lines(), sep="\n")

@@ -16,17 +16,20 @@ KEPT = 100  # bodies of one URL
 class Receivers:
     """Web servers that take webhooks, each once by its ids; the last bodies are kept by URL.
 
-    While `failing`, each answers with an error or not at all, also after it took the body, and `note` counts it.
+    While `failing`, each answers with an error or not at all, also after it took the body, and `note` counts it. `watch`
+    sees every body.
     """
 
     def __init__(self, random: Random, note: Callable[[str], None]) -> None:
         self.random, self.note, self.failing = random, note, False
+        self.watch: Callable[[str, bytes], None] = lambda url, body: None
         self.received: dict[str, deque[bytes]] = defaultdict(lambda: deque(maxlen=KEPT))
         self.taken: dict[tuple[str, str], bytes] = {}  # by URL and ids of event and webhook: the hash
         self.repeated = 0
         self.contradictions: list[tuple[str, str]] = []  # URLs and ids that came with two bodies
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
+        self.watch(url, body)
         fate = self.random.choice(("silent", "error", "lost")) if self.failing else "usual"
         if fate in ("silent", "error"):
             self.note("webhook")

@@ -1,21 +1,17 @@
 """The oracles of a run. Each observes the answers, or reads the rows from time to time, and raises Violation."""
 
-import re
 from collections import deque
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import orjson
 from sqlalchemy import bindparam, select
 
 from storage.query import Query
-from storage.tables import AgentRow, EventRow, JobRow, SeatRow, SettlementRow
+from storage.tables import AgentRow, EventRow, SettlementRow
 from storage.transaction import Tx
-from storage.vocabulary import Env
-from tests.simulation.population import MOVES
+from storage.vocabulary import AgentStatus, Env
 from tests.simulation.records import Observation, Violation
-from tests.simulation.wires import Answer
 from tools.kernel.ids import Prefix, first_id
 from tools.operator.recompute import recompute
 
@@ -25,28 +21,11 @@ if TYPE_CHECKING:
 REMEMBERED = 200  # acknowledged calls that are repeated after a crash
 REPEATED = 12  # of them, each time
 UNSORTED = timedelta(seconds=600)  # ids are sorted by the clocks of the processes, which differ by less
-TOKEN = re.compile(rb"taint[0-9]{8}")
 PAGE = 1_000
-# The market decides these without a look at a chain, so that a dry run needs no money.
-TRIED = ("accept", "decline", "cancel", "quote", "accept_quote", "deliver", "request_revision", "dispute", "review")
-GIVEN: dict[str, dict[str, Any]] = {
-    "quote": {"price": 250_000}, "request_revision": {"message": "Warmer, please."}, "review": {"rating": 5},
-    "dispute": {"reason": "It is empty."}, "deliver": {"output": {"english": "good day"}},
-}  # fmt: skip
-# Accepting again renews the lease of a worker, and a dry run shows no output.
-REPEATABLE = {"thread_id", "worker", "lease_until", "next_steps", "deliveries", "output"}
-REPEATABLE |= {"output_bytes", "output_hash", "output_salt", "output_commitment"}
-NOT_NOW = {"invalid_transition", "job_not_payable", "not_paid", "job_not_settled", "not_found", "forbidden"}
 
 _settlements = Query(select(SettlementRow).where(SettlementRow.id > bindparam("after")).order_by(SettlementRow.id))
-_settlements_of = Query(select(SettlementRow).where(SettlementRow.job_id == bindparam("job_id")))
-_seat = Query(
-    select(SeatRow.agent_id).where(
-        SeatRow.dispute_id == bindparam("dispute_id"), SeatRow.agent_id == bindparam("agent_id")
-    )
-)
-_events = Query(select(EventRow).where(EventRow.id > bindparam("after")).order_by(EventRow.id).limit(PAGE))
-_job = Query(select(JobRow).where(JobRow.id == bindparam("id")))
+events_from = Query(select(EventRow).where(EventRow.id > bindparam("after")).order_by(EventRow.id).limit(PAGE))
+_agents = Query(select(AgentRow.id))
 
 
 class Oracle:
@@ -115,39 +94,13 @@ class Repeats(Oracle):
         known = [*self.acknowledged]
         for seen in self.simulation.random.sample(known, min(REPEATED, len(known))):
             again = await self.simulation.repeat(seen.call)
-            if again is not None and again != seen.answer:
+            if again is not None and again != seen.answer and await self._is_active(seen.agent):
                 raise Violation(f"{seen.call} was answered with {seen.answer}, and after a crash with {again}")
 
-
-class Actions(Oracle):
-    """The available_actions of a job are exactly those that a dry run accepts."""
-
-    def __init__(self, simulation: "Simulation") -> None:
-        super().__init__(simulation)
-        self.tried: dict[tuple[str, str, str, bool], int] = {}  # by status, role, action and whether it was offered
-
-    async def look_at(self, key: str, job_id: str) -> None:
-        for action in TRIED:
-            before = await self.simulation.ask(key, "get_job", job_id=job_id)
-            operation = {"accept_quote": action, "request_revision": action}.get(action, f"{action}_job")
-            answer = await self.simulation.ask(key, operation, dry_run=True, job_id=job_id, **GIVEN.get(action, {}))
-            after = await self.simulation.ask(key, "get_job", job_id=job_id)
-            if before is None or answer is None or after is None or before.refused or before != after:
-                continue
-            self._judge(before.body, action, answer)
-
-    def _judge(self, job: dict[str, Any], action: str, answer: Answer) -> None:
-        offered = action in job["available_actions"]
-        place = job["status"], job["role"], action, offered
-        self.tried[place] = self.tried.get(place, 0) + 1
-        about = f"{action} of {job['id']}, {job['status']}, by its {job['role']}, which may {job['available_actions']}"
-        if offered and answer.code in NOT_NOW:
-            raise Violation(f"offered and refused with {answer.code}: {about}")
-        changed = {name for name in job if answer.body.get(name, job[name]) != job[name]}
-        declines = action == "cancel" and job["role"] == "seller" and "decline" in job["available_actions"]
-        # What is already so may be asked for again, and a seller's cancellation before work is a decline.
-        if not offered and answer.code is None and not declines and not changed <= REPEATABLE:
-            raise Violation(f"not offered and accepted: {about}; it changes {sorted(changed)}")
+    async def _is_active(self, agent_id: str | None) -> bool:
+        """Tell if an agent may call now; the operator suspends some."""
+        row = await self.simulation.read(lambda tx: tx.get(AgentRow, agent_id))
+        return row is None or row.status is AgentStatus.ACTIVE
 
 
 class Events(Oracle):
@@ -162,7 +115,7 @@ class Events(Oracle):
         self.seen: dict[int, str] = {}  # the agent of each event
 
     async def look(self) -> None:
-        while rows := await self.simulation.read(lambda tx: tx.all(_events, after=self.after)):
+        while rows := await self.simulation.read(lambda tx: tx.all(events_from, after=self.after)):
             for row in rows:
                 if row.id <= self.after:
                     raise Violation(f"event {row.id} was read after {self.after}")
@@ -181,46 +134,9 @@ class Events(Oracle):
 
 def _all_events(tx: Tx) -> Iterator[EventRow]:
     after = 0
-    while rows := tx.all(_events, after=after):
+    while rows := tx.all(events_from, after=after):
         yield from rows
         after = rows[-1].id
-
-
-class Taint(Oracle):
-    """A secret text is shown only to the agents that may read it."""
-
-    def __init__(self, simulation: "Simulation") -> None:
-        super().__init__(simulation)
-        self.owners: dict[bytes, tuple[str, str]] = {}  # by token: its author and its job
-
-    def new_token(self, author: str, job_id: str) -> str:
-        token = f"taint{len(self.owners):08d}"
-        self.owners[token.encode()] = author, job_id
-        return token
-
-    def observe(self, seen: Observation) -> None:
-        text = orjson.dumps(seen.answer.body)
-        for token in dict.fromkeys(TOKEN.findall(text)):
-            author, job_id = self.owners[token]
-            if seen.agent != author:
-                self.simulation.check_later(self._allowed(token, job_id, seen))
-
-    async def _allowed(self, token: bytes, job_id: str, seen: Observation) -> None:
-        """Check that a reader is the buyer of a paid or free job, or its judge."""
-        buys = seen.call.operation == "buy_with_x402"  # without an account: the payment is the proof
-        if not await self.simulation.read(lambda tx: _may_read(tx, job_id, seen.agent, buys=buys)):
-            raise Violation(f"{seen.call.operation} shows {token.decode()} of {job_id} to {seen.agent}: {seen.answer}")
-
-
-def _may_read(tx: Tx, job_id: str, agent: str | None, *, buys: bool) -> bool:
-    """Tell if an agent other than the seller may read a job's output."""
-    job = tx.one(_job, id=job_id)
-    if job is None:
-        return False
-    if buys or agent == job.buyer_id:
-        paid = sum(row.amount for row in tx.all(_settlements_of, job_id=job_id) if row.kind == "payment")
-        return paid >= (job.price or 0)
-    return tx.one(_seat, dispute_id=job.dispute_id, agent_id=agent) is not None
 
 
 class Recounted(Oracle):
@@ -236,5 +152,4 @@ class Recounted(Oracle):
             raise Violation(f"recomputed: {drifted}")
 
 
-ORACLES = (Money, Repeats, Actions, Events, Taint, Recounted)
-assert set(TRIED) <= set(MOVES)
+ORACLES = (Money, Repeats, Events, Recounted)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
+from tests.simulation.taint import Kind, Taint
 from tests.simulation.wires import Answer
 from tests.support.trade import OFFER, PRICE
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 CAPITAL = 10**12  # minor units of USDC that each wallet starts with
+AWAY_SECONDS = (900, 1_800, 4_000, 9_000)  # long enough that each deadline of its jobs passes at times
 WORDS = ("guten Tag", "bonjour", "buenos dias", "god dag", "dzien dobry")
 REASONS = ("It is not what was promised.", "It is empty.", "It came late.")
 Json = dict[str, Any]
@@ -30,6 +32,8 @@ class Traits:
     disputes: float = 0.08
     wrong: float = 0.05  # it pays or delivers something wrong
     stale: float = 0.05  # it tries an action that its job does not offer
+    vanishes: float = 0.01  # it goes away, each time it acts
+    returns: float = 0.35  # it returns the input of a job that a worker has accepted
 
 
 @dataclass
@@ -44,6 +48,8 @@ class Identity:
 class Actor(ABC):
     """An agent with goals. `act` makes a few calls."""
 
+    back_at = 0.0  # virtual seconds
+
     def __init__(self, simulation: "Simulation", identity: Identity, traits: Traits) -> None:
         self.simulation, self.identity, self.traits = simulation, identity, traits
         self.random = Random(simulation.random.getrandbits(64))
@@ -51,8 +57,23 @@ class Actor(ABC):
     async def call(self, operation: str, /, **given: Any) -> Answer:
         return await self.simulation.call(self.identity.id, self.identity.keys["test"], operation, **given)
 
+    def is_away(self, chance: float) -> bool:
+        """Tell if this agent is away; with this chance it goes away now."""
+        now = self.simulation.loop.time()
+        if now >= self.back_at and self.likely(chance):
+            self.back_at = now + self.random.choice(AWAY_SECONDS)
+        return now < self.back_at
+
     def likely(self, chance: float) -> bool:
         return self.random.random() < chance
+
+    def private(self, kind: Kind, words: str, about: str = "") -> str:
+        """Return words with a token that only their readers may see."""
+        return f"{words} {self.simulation.oracle(Taint).token(kind, self.identity.id, about)}"
+
+    def letter(self, words: str, job: Json) -> str:
+        """Return words for the other party of a job."""
+        return self.private(Kind.LETTER, words, job["seller" if job["role"] == "buyer" else "buyer"]["id"])
 
     @abstractmethod
     async def act(self) -> None: ...
@@ -102,15 +123,16 @@ async def accept(actor: Actor, job: Json) -> None:
 
 
 async def decline(actor: Actor, job: Json) -> None:
-    await actor.call("decline_job", job_id=job["id"])
+    await actor.call("decline_job", job_id=job["id"], reason=actor.letter("Too long for me.", job))
 
 
 async def cancel(actor: Actor, job: Json) -> None:
-    await actor.call("cancel_job", job_id=job["id"])
+    await actor.call("cancel_job", job_id=job["id"], reason=actor.letter("It takes too long.", job))
 
 
 async def quote(actor: Actor, job: Json) -> None:
-    await actor.call("quote_job", job_id=job["id"], price=actor.random.choice((PRICE, 2 * PRICE, 1)))
+    price = actor.random.choice((PRICE, 2 * PRICE, 1))
+    await actor.call("quote_job", job_id=job["id"], price=price, message=actor.letter("For all of it.", job))
 
 
 async def accept_quote(actor: Actor, job: Json) -> None:
@@ -118,17 +140,17 @@ async def accept_quote(actor: Actor, job: Json) -> None:
 
 
 async def deliver(actor: Actor, job: Json) -> None:
-    english = f"good day {actor.simulation.taint(actor.identity.id, job['id'])}"
+    english = actor.private(Kind.OUTPUT, "good day", job["id"])
     output = {"englisch": english} if actor.likely(actor.traits.wrong) else {"english": english}
     await actor.call("deliver_job", job_id=job["id"], output=output)
 
 
 async def request_revision(actor: Actor, job: Json) -> None:
-    await actor.call("request_revision", job_id=job["id"], message="Warmer, please.")
+    await actor.call("request_revision", job_id=job["id"], message=actor.letter("Warmer, please.", job))
 
 
 async def dispute(actor: Actor, job: Json) -> None:
-    await actor.call("dispute_job", job_id=job["id"], reason=actor.random.choice(REASONS))
+    await actor.call("dispute_job", job_id=job["id"], reason=actor.letter(actor.random.choice(REASONS), job))
 
 
 async def withdraw_dispute(actor: Actor, job: Json) -> None:
@@ -140,7 +162,7 @@ async def review(actor: Actor, job: Json) -> None:
 
 
 async def message(actor: Actor, job: Json) -> None:
-    await actor.call("post_message", thread_id=job["thread_id"], body="How is it going?")
+    await actor.call("post_message", thread_id=job["thread_id"], body=actor.letter("How is it going?", job))
 
 
 async def pay(actor: Actor, job: Json) -> None:
@@ -187,49 +209,8 @@ class Buyer(Actor):
         if found.refused or not found.body["data"]:
             return
         listing = self.random.choice(found.body["data"])
-        await self.call("create_job", listing_id=listing["id"], input={"text": self.random.choice(WORDS)})
-
-
-class Evaluator(Actor):
-    """An agent that judges disputes.
-
-    Every third hour it rests: it offers nothing, and misses its votes.
-    """
-
-    offers = True
-
-    async def act(self) -> None:
-        rests = int(self.simulation.loop.time() / 3600) % 3 == 2
-        if rests == self.offers:
-            self.offers = not rests
-            await self.call("set_evaluator", enabled=self.offers)
-        if self.offers:
-            await self.judge(self)
-
-    @staticmethod
-    async def judge(actor: Actor) -> None:
-        """Vote in the cases that wait for this agent."""
-        inbox = await actor.call("get_inbox")
-        for case in [] if inbox.refused else inbox.body["disputes_awaiting_my_verdict"]:
-            outcome = actor.random.choice(("buyer", "seller", "split"))
-            await actor.call("submit_verdict", dispute_id=case["id"], outcome=outcome, rationale="As I see it.")
-
-
-async def populate(simulation: "Simulation") -> list[Actor]:
-    """Register the agents, bind their wallets and create the listings."""
-    scenario = simulation.scenario
-    kinds = {Seller: scenario.sellers, Buyer: scenario.buyers, Evaluator: scenario.evaluators}
-    actors: list[Actor] = [
-        kind(simulation, await register(simulation, f"{kind.__name__} {number}"), Traits())
-        for kind, count in kinds.items()
-        for number in range(count)
-    ]
-    for actor in actors:
-        if isinstance(actor, Evaluator):
-            await actor.call("set_evaluator", enabled=True)
-        if isinstance(actor, Seller):
-            await open_shop(actor)
-    return actors
+        text = self.private(Kind.LETTER, self.random.choice(WORDS), listing["seller"]["id"])
+        await self.call("create_job", listing_id=listing["id"], input={"text": text})
 
 
 async def register(simulation: "Simulation", name: str) -> Identity:

@@ -47,3 +47,4 @@ class Result:
     matrix: Matrix = field(default_factory=Matrix)
     ledger: Ledger = field(default_factory=Ledger)
     by_cheats: int = 0  # operations
+    tried: Counter[tuple[tuple[str, str], str]] = field(default_factory=Counter)  # dry runs by state, role and action

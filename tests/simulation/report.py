@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from math import log
 
+from tests.simulation.available import ENOUGH, Tried, fewest
 from tests.simulation.cheats.ledger import Ledger
 from tests.simulation.matrix import REASONS, ROWS, Matrix
+from tests.simulation.model.lifecycle import BUYER, SELLER
 from tests.simulation.records import Result
 
 STYLE = """
@@ -28,8 +30,11 @@ Parts = Iterator[str]
 
 def page(result: Result, command: str) -> str:
     """Return the page about a run that `command` repeats."""
-    parts = (_head(result, command), _calls(result), _pace(result), _faults(result), _matrix(result.matrix))
-    body = "\n".join(line for part in (*parts, _cheats(result.ledger)) for line in part)
+    parts = (
+        _head(result, command), _calls(result), _pace(result), _faults(result), _matrix(result.matrix),
+        _actions(result.tried), _cheats(result.ledger),
+    )  # fmt: skip
+    body = "\n".join(line for part in parts for line in part)
     title = escape(f"Simulation of the market, seed {result.seed}")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -120,6 +125,27 @@ def _cell(count: int, most: int, has_reason: bool) -> str:
     share = log(count + 1) / log(most + 1)
     ink = "#fff" if share > 0.6 else "#1a1a1a"
     return f'<td style="background:rgba(31,78,121,{share:.2f});color:{ink}">{count:,}</td>'
+
+
+def _actions(tried: Tried) -> Parts:
+    """Show how often the actions were tried in each state."""
+    counts = fewest(tried)
+    yield "<h2>Checks of available_actions</h2>"
+    yield _text(
+        f"Each action was tried by dry run on jobs of each state, for both parties: {tried.total():,} times in all. The figures are those "
+        f"of the action that was tried least. Red cells are below {ENOUGH:,}."
+    )
+    yield from _table(
+        ("state", BUYER, SELLER),
+        (
+            f"<th>{escape(state)}</th>" + "".join(_checks(counts[state, role]) for role in (BUYER, SELLER))
+            for state in sorted({state for state, _ in counts})
+        ),
+    )
+
+
+def _checks(count: int) -> str:
+    return f'<td class="{"hole" if count < ENOUGH else "reason"}">{count:,}</td>'
 
 
 def _cheats(ledger: Ledger) -> Parts:

@@ -14,6 +14,7 @@ import orjson
 from storage.open import SQLITE
 from storage.transaction import Tx, Unavailable
 from storage.vocabulary import Env
+from tests.simulation.available import Actions
 from tests.simulation.chain import SimulatedChain
 from tests.simulation.cheats.base import CHEATING, Cheat
 from tests.simulation.cheats.ledger import Ledger
@@ -30,36 +31,37 @@ from tests.simulation.log import EventLog
 from tests.simulation.logged import Logged
 from tests.simulation.loop import SimulatedLoop, VirtualClock
 from tests.simulation.machine import Crashed, Machine, Neighbours, TimedOut, slow_down
-from tests.simulation.market_actors import more_actors
 from tests.simulation.messages import Messages
 from tests.simulation.model import NO_ANSWER
 from tests.simulation.neighbours import Receivers, Zone
 from tests.simulation.nodes import Nodes
-from tests.simulation.oracles import ORACLES, Actions, Oracle, Taint
+from tests.simulation.oracles import ORACLES, Oracle
 from tests.simulation.outside import Elsewhere, Received, Sanctioned
 from tests.simulation.panels import Panels
 from tests.simulation.peers import PeerServers
-from tests.simulation.population import Actor, Identity, populate
+from tests.simulation.populate import populate
+from tests.simulation.population import Actor, Identity
 from tests.simulation.processes import StoppableLoop
 from tests.simulation.records import Failed, Observation, Result, Violation
 from tests.simulation.scenarios import Scenario
 from tests.simulation.settle import settle
+from tests.simulation.taint import Taint
+from tests.simulation.targets import Targets
 from tests.simulation.timed import Timed
 from tests.simulation.told import JobsTold
+from tests.simulation.visits import Visits
 from tests.simulation.wakeups import Wakeups
 from tests.simulation.wires import ADDRESS, UNSURE, WIRES, Answer, Call, address_of
-from tests.simulation.x402_actors import paying_clients
 from tests.support.market import SANDBOX, CountingDice, ListedAddresses, house
 from tools.catalogue import CATALOGUE
 from tools.engine.config import Limits
 
 MORE: tuple[type[Oracle], ...] = (
-    Timed, JobsTold, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged, Received, Sanctioned, Elsewhere,
+    Actions, Taint, Visits, Timed, JobsTold, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged, Received, Sanctioned, Elsewhere,
 )  # fmt: skip
 IN_FLIGHT = 8
 TRIES = 40  # of a call that crashes and faults interrupt
 REST_SECONDS = 5.0  # between two tries
-DRY_RUNS = 0.02
 LOOK_SECONDS = 300.0  # between two looks of the oracles
 NETWORK = replace(SANDBOX, confirmations=3, facilitator_url="https://facilitator.example")
 PATIENCE_SECONDS = 200.0  # of a client, if a process may stop; a purchase takes 160
@@ -101,6 +103,7 @@ class Simulation:
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
         self.by_hour, self.calls_of = Counter[int](), Counter[str | None]()
         self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, *MORE, Contracted, Coverage)]
+        self.targets = Targets(self)
         self.identities: dict[str, Identity] = {}
         self.later: list[asyncio.Task[None]] = []
         self.looking = asyncio.Lock()  # an oracle looks once at a time
@@ -129,7 +132,8 @@ class Simulation:
     def run(self) -> Result:
         """Run to the end. Raises Failed at the first violation."""
         try:
-            with self.oracle(Logged).listening(), asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+            loop = asyncio.Runner(loop_factory=lambda: self.loop)
+            with self.oracle(Logged).listening(), loop as runner, self.oracle(Taint).searching_logs():
                 try:
                     runner.run(self._main())
                 finally:
@@ -139,19 +143,20 @@ class Simulation:
         figures = self.faults, self.by_operation, self.by_code, self.by_hour
         matrix = self.oracle(Coverage).matrix
         return Result(
-            self.seed, self.made, self.log.digest, self.loop.elapsed, *figures, matrix, self.ledger, self.by_cheats
-        )
+            self.seed, self.made, self.log.digest, self.loop.elapsed, *figures, matrix, self.ledger, self.by_cheats,
+            self.oracle(Actions).tried,
+        )  # fmt: skip
 
     async def _main(self) -> None:
         for machine in self.machines:
             machine.open()
-        actors = await populate(self) + await more_actors(self)
-        if self.scenario.clients:
-            actors += await paying_clients(self, self.scenario.clients)
+        actors = await populate(self)
         self.machine.commit_crashes.every = self.scenario.commits_between_crashes
         self.conflicts.every = self.scenario.inserts_between_conflicts
         async with asyncio.TaskGroup() as beside:
-            loops = (*self.disturbances.loops(), *map(self._restart, self.machines), self._look())
+            loops = (
+                *self.disturbances.loops(), *map(self._restart, self.machines), self._look(), self.targets.watch_deadlines(),
+            )  # fmt: skip
             running = [beside.create_task(one) for one in loops]
             await self._act(actors, await recruit(self))
             for task in running:
@@ -159,6 +164,7 @@ class Simulation:
         await settle(self)
         for oracle in self.oracles:
             await oracle.at_end()
+        await asyncio.gather(*self.later)
         for machine in self.machines:
             machine.end()
 
@@ -221,10 +227,6 @@ class Simulation:
     def oracle(self, kind: type[Kind]) -> Kind:
         return next(one for one in self.oracles if isinstance(one, kind))
 
-    def taint(self, author: str, job_id: str) -> str:
-        """Return a unique token for an output that not everybody may read."""
-        return self.oracle(Taint).new_token(author, job_id)
-
     def check_later(self, check: Coroutine[Any, Any, None]) -> None:
         self.later.append(asyncio.create_task(check))
 
@@ -266,6 +268,7 @@ class Simulation:
         """Make a call, again while the process is down, and show the answer to all oracles."""
         began = self.loop.elapsed
         self.oracle(Contracted).begin(call.number)
+        await self.targets.before_call(agent, call)
         about = {"operation": call.operation, "wire": call.wire, "given": call.arguments}
         self.log.write("call", number=call.number, agent=agent, **about)
         answer = await self._until_answered(call, agent)
@@ -279,9 +282,6 @@ class Simulation:
         seen = self._observation(call, agent, answer, began)
         for oracle in self.oracles:
             oracle.observe(seen)
-        jobs = [job for job in jobs_in(answer) if self.random.random() < DRY_RUNS]
-        if jobs and agent is not None and call.key is not None:
-            self.check_later(self.oracle(Actions).look_at(call.key, self.random.choice(jobs)))
         return answer
 
     def _observation(self, call: Call, agent: str | None, answer: Answer, began: float) -> Observation:
@@ -341,12 +341,3 @@ class Simulation:
             if answer.status not in UNSURE:
                 return answer
         return None
-
-
-def jobs_in(answer: Answer) -> list[str]:
-    """Return the ids of the jobs that an answer shows to one of their parties."""
-    body = answer.body
-    if answer.refused or not isinstance(body, dict):
-        return []
-    found = body["data"] if body.get("object") == "list" else [body]
-    return [one["id"] for one in found if isinstance(one, dict) and one.get("object") == "job" and "role" in one]

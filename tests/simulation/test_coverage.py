@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from storage.vocabulary import Actor, JobStatus, PurchaseStatus
+from tests.simulation.available import PLACES
 from tests.simulation.cheats.ledger import Account
 from tests.simulation.coverage import AFTER, BEFORE, FaultTimes
 from tests.simulation.history import BY_EVENT, Audited, Histories
@@ -173,7 +174,7 @@ def test_a_report_is_one_page_that_loads_nothing_and_shows_the_figures(result: R
     assert not re.search(r"(src|href)=|@import|url\(|<script", written)
     for shown in (result.digest, "--seed 5", "list_jobs", "reorg", "ok", *{row[0] for row in ROWS}):
         assert shown in written
-    assert written.count("<tr>") == len(ROWS) + 1 + len(result.ledger.accounts) + 1
+    assert written.count("<tr>") == len(ROWS) + 1 + len(PLACES) // 2 + 1 + len(result.ledger.accounts) + 1
 
 
 def test_a_report_escapes_every_text_and_shows_a_ledger(result: Result) -> None:

@@ -1,13 +1,13 @@
-"""The operator's desk, which sells for signed payments (x402), and a buyer without an account."""
+"""The operator's desk, which sells for signed payments (x402), and buyers without an account."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any
 
 from eth_account import Account
 
-from tests.simulation.contracted import Contracted
 from tests.simulation.coverage import Coverage
-from tests.simulation.population import MOVES, WORDS, Actor, Identity, Traits, register
+from tests.simulation.population import CAPITAL, MOVES, WORDS, Actor, Identity, Json, Traits, register
+from tests.simulation.taint import Kind
 from tests.support.market import OPERATOR_SECRET
 from tests.support.trade import OFFER
 from tools.chain.x402_payload import Authorization, Token
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.25  # between two looks at the purchases under way
 LIFETIMES = (120, 900)  # seconds for which a signature is valid
-Json = dict[str, Any]
+LATER_SECONDS = (1, 70, 400)  # until the same payment is sent again
+PLACES = 100
 
 
 class Desk(Actor):
@@ -30,16 +31,22 @@ class Desk(Actor):
             "operator", OPERATOR_SECRET, "set_first_party", agent_id=self.identity.id, first_party=True
         )
         assert not (await operator).refused
-        return str((await self.call("create_listing", **OFFER, max_open_jobs=100)).body["id"])
+        return str((await self.call("create_listing", **OFFER, max_open_jobs=PLACES)).body["id"])
 
     async def act(self) -> None:
-        """Deliver or accept what waits, or leave it."""
+        """Deliver or accept what waits, leave it, or give it up; pay back what came too late."""
         await self.simulation.sleep(self.random.uniform(1, 60))
-        listed = await self.call("list_jobs", role="seller", limit=5)
+        listed = await self.call("list_jobs", role="seller", limit=20)
         for job in [] if listed.refused else listed.body["data"]:
-            (action,) = self.random.choices(("deliver", "accept", "decline", ""), (6, 2, 0.5, 1))
-            if action in job["available_actions"]:
+            (action,) = self.random.choices(("deliver", "accept", "decline", "cancel", ""), (6, 2, 0.5, 0.3, 1))
+            if "refund" in job["available_actions"]:
+                await self.pay_back(job)
+            elif action in job["available_actions"]:
                 await MOVES[action](self, job)
+
+    async def pay_back(self, job: Json) -> None:
+        """Refund a job to the wallet that paid, because its buyer has no account to be known by."""
+        await self.transfer_and_report("refund_job", job["id"], job["payment"]["pay_from"], job["refund_expected"])
 
 
 class PayingClient(Actor):
@@ -49,7 +56,7 @@ class PayingClient(Actor):
     listing_id: str
 
     async def act(self) -> None:
-        if self.likely(0.1):
+        if self.likely(0.3):
             serving = [asyncio.create_task(self.desk.act()), asyncio.create_task(self._watch())]
             await self.buy()
             await serving[0]
@@ -57,21 +64,38 @@ class PayingClient(Actor):
 
     async def buy(self) -> None:
         """Ask for the terms, sign them and buy; sometimes the same payment is sent again."""
-        order = {"listing_id": self.listing_id, "input": {"text": self.random.choice(WORDS)}, "env": "test"}
+        text = self.desk.private(Kind.NOTE, self.random.choice(WORDS))
+        order = {"listing_id": self.listing_id, "input": {"text": text}, "env": "test"}
         terms = await self.simulation.call(None, None, "buy_with_x402", **order)
         if terms.status != 402:
             return
-        signed = self._sign(terms.body["required"])
-        for _ in range(self.random.choice((1, 1, 2))):
-            await self.simulation.call(None, None, "buy_with_x402", **order, signed_payment=signed)
+        wallet = self.identity.wallet if self.likely(0.95) else self._empty_wallet()
+        signed = self._sign(terms.body["required"], wallet)
+        await self._send(order, signed)
+        if self.likely(0.4):
+            other = order | {"input": {"text": "What another client wants."}}
+            await self.simulation.sleep(self.random.choice(LATER_SECONDS))
+            await self._send(other if self.likely(0.3) else order, signed)
 
-    def _sign(self, required: Json) -> str:
+    async def _send(self, order: Json, signed: str) -> None:
+        """Send a payment, rarely twice at a time."""
+        calls = [
+            self.simulation.call(None, None, "buy_with_x402", **order, signed_payment=signed)
+            for _ in range(self.random.choice((1, 1, 1, 2)))
+        ]
+        await asyncio.gather(*calls)
+
+    def _empty_wallet(self) -> Any:
+        return Account.from_key(self.simulation.machine.dice.random_bytes(32))
+
+    def _sign(self, required: Json, wallet: Any) -> str:
+        """Sign the terms, rarely for another amount than they ask."""
         (accepted,) = required["accepts"]
         network, now = self.simulation.chain.network, int(self.simulation.machine.clock.now().timestamp())
         token = Token(network.id, network.chain_id, network.asset, network.asset_name, network.asset_version)
-        wallet = self.identity.wallet
         until, nonce = now + self.random.choice(LIFETIMES), f"0x{self.random.randbytes(32).hex()}"
-        given = Authorization(wallet.address, accepted["payTo"], int(accepted["amount"]), until, nonce)
+        amount = int(accepted["amount"]) + self.random.choice((0,) * 30 + (-1, 1))
+        given = Authorization(wallet.address, accepted["payTo"], amount, until, nonce)
         signature = Account.unsafe_sign_hash(given.digest(token), wallet.key).signature
         payload = {"signature": f"0x{bytes(signature).hex()}", "authorization": given.written()}
         return header({"x402Version": 2, "resource": required["resource"], "accepted": accepted, "payload": payload})
@@ -87,12 +111,11 @@ class PayingClient(Actor):
 async def paying_clients(simulation: "Simulation", count: int) -> list[Actor]:
     """Open the operator's desk; return its clients."""
     desk = Desk(simulation, await register(simulation, "Desk"), Traits())
-    simulation.oracle(Contracted).unmodelled.add(desk.identity.id)
     listing_id = await desk.settle_in()
     clients: list[Actor] = []
     for _ in range(count):
         wallet = Account.from_key(simulation.machine.dice.random_bytes(32))
-        simulation.chain.fund(wallet.address, 10**12)
+        simulation.chain.fund(wallet.address, CAPITAL)
         client = PayingClient(simulation, Identity("", "client", {}, b"", wallet), Traits())
         client.desk, client.listing_id = desk, listing_id
         clients.append(client)

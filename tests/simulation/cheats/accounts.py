@@ -9,8 +9,9 @@ from nacl.signing import SigningKey
 
 from server.cli import emporion
 from server.settings import BadSettings, Settings, check_named
-from tests.simulation.cheats.base import Abandoned, Cheat, Reply, binding, personal_sign
+from tests.simulation.cheats.base import Abandoned, Cheat, binding, personal_sign
 from tests.simulation.population import Identity, Json
+from tests.simulation.raw_requests import Reply
 from tests.support.market import Agent
 from tests.support.signed_requests import signing
 from tools.catalogue import CATALOGUE

@@ -1,10 +1,8 @@
 """The base of all cheats: calls as attackers make them, trades that they need, and the count of what they gain."""
 
-import asyncio
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,8 +13,10 @@ from eth_account.messages import encode_defunct
 from tests.simulation.cheats.ledger import Account
 from tests.simulation.machine import PROXY
 from tests.simulation.population import CAPITAL, Actor, Identity, Json, Traits, register
+from tests.simulation.raw_requests import Headers, Reply, send_raw
 from tests.simulation.records import Violation
-from tests.simulation.wires import UNSURE, Answer, Call, address_of, request
+from tests.simulation.taint import Taint
+from tests.simulation.wires import UNSURE, Answer, Call, address_of
 from tests.support.market import OPERATOR_SECRET
 from tests.support.trade import OFFER
 
@@ -29,25 +29,17 @@ JSON = ("content-type", "application/json")
 LOOSE = {name: value for name, value in OFFER.items() if not name.startswith(("output", "example", "input"))}
 LOOSE |= {"input_schema": {"type": "object"}, "max_open_jobs": 50}  # any input and any output
 LOOSE |= {"title": "Count words", "description": "Counts the words of any text.", "tags": ["count"]}
-Headers = Sequence[tuple[str, str]]
 CHEATING = ContextVar("CHEATING", default=False)  # true in the task of a cheat
+ISSUING = {  # operations whose answers have keys, by path
+    "/v1/agents": "register_agent",
+    "/v1/agents/me/keys": "create_api_key",
+    "/v1/agents/recover": "recover_agent",
+    "/v1/x402/account": "claim_x402_account",
+}
 
 
 class Abandoned(Exception):
     """An honest step of a trick was refused, so the trick was not tried."""
-
-
-@dataclass(frozen=True)
-class Reply:
-    """The answer of a raw HTTP request."""
-
-    status: int
-    raw: bytes
-
-    @property
-    def body(self) -> Any:
-        """The JSON of the answer."""
-        return orjson.loads(self.raw)
 
 
 class Cheat(Actor):
@@ -140,13 +132,10 @@ class Cheat(Actor):
         return seen
 
     async def _once(self, call: Call, method: str, path: str, body: bytes, headers: Headers, query: str) -> Reply:
-        machine = self.simulation.machine
-        if not machine.alive:
-            return Reply(503, b"{}")
-        sent = request(machine.edge, machine.loop, call, method, path, list(headers), body, query)
-        task = machine.start(sent)
-        await asyncio.wait([task])
-        return Reply(503, b"{}") if task.cancelled() else Reply(*task.result())
+        reply = await send_raw(self.simulation.machine, call, method, path, body, headers, query)
+        own = self.identity.id, *(one.id for one in self.others.values())
+        self.simulation.oracle(Taint).answered(reply.raw, own, ISSUING.get(path, path), call.number)
+        return reply
 
     async def a2a(self, who: Identity, method: str, params: Json) -> Reply:
         """Call a method of A2A over JSON-RPC."""

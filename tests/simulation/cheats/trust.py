@@ -1,5 +1,7 @@
 """Cheats about trust: free ratings, washed trades, captured and bribed panels, hidden evidence and lures in texts."""
 
+from collections.abc import Sequence
+
 from tests.simulation.cheats.base import Abandoned, Cheat
 from tests.simulation.population import Identity, Json
 
@@ -40,6 +42,18 @@ class Trades(Cheat):
     async def standing(self, who: Identity) -> Json:
         found: Json = (await self.need(who, "get_reputation", on=ON, agent_id=who.id))[ON]
         return found
+
+
+async def open_case(cheat: Cheat, buyer: Identity, job: Json, judges: Sequence[Identity], on: str) -> str:
+    """Dispute a job while these evaluators offer to judge; return the id of the case."""
+    for one in judges:
+        await cheat.ask(one, "set_evaluator", on=on, enabled=True)
+    opened = await cheat.ask(buyer, "dispute_job", on=on, job_id=job["id"], reason="It is wrong.")
+    for one in judges:
+        await cheat.ask(one, "set_evaluator", on=on, enabled=False)
+    if opened.refused:
+        raise Abandoned(f"dispute_job: {opened.code}")
+    return str(opened.body["dispute_id"])
 
 
 class SybilRaters(Trades):
@@ -113,16 +127,14 @@ class CapturesPanels(Trades):
     async def earn(self, name: str, payer: str) -> None:
         judge, buyer = await self.other(name, live=True), await self.other(payer, live=True)
         await self.sale(judge, buyer, await self.offer(judge, on=ON, price=COIN))
-        if judge.id not in self.judges:
-            await self.need(judge, "set_evaluator", on=ON, enabled=True)
-            self.judges[judge.id] = judge
+        self.judges[judge.id] = judge
 
     async def dispute(self) -> None:
         victim, buyer = await self.other("victim", live=True), await self.other("attacker", live=True)
         listing = await self.offer(victim, on=ON, price=DISPUTED)
         job = await self.delivered(victim, buyer, listing, on=ON)
         await self.pay(buyer, job, on=ON)
-        case = (await self.need(buyer, "dispute_job", on=ON, job_id=job["id"], reason="It is wrong."))["dispute_id"]
+        case = await open_case(self, buyer, job, [*self.judges.values()], ON)
         self.attempt()
         asked = [(one, await self.ask(one, "get_dispute", on=ON, dispute_id=case)) for one in self.judges.values()]
         seated = [one for one, answer in asked if not answer.refused]
@@ -158,11 +170,9 @@ class BribesEvaluators(Cheat):
 
     async def trick(self) -> None:
         judge, victim = await self.other("judge"), await self.other("seller")
-        if self.acts == 1:
-            await self.need(judge, "set_evaluator", enabled=True)
         await self.pay(self.identity, await self.delivered(judge, self.identity, await self.offer(judge)))
         job = await self.delivered(victim, self.identity, await self.offer(victim, price=0))
-        case = (await self.need(self.identity, "dispute_job", job_id=job["id"], reason="It is wrong."))["dispute_id"]
+        case = await open_case(self, self.identity, job, [judge], "test")
         self.attempt()
         seen = await self.ask(judge, "get_dispute", dispute_id=case)
         self.gain("verdict", int(not seen.refused), f"a paid evaluator sits in {case}")

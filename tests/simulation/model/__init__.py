@@ -28,6 +28,7 @@ from tests.simulation.model.observe import (
     Violation,
     later,
 )
+from tests.simulation.model.purchases import Purchases
 
 __all__ = ["NO_ANSWER", "Contract", "Model", "Observation", "Open", "Rule", "Violation"]
 
@@ -63,12 +64,15 @@ class Model:
         self.actions = Actions(self.jobs)
         self.listings, self.reviews = Listings(self.jobs), Reviews(self.jobs)
         self.bounties, self.disputes = Bounties(self.jobs), Disputes(self.jobs)
-        self.idempotency, self.lists = Idempotency(self.doubts), Lists(self.jobs, self.listings, self.reviews)
+        self.idempotency, self.lists = Idempotency(self.doubts), Lists(self.jobs, self.reviews)
+        self.purchases = Purchases(self.jobs, self.listings)
         self.handlers = self._handlers()
 
     def observe(self, seen: Observation) -> None:
         """Take in an answer. Raises Violation."""
         sight = Sight(seen, self.order.span(seen))
+        if seen.agent is not None:
+            self.jobs.callers.add(seen.agent)
         handler = self.handlers.get(seen.operation)
         news = not seen.arguments.get("dry_run") and not self.idempotency.repeats(sight)
         if handler is not None and news:
@@ -137,7 +141,7 @@ class Model:
             "get_inbox": self.lists.inbox,
             "get_delivery": self.lists.delivery,
             "list_settlements": self.lists.listed_settlements,
-            "buy_with_x402": self.lists.bought,
+            "buy_with_x402": self.purchases.bought,
             "review_job": self.reviews.made,
             "list_reviews": self.lists.listed_reviews,
             "create_bounty": self.bounties.posted,

@@ -1,4 +1,4 @@
-"""Check answers as such: idempotency, reviews, lists, the inbox, deliveries and purchases."""
+"""Check answers as such: idempotency, reviews, lists, the inbox and deliveries."""
 
 from collections.abc import Iterable
 from hashlib import sha256
@@ -9,7 +9,6 @@ import orjson
 from tests.simulation.model.job import Job
 from tests.simulation.model.jobs import Jobs
 from tests.simulation.model.lifecycle import ACTIONS, BUYER, ROLES, SELLER, kind, reviewable
-from tests.simulation.model.listings import Listings
 from tests.simulation.model.observe import Doubts, Observation, Rule, Sight, Span, later
 
 _READS = ("get_", "list_", "search_", "find_", "check_", "verify_", "stream_", "export_")
@@ -148,9 +147,8 @@ class Reviews:
 class Lists:
     """Lists of jobs, settlements and reviews, and the inbox."""
 
-    def __init__(self, jobs: Jobs, listings: Listings, reviews: Reviews) -> None:
-        self.jobs, self.listings, self.reviews = jobs, listings, reviews
-        self.purchases: dict[str, Any] = {}
+    def __init__(self, jobs: Jobs, reviews: Reviews) -> None:
+        self.jobs, self.reviews = jobs, reviews
 
     def got_job(self, sight: Sight) -> None:
         """Take in the answer of get_job."""
@@ -250,7 +248,7 @@ class Lists:
             missing = bool(states) and all(kind(one) in needs for one in states)
             sight.check(not missing, Rule.INBOX, f"a job that waits in {sorted(states)} is missing", job.id)
 
-    # -- deliveries and purchases ------------------------------------------------------------------------------------
+    # -- deliveries --------------------------------------------------------------------------------------------------
 
     def delivery(self, sight: Sight) -> None:
         """Take in the answer of get_delivery."""
@@ -273,23 +271,6 @@ class Lists:
             for name in ("output_hash", "output_commitment", "output_salt"):
                 same = record[name] is None or kept.setdefault(name, record[name]) == record[name]
                 sight.check(same, Rule.DIGEST, f"{name} of delivery {record['revision']} changed", job.id)
-
-    def bought(self, sight: Sight) -> None:
-        """Take in the answer of buy_with_x402: one payment, one job, one output."""
-        seen = sight.seen
-        self.listings.purchases.add(str(seen.arguments.get("listing_id")))
-        if not seen.succeeded or seen.body.get("object") != "x402_result":
-            return
-        paid, job_id = seen.body["paid"], seen.body["job_id"]
-        kept = self.purchases.setdefault(job_id, (paid["transaction"], paid["amount"], seen.body["output"]))
-        shown = (paid["transaction"], paid["amount"], seen.body["output"])
-        sight.check(kept == shown, Rule.TRANSFER, "a purchase has two results", job_id)
-        other = [one for one, result in self.purchases.items() if result[0] == paid["transaction"] and one != job_id]
-        sight.check(not other, Rule.TRANSFER, f"one payment bought {other} too", job_id)
-        job = self.jobs.known.get(job_id)
-        if job is not None:
-            job.purchased = True
-            sight.check(job.price == paid["amount"], Rule.PRICE, f"{paid['amount']} is not {job.price}", job_id)
 
 
 def _status(state: str) -> str:

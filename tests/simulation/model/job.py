@@ -65,7 +65,8 @@ class Job:
     quotes: list[tuple[int, Span]] = field(default_factory=list)
     offered: tuple[float, ...] = ()  # turnarounds in seconds that its listing or award gave
     turnaround: float | None = None  # seconds, as its first deadline shows
-    purchased: bool = False
+    purchased: bool = False  # by a client without an account
+    paid_late: tuple[int, Span] | None = None  # a purchase's payment that arrived after the job had ended
 
     def role(self, agent: str | None) -> str | None:
         return BUYER if agent == self.buyer else SELLER if agent == self.seller else None

@@ -1,13 +1,14 @@
 """Follow each job through its records: what it promised, what became of it, and what is owed."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
-from tests.simulation.model.history import VERDICT, History, Visit
+from tests.simulation.model.history import VERDICT, Call, History, Visit
 from tests.simulation.model.job import Job, Stamps
 from tests.simulation.model.lifecycle import AWARDED_JOB, JOB, kind, reviewable
 from tests.simulation.model.money import Money
-from tests.simulation.model.observe import Contract, Doubts, Rule, Sight, Span, later
+from tests.simulation.model.observe import Contract, Doubts, Rule, Sight, Span, at, later
 from tests.simulation.model.records import RECORD_RULES, View, due_of
 
 _AGREED = (
@@ -38,6 +39,9 @@ class Jobs:
         self.of_agent: dict[tuple[str, str], list[Job]] = {}
         self.completed: Counter[str] = Counter()  # forgotten completed jobs, by listing
         self.left: set[str] = set()  # agents whose account was deleted
+        self.callers: set[str] = set()  # agents that have made a call
+        self.bought: dict[str, set[tuple[str, str]]] = {}  # by listing: the payments of clients without an account
+        self.purchased: Counter[str] = Counter()  # the jobs of such clients, by listing
         self.lost_orders: list[tuple[str, str, str, Span]] = []  # environment, buyer, listing, span
         self.reviewed: dict[tuple[str, str], Span] = {}
 
@@ -58,10 +62,10 @@ class Jobs:
 
     def show(self, record: Any, sight: Sight) -> tuple[Job, View]:
         """Take in a job record of any answer. Raises Violation."""
-        view = View.of(record, sight, self.contract)
+        job = self.known.get(record["id"]) or self._new(record, sight)
+        view = View.of(record, sight, self.contract, purchased=job.purchased)
         for rule in RECORD_RULES:
             rule(view)
-        job = self.known.get(record["id"]) or self._new(record)
         self._agreed(job, record, sight)
         visit, new = job.history.show(view.state, sight)
         if visit.due is None:
@@ -76,18 +80,30 @@ class Jobs:
         self._settlements(job, view)
         return job, view
 
-    def _new(self, record: Any) -> Job:
+    def _new(self, record: Any, sight: Sight) -> Job:
         buyer, seller = record["buyer"]["id"], record["seller"]["id"]
         graph = AWARDED_JOB if record["bounty_id"] else JOB
         agreed = {name: record[name] for name in _AGREED} | {"timing": record["payment"]["timing"]}
         job = Job(record["id"], record["env"], buyer, seller, agreed, History(graph, record["id"]))
         self.known[job.id] = job
+        if record["listing_id"] in self.bought and buyer not in self.callers:
+            self._purchased(job, sight)
         self.of_buyer.setdefault((job.env, buyer), []).append(job)
         for agent in (buyer, seller):
             self.of_agent.setdefault((job.env, agent), []).append(job)
         if record["listing_id"]:
             self.of_listing.setdefault(record["listing_id"], []).append(job)
         return job
+
+    def _purchased(self, job: Job, sight: Sight) -> None:
+        """Remember a job of a client without an account.
+
+        The market may pay, accept or cancel it at any time.
+        """
+        job.purchased = True
+        self.purchased[job.agreed["listing_id"]] += 1
+        at_any_time = replace(sight.lost, low=-1, began=at(job.agreed["created_at"]))
+        job.history.calls += [Call(name, at_any_time) for name in ("purchase", "pay:buyer", "accept:buyer")]
 
     def _agreed(self, job: Job, record: Any, sight: Sight) -> None:
         shown = {name: record[name] for name in _AGREED} | {"timing": record["payment"]["timing"]}
@@ -103,6 +119,8 @@ class Jobs:
     def _deadlines_stay(self, job: Job, view: View) -> None:
         found = view.record["deadlines"]
         shown = tuple(found[name] for name in ("accept_by", "pay_by", "deliver_by", "review_by"))
+        if job.purchased and view.kind == "sealed":  # while its payment is under way, it has more time
+            shown = (*shown[:1], *shown[2:])
         kept = job.due.setdefault(view.state, shown)
         view.check(kept == shown, Rule.DEADLINE, f"deadlines of {view.state} were {kept} and are {shown}")
 
@@ -174,6 +192,9 @@ class Jobs:
 
     def _owed(self, job: Job, view: View) -> None:
         span, found = view.sight.span, view.record["refund_expected"] or 0
+        if job.purchased:
+            self._owed_for_purchase(job, view, found)
+            return
         least, most = self.money.owed(job.id, self._share(job, view), view.kind in _EARLY, span)
         hidden = self.money.hidden(job.env, job.id, "pay_job", span)
         back = self.money.hidden(job.env, job.id, "refund_job", span)
@@ -182,6 +203,15 @@ class Jobs:
         arrived = sum(one.amount for one in self.money.arrived(job.id))
         enough = view.record["payment"]["paid_at"] is None or hidden or arrived >= (job.price or 0)
         view.check(enough, Rule.TRANSFER, f"paid with {arrived} of {job.price}")
+
+    def _owed_for_purchase(self, job: Job, view: View, found: int) -> None:
+        """Check what is owed back for a purchase.
+
+        That is its whole payment if it arrived after the job had ended.
+        """
+        late = job.paid_late is not None and job.paid_late[1].precedes(view.sight.span)
+        right = found in (0, job.price) and (found or view.record["refund"] or not late)
+        view.check(bool(right), Rule.UNCHARGED, f"{found} of {job.price} is owed back, paid late: {job.paid_late}")
 
     def may_owe(self, job: Job, state: str, span: Span) -> bool:
         """Say if the seller may owe something back in a state."""
@@ -202,7 +232,7 @@ class Jobs:
         """Check that calls or deadlines explain a state, once all calls beside it are known."""
         caused = job.history.causes(visit, lambda name: self._other_cause(job, name))
         sight.check(caused, Rule.CAUSE, f"no call or deadline explains {visit.state}", job.id)
-        known = job.origin is not None or job.purchased or self._lost_order(job, visit)
+        known = job.origin is not None or self._paid_for(job) or self._lost_order(job, visit)
         sight.check(known, Rule.CAUSE, "no call created the job", job.id)
         self._turnaround(job, visit, sight)
         moment, labels = job.stamps[visit.state].of_move(visit.state, job)
@@ -224,7 +254,12 @@ class Jobs:
 
     def _other_cause(self, job: Job, name: str) -> bool:
         party = {"left:seller": job.seller, "left:buyer": job.buyer}.get(name)
-        return name == VERDICT or party in self.left or (name in ("purchase", "pay:buyer") and job.purchased)
+        return name == VERDICT or party in self.left
+
+    def _paid_for(self, job: Job) -> bool:
+        """Say if a job is one of the clients without an account, and they sent as many payments."""
+        listing_id = job.agreed["listing_id"]
+        return job.purchased and self.purchased[listing_id] <= len(self.bought[listing_id])
 
     def _lost_order(self, job: Job, visit: Visit) -> bool:
         order = (job.env, job.buyer, job.agreed["listing_id"] or job.agreed["bounty_id"])

@@ -25,6 +25,7 @@ class Offer:
     accept_seconds: int
     turnaround_seconds: int
     places: int
+    first_party: bool
 
     @staticmethod
     def of(record: Any) -> "Offer":
@@ -32,6 +33,7 @@ class Offer:
         return Offer(
             record["updated_at"], record["status"], pricing["model"], pricing["price"], record["payment"],
             record["accept_timeout_seconds"], record["turnaround_seconds"], record["max_open_jobs"],
+            record["first_party"],
         )  # fmt: skip
 
 
@@ -60,7 +62,6 @@ class Listings:
         self.jobs = jobs
         self.known: dict[str, Listing] = {}
         self.references: dict[tuple[str, str, str], tuple[bytes, str, Span]] = {}
-        self.purchases: set[str] = set()  # listings that x402 clients buy
 
     def show(self, record: Any, sight: Sight) -> None:
         """Take in a listing record."""
@@ -79,7 +80,7 @@ class Listings:
         jobs = self.jobs.of_listing.get(record["id"], [])
         most = sum(any(map(reviewable, one.possible(sight.span))) for one in jobs) + self.jobs.completed[record["id"]]
         found = record["stats"]["jobs_completed"]
-        known = record["id"] in self.purchases
+        known = record["id"] in self.jobs.bought
         sight.check(known or found <= most, Rule.COUNT, f"{found} jobs completed, at most {most} can be", record["id"])
 
     # -- an order ----------------------------------------------------------------------------------------------------
@@ -198,7 +199,7 @@ class Listings:
         seen, listing_id = sight.seen, str(sight.seen.arguments["listing_id"])
         listing = self.known.get(listing_id)
         unseen = sum(one[0] == seen.env and one[2] == listing_id for one in self.jobs.lost_orders)
-        if listing is None or listing.uncertain or listing_id in self.purchases or not listing.versions:
+        if listing is None or listing.uncertain or listing_id in self.jobs.bought or not listing.versions:
             return True
         offers = listing.offers(sight.span)
         places = min(one.places for one in offers)

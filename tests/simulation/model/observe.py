@@ -49,6 +49,9 @@ class Rule(Enum):
     DISPUTE = "a case goes from panel to resolved, or through the operator (decisions, 6 Disputes)"
     VOTE = "a seat votes once, votes stay secret, the tally decides (decisions, 6 Disputes)"
     COUNT = "a count in a record is the count of what happened (decisions, 2 Listings)"
+    OFFERED = "x402 terms ask for the price of a first-party, priced, on_delivery listing (decisions, 9, x402)"
+    PURCHASE = "a signed payment buys one job and one output, for what it says (decisions, 9, x402, and finding 1)"
+    UNCHARGED = "a purchase that fails charges nothing, or what it charged is owed back (decisions, 9, x402)"
     LIVENESS = "an open thing ends by its last deadline (decisions, 3 Jobs)"
 
 
@@ -194,6 +197,12 @@ class Contract:
     counted_minor: int = 10_000  # the least payment that counts
     rounds: int = 2
     clock_seconds: float = 0.0  # by which two clocks of the market, or one before and after it is set, differ at most
+    usdc: Mapping[str, tuple[str, str]] = field(
+        default_factory=lambda: {
+            "live": ("eip155:8453", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
+            "test": ("eip155:84532", "0x036CbD53842c5426634e7929541eC2318f3dCF7e"),
+        }
+    )
 
 
 def at(text: Any) -> Any:

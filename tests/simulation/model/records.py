@@ -24,11 +24,12 @@ class View:
     contract: Contract
     state: str
     kind: str
+    purchased: bool  # by a client without an account
 
     @staticmethod
-    def of(record: Any, sight: Sight, contract: Contract) -> "View":
+    def of(record: Any, sight: Sight, contract: Contract, *, purchased: bool) -> "View":
         state = state_of(record)
-        return View(record, sight, contract, state, kind(state))
+        return View(record, sight, contract, state, kind(state), purchased)
 
     @property
     def role(self) -> str:
@@ -135,7 +136,7 @@ def deadlines(view: View) -> None:
     paid_at = at(record["payment"]["paid_at"])
     if view.kind == "awaiting_payment":
         exact(view, "pay_by", later(stamps["accepted"], view.contract.pay_seconds[env]))
-    if view.kind == "sealed":
+    if view.kind == "sealed" and not view.purchased:
         exact(view, "pay_by", later(stamps["delivered"], view.contract.review_seconds[env]))
     if view.kind == "revealed":
         shown = _latest(view, [one for one in (stamps["delivered"], paid_at) if one])

@@ -1,0 +1,134 @@
+"""The oracle of available_actions: each job's actions are exactly those that the market accepts, tried by dry run."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tests.simulation.model.lifecycle import BUYER, JOB, SELLER, kind, state_of
+from tests.simulation.oracles import Oracle
+from tests.simulation.population import Json
+from tests.simulation.records import Observation, Violation
+from tests.simulation.wires import Answer
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+Place = tuple[str, str]  # a state of a job, and the role of the caller
+Tried = Counter[tuple[Place, str]]  # by place and action
+
+ENOUGH, EVERY = 1_000, 200  # checks of each place, in this number of times as many operations
+PLACES = tuple((state, role) for state in sorted({kind(one) for one in JOB.moves}) for role in (BUYER, SELLER))
+# The market decides these without a look at a chain, so that a dry run needs no money.
+CALLS: Mapping[str, tuple[str, Json]] = {
+    "accept": ("accept_job", {}),
+    "decline": ("decline_job", {}),
+    "cancel": ("cancel_job", {}),
+    "quote": ("quote_job", {"price": 250_000}),
+    "accept_quote": ("accept_quote", {}),
+    "deliver": ("deliver_job", {"output": {"english": "good day"}}),
+    "request_revision": ("request_revision", {"message": "Warmer, please."}),
+    "dispute": ("dispute_job", {"reason": "It is empty."}),
+    "withdraw_dispute": ("withdraw_dispute", {}),
+    "review": ("review_job", {"rating": 5}),
+    "message": ("post_message", {"body": "How is it going?"}),
+    "pay": ("pay_job", {}),
+}
+TERMS = "payment_required"  # accepts a payment: the answer without a transaction
+# Accepting again renews the lease of a worker, and a dry run shows no output.
+REPEATABLE = {"thread_id", "worker", "lease_until", "next_steps", "deliveries", "output"}
+REPEATABLE |= {"output_bytes", "output_hash", "output_salt", "output_commitment"}
+NOT_NOW = {"invalid_transition", "job_not_payable", "not_paid", "job_not_settled", "not_found", "forbidden"}
+NOT_NOW |= {"dispute_closed"}
+
+
+class Actions(Oracle):
+    """The available_actions of a job are exactly those that a dry run accepts.
+
+    The places that were tried least are tried first, so that rare ones are tried whenever they are seen.
+    """
+
+    def __init__(self, simulation: "Simulation") -> None:
+        super().__init__(simulation)
+        self.tried: Tried = Counter()
+        self.looks = Counter[Place]()
+
+    def observe(self, seen: Observation) -> None:
+        key, due = seen.call.key, self.simulation.made / EVERY
+        places = {place: job for job in jobs_in(seen.answer) if self.looks[place := place_of(job)] < due}
+        if places and key is not None and seen.agent is not None:
+            place = min(places, key=lambda one: self.looks[one])
+            self.looks[place] += 1
+            self.simulation.check_later(self._look_at(key, place, places[place]["id"]))
+
+    async def _look_at(self, key: str, place: Place, job_id: str) -> None:
+        """Try all actions on a job; judge them if the job stayed as it was."""
+        before = await self.simulation.ask(key, "get_job", job_id=job_id)
+        answers = [] if before is None or before.refused else [await self._try(key, before.body, one) for one in CALLS]
+        after = await self.simulation.ask(key, "get_job", job_id=job_id)
+        if before is None or before != after or not answers or None in answers:
+            self.looks[place] -= 1
+            return
+        for action, answer in zip(CALLS, answers, strict=True):
+            assert answer is not None
+            self.tried[place_of(before.body), action] += 1
+            judge(before.body, action, answer)
+
+    async def _try(self, key: str, job: Json, action: str) -> Answer | None:
+        operation, given = CALLS[action]
+        about = {"withdraw_dispute": "dispute_id", "message": "thread_id"}.get(action)
+        subject = {"job_id": job["id"]} if about is None else {about: job[about] or "dsp_none"}
+        answer = await self.simulation.ask(key, operation, dry_run=True, **subject, **given)
+        return None if answer is None or answer.code == "rate_limited" else answer
+
+
+def place_of(job: Json) -> Place:
+    return kind(state_of(job)), job["role"]
+
+
+def judge(job: Json, action: str, answer: Answer) -> None:
+    """Raise Violation if an action is offered and refused, or accepted and not offered."""
+    offered, accepted = action in job["available_actions"], answer.code in (None, TERMS)
+    about = f"{action} of {job['id']}, {job['status']}, by its {job['role']}, which may {job['available_actions']}"
+    if offered and answer.code in NOT_NOW:
+        raise Violation(f"offered and refused with {answer.code}: {about}")
+    if not offered and accepted and (changed := _changes(job, action, answer)):
+        raise Violation(f"not offered and accepted: {about}; it changes {sorted(changed)}")
+
+
+def _changes(job: Json, action: str, answer: Answer) -> set[str]:
+    """Return what an accepted action would change; nothing if its result already holds.
+
+    A seller's cancellation before work is a decline, which is offered.
+    """
+    if answer.code == TERMS:
+        return {"payment"}
+    if action == "cancel" and job["role"] == SELLER and "decline" in job["available_actions"]:
+        return set()
+    if action == "withdraw_dispute":
+        return {"status"} if job["status"] == "disputed" else set()
+    shown: dict[str, Any] = answer.body
+    return {name for name in job if shown.get(name, job[name]) != job[name]} - REPEATABLE
+
+
+def jobs_in(answer: Answer) -> list[Json]:
+    """Return the jobs that an answer shows to one of their parties."""
+    body = answer.body
+    if answer.refused or not isinstance(body, dict):
+        return []
+    found = body["data"] if body.get("object") == "list" else [body]
+    return [one for one in found if isinstance(one, dict) and one.get("object") == "job" and "role" in one]
+
+
+def fewest(tried: Tried) -> dict[Place, int]:
+    """Return for each place how often its least tried action was tried."""
+    return {place: min(tried[place, action] for action in CALLS) for place in PLACES}
+
+
+def lines(tried: Tried) -> Iterator[str]:
+    """Yield the counts of checks as text: the smallest, and the places with too few."""
+    counts = fewest(tried)
+    least = min(PLACES, key=lambda place: counts[place])
+    yield f"available_actions: {tried.total():,} checks, at least {counts[least]:,} of each action, state and role"
+    few = [f"{state} by the {role} {counts[state, role]:,}" for state, role in PLACES if counts[state, role] < ENOUGH]
+    if few:
+        yield f"fewer than {ENOUGH:,} checks: {', '.join(few)}"

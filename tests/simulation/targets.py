@@ -1,0 +1,120 @@
+"""Faults just before rare moves, so that each kind of move meets each class of faults."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, select
+
+from storage.query import Query
+from storage.tables import BountyRow, DisputeRow, JobRow
+from storage.transaction import Tx
+from tests.simulation.faults import KINDS
+from tests.simulation.wires import Call
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+RARE = 100  # a kind of moment is rare if it is fewer than one in this number
+WATCH_SECONDS = 10.0  # between two looks at the deadlines that are near
+LASTS_SECONDS = 5.0
+
+Moment = tuple[object, ...]  # an operation with the place of its job, or a kind of deadline
+_job, _case, _bounty = JobRow.__table__.c, DisputeRow.__table__.c, BountyRow.__table__.c
+_after, _until = bindparam("after"), bindparam("until")
+_DEADLINES: Mapping[str, Query[Any]] = {  # with the place of each thing
+    "job": Query(select(_job.id, _job.status, _job.payment).where(_job.clock_at > _after, _job.clock_at <= _until)),
+    "notice": Query(select(_job.id, _job.status, _job.payment).where(_job.notice_at > _after, _job.notice_at <= _until)),
+    "case": Query(select(_case.id, _case.round, _case.seats).where(_case.verdict_by > _after, _case.verdict_by <= _until)),
+    "bounty": Query(select(_bounty.id, _bounty.status, _bounty.env).where(
+        _bounty.expires_at > _after, _bounty.expires_at <= _until)),
+}  # fmt: skip
+
+
+class Targets:
+    """The kinds of moments of a run, and how often each class of faults was put before each."""
+
+    def __init__(self, simulation: "Simulation") -> None:
+        self.simulation, self.pause = simulation, 0.0  # no faults before watch_deadlines
+        self.seen, self.struck, self.met = Counter[Moment](), Counter[Moment](), Counter[tuple[Moment, str]]()
+        self.next = 0.0  # virtual seconds
+
+    async def before_call(self, agent: str | None, call: Call) -> None:
+        """Put a fault before a call that writes, if its kind is rare."""
+        if self.pause and not call.op.safe:
+            given = call.arguments
+            place = await self.simulation.read(partial(_place_of, job_id=given.get("job_id"), agent=agent))
+            self._meet((call.operation, call.payment is not None, "fault" in given, *place))
+
+    async def watch_deadlines(self) -> None:
+        """Put a fault before each deadline whose kind is rare."""
+        self.pause = self.simulation.scenario.targeted_seconds
+        while self.pause:
+            await asyncio.sleep(WATCH_SECONDS)
+            for moment in await self.simulation.read(partial(_near, now=self.simulation.machine.clock.now())):
+                self._meet(moment)
+
+    def _meet(self, moment: Moment) -> None:
+        """Count a moment; if its turn has come, put the class of faults before it that it has met least."""
+        self.seen[moment] += 1
+        now, rare = self.simulation.loop.time(), self.seen[moment] * RARE < self.seen.total()
+        if rare and now >= self.next and self.struck[moment] * len(self.seen) <= self.struck.total():
+            kind = min(STRIKES, key=lambda one: self.met[moment, one])
+            self.next = now + self.pause
+            self.struck[moment] += 1
+            self.met[moment, kind] += 1
+            STRIKES[kind](self.simulation)
+
+
+def _place_of(tx: Tx, job_id: str | None, agent: str | None) -> Moment:
+    """Return the status and the payment of a job, and the role of an agent in it."""
+    row = None if job_id is None else tx.get(JobRow, job_id)
+    return () if row is None else (row.status, row.payment, agent == row.buyer_id)
+
+
+def _near(tx: Tx, now: datetime) -> list[Moment]:
+    """Return the kinds of the deadlines until the next look."""
+    times = {"after": now, "until": now + timedelta(seconds=WATCH_SECONDS)}
+    return [(kind, *place) for kind, query in _DEADLINES.items() for _, *place in _by_id(tx.all(query, **times))]
+
+
+def _by_id(rows: list[Any]) -> list[Any]:
+    return sorted(rows, key=lambda row: str(row[0]))
+
+
+# -- the faults ------------------------------------------------------------------------------------------------------
+
+
+def _crash(simulation: "Simulation") -> None:
+    simulation.machine.end("crash")
+
+
+def _crash_at_commit(simulation: "Simulation", moment: str) -> None:
+    simulation.machine.commit_crashes.next = moment
+
+
+def _break_database(simulation: "Simulation", kind: str) -> None:
+    simulation.machine.disturb(kind)
+    simulation.loop.call_later(LASTS_SECONDS, simulation.machine.disturb, None)
+
+
+def _reorganise(simulation: "Simulation") -> None:
+    simulation.fault("reorg", depth=1, transactions=simulation.chain.reorg(1))
+
+
+def _silence(simulation: "Simulation") -> None:
+    simulation.web.failing = True
+    simulation.loop.call_later(2 * LASTS_SECONDS, setattr, simulation.web, "failing", False)
+
+
+STRIKES: Mapping[str, Callable[["Simulation"], None]] = {
+    "crash": _crash,
+    "crash_before_commit": partial(_crash_at_commit, moment="before"),
+    "crash_after_commit": partial(_crash_at_commit, moment="after"),
+    **{kind: partial(_break_database, kind=kind) for kind in KINDS},
+    "reorg": _reorganise,
+    "webhook": _silence,
+}

@@ -1,0 +1,74 @@
+"""Actions are tried by dry run, rare states first, and each disagreement with available_actions is found."""
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.simulation.available import CALLS, ENOUGH, EVERY, PLACES, TERMS, fewest, judge, lines
+from tests.simulation.records import Result, Violation
+from tests.simulation.run import Plan, run
+from tests.simulation.wires import Answer
+
+JOB: dict[str, Any] = {
+    "object": "job", "id": "job_1", "status": "open", "role": "seller", "available_actions": ["accept", "decline"], "worker": None,
+}  # fmt: skip
+REFUSED = Answer(409, {"error": {"code": "invalid_transition"}})
+
+
+def done(**changes: Any) -> Answer:
+    return Answer(200, JOB | changes)
+
+
+@pytest.mark.parametrize(
+    ("action", "answer"),
+    [
+        ("accept", done(status="in_progress")),
+        ("deliver", REFUSED),
+        ("quote", done(worker="w1")),  # a renewed lease is no move
+        ("cancel", done(status="declined")),  # a seller's cancellation is a decline
+        ("withdraw_dispute", Answer(200, {"object": "dispute", "status": "resolved"})),
+    ],
+)
+def test_an_action_that_fits_is_accepted(action: str, answer: Answer) -> None:
+    judge(JOB, action, answer)
+
+
+@pytest.mark.parametrize(
+    ("job", "action", "answer", "told"),
+    [
+        (JOB, "accept", REFUSED, "offered and refused"),
+        (JOB, "deliver", done(status="delivered"), "not offered and accepted"),
+        (JOB, "pay", Answer(402, {"error": {"code": TERMS}}), "not offered and accepted"),
+        (
+            JOB | {"status": "disputed"},
+            "withdraw_dispute",
+            Answer(200, {"object": "dispute"}),
+            "not offered and accepted",
+        ),
+    ],
+)
+def test_an_action_that_does_not_fit_is_a_violation(
+    job: dict[str, Any], action: str, answer: Answer, told: str
+) -> None:
+    with pytest.raises(Violation, match=re.escape(f"{told}")):
+        judge(job, action, answer)
+
+
+def test_each_state_and_role_is_tried_equally_often() -> None:
+    operations = 1_000
+    found = run(Plan(5, operations))
+    assert isinstance(found, Result), found
+    counts = fewest(found.tried)
+    assert max(counts.values()) <= operations / EVERY + 2
+    assert sum(count > 0 for count in counts.values()) > len(PLACES) / 3
+
+
+def test_the_places_with_too_few_checks_are_named() -> None:
+    tried = Counter({(place, action): ENOUGH for place in PLACES for action in CALLS})
+    assert len([*lines(tried)]) == 1
+    tried[("open", "buyer"), "pay"] = 3
+    first, second = lines(tried)
+    assert "at least 3 of each" in first
+    assert second == f"fewer than {ENOUGH:,} checks: open by the buyer 3"

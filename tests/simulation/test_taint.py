@@ -1,0 +1,51 @@
+"""A private text or a key that leaves the market by any way is found."""
+
+from typing import Any
+
+import pytest
+
+from storage.transaction import Tx
+from tests.simulation.run import Failure, Plan, run
+from tools.engine import call_log
+from tools.engine.call_log import CallLog
+
+SEED, OPERATIONS = 7, 600
+EMIT, WRITE = Tx.emit, CallLog.write
+
+
+@pytest.fixture
+def unjudged(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Let the model accept everything, because it may see a fault first."""
+    monkeypatch.setattr("tests.simulation.contracted.Contracted.observe", lambda *_: None)
+    return monkeypatch
+
+
+def message_of(patch: pytest.MonkeyPatch, name: str, instead: Any) -> str:
+    """Run a market with a leak; return the violation."""
+    patch.setattr(name, instead)
+    found = run(Plan(SEED, OPERATIONS, "calm"))
+    assert isinstance(found, Failure)
+    return found.message
+
+
+def test_an_event_of_another_agent_is_found(unjudged: pytest.MonkeyPatch) -> None:
+    def to_all(tx: Tx, to: str, env: str, kind: str, data: str, at: Any) -> None:
+        EMIT(tx, "agt_stranger" if kind == "job.declined" else to, env, kind, data, at)
+
+    assert message_of(unjudged, "storage.transaction.Tx.emit", to_all).startswith("the event job.declined")
+
+
+def test_a_log_line_with_an_answer_is_found(unjudged: pytest.MonkeyPatch) -> None:
+    def write(log: CallLog, op: Any, request: Any, caller: Any, response: Any, *more: Any) -> None:
+        WRITE(log, op, request, caller, response, *more)
+        call_log.log.info("answered", body=response.body)
+
+    assert message_of(unjudged, "tools.engine.call_log.CallLog.write", write).startswith("the log line answered shows")
+
+
+def test_a_key_in_a_row_is_found(unjudged: pytest.MonkeyPatch) -> None:
+    for place in ("tools.engine.authentication", "tools.credentials.logic"):
+        unjudged.setattr(f"{place}.key_hash", lambda _, secret: secret)
+    found = run(Plan(SEED, 200, "calm"))
+    assert isinstance(found, Failure)
+    assert found.message.startswith("a row of api_keys shows the secret as_")
