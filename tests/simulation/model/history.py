@@ -95,6 +95,8 @@ class History:
         place = self._place(state, sight)
         span = sight.span
         found = place < len(self.visits) and self.visits[place].state == state
+        if found and self.visits[place + 1 :]:
+            self._set_back(place, span)
         earlier, later = self.visits[:place], self.visits[place + found :]
         if any(one.first_high <= span.low for one in later):
             sight.fail(Rule.ORDER, f"{state} is shown after {later[0].state} was seen", self.subject)
@@ -107,6 +109,16 @@ class History:
             visit = Visit(state, span, span.high, span.low)
             self.visits.insert(place, visit)
         return visit, not found
+
+    def _set_back(self, place: int, span: Span) -> None:
+        """Forget what came after a visit because of its deadline, if a clock shows a time before the deadline again."""
+        visit, following = self.visits[place : place + 2]
+        timed = (TIME, following.state) in self.graph.moves[visit.state] and following.first_high <= span.low
+        if timed and visit.due is not None and span.began <= visit.due <= following.first.ended:
+            del self.visits[place + 1 :]
+
+    def stands(self, visit: Visit) -> bool:
+        return any(one is visit for one in self.visits)
 
     def _place(self, state: str, sight: Sight) -> int:
         place = len(self.visits)
@@ -129,6 +141,8 @@ class History:
 
     def causes(self, visit: Visit, extra: Callable[[str], bool]) -> bool:
         """Say if calls, deadlines or `extra` causes lead to a visit from the one before it."""
+        if not self.stands(visit):
+            return True
         place = self.visits.index(visit)
         starts = [self.visits[place - 1].state] if place else self.graph.starts
         labels = {one.label for one in self.calls if self._made(one, visit, starts)}

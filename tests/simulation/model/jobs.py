@@ -230,6 +230,8 @@ class Jobs:
 
     def _caused(self, job: Job, visit: Visit, sight: Sight) -> None:
         """Check that calls or deadlines explain a state, once all calls beside it are known."""
+        if not job.history.stands(visit):
+            return
         caused = job.history.causes(visit, lambda name: self._other_cause(job, name))
         sight.check(caused, Rule.CAUSE, f"no call or deadline explains {visit.state}", job.id)
         known = job.origin is not None or self._paid_for(job) or self._lost_order(job, visit)
