@@ -52,9 +52,9 @@ PLANTS = (
     ),
     Plant(
         "a lost wake-up",
-        "storage/store.py",
-        "        if notified:\n            self.notify(notified)\n",
-        "        if notified and not invalidated:\n            self.notify(notified)\n",
+        "storage/transaction.py",
+        'frozenset(str(event["agent_id"]) for event in self.events)',
+        'frozenset(str(event["agent_id"]) for event in self.events[-1:])',
     ),
     Plant(
         "a swallowed Conflict",

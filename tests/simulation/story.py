@@ -1,13 +1,17 @@
 """The story of a failed run: sentences about what was called, answered, sent and broken before the violation."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import orjson
 
 IDS = re.compile(r"\b(?!agt_)[a-z]{3}_[0-9A-Z]{26}\b|\b0x[0-9a-f]{64}\b")
 LINES, FAULTS, LAST = 60, 20, 15  # about the things of the violation, faults among them, and the last ones of the run
+ALIKE = 6  # lines in a row about one agent's calls of one operation; the others are counted
+Line = dict[str, Any]
+Calls = Mapping[int, Line]  # by number
 
 
 def story(lines: Sequence[bytes], message: str, names: Mapping[str, str]) -> Iterator[str]:
@@ -15,38 +19,55 @@ def story(lines: Sequence[bytes], message: str, names: Mapping[str, str]) -> Ite
 
     `names` are the handles of agents, by id.
     """
-    parts = {"About the violation": _about(lines, message), "The end of the run": lines[-LAST:]}
-    read = {heading: [orjson.loads(line) for line in part] for heading, part in parts.items()}
-    calls = {line["number"]: line for part in read.values() for line in part if line["kind"] == "call"}
-    for heading, part in read.items():
+    read = [orjson.loads(line) for line in lines]
+    calls = {line["number"]: line for line in read if line["kind"] == "call"}
+    for heading, part in (("About the violation", _about(read, lines, message)), ("The end of the run", read[-LAST:])):
         yield f"{heading}:"
-        for line in part:
+        for line in [*_without_floods(part, calls)][-LINES:]:
             text = f"{line['at'][5:23].replace('T', ' ')}  {_sentence(line, calls)}"
             yield re.sub(r"agt_[0-9A-Z]{26}", lambda one: names.get(one[0], one[0]), text)
 
 
-def _about(lines: Sequence[bytes], message: str) -> list[bytes]:
-    """Return the last lines about the things that a message names, with the faults among them."""
+def _about(read: Sequence[Line], lines: Sequence[bytes], message: str) -> Sequence[Line]:
+    """Return the lines about the things that a message names, with the last faults among them."""
     about = [one.encode() for one in dict.fromkeys(IDS.findall(message))]
-    places = [place for place, line in enumerate(lines) if any(one in line for one in about)][-LINES:]
-    first = places[0] if places else len(lines)
-    faults = [place for place in range(first, len(lines)) if b'"fault"' in lines[place]]
-    return [lines[place] for place in sorted({*places, *faults[-FAULTS:]})]
+    named = {place for place, line in enumerate(lines) if any(one in line for one in about)}
+    asked = {read[place]["number"] for place in named if read[place]["kind"] == "call"}
+    answers = {place for place, line in enumerate(read) if line["kind"] == "answer" and line["number"] in asked}
+    first = min(named, default=len(lines))
+    faults = [place for place in range(first, len(lines)) if read[place]["kind"] == "fault"]
+    return [read[place] for place in sorted({*named, *answers, *faults[-FAULTS:]})]
 
 
-def _sentence(line: dict[str, Any], calls: Mapping[int, dict[str, Any]]) -> str:
+def _without_floods(lines: Iterable[Line], calls: Calls) -> Iterator[Line]:
+    """Yield the lines; of many alike in a row the first ones, their number and the last two."""
+
+    def same(line: Line) -> tuple[str, str] | None:
+        call = calls.get(line["number"]) if line["kind"] in ("call", "answer") else None
+        return call and (call["agent"], call["operation"])
+
+    for key, group in groupby(lines, same):
+        alike = [*group]
+        if key is None or len(alike) <= ALIKE:
+            yield from alike
+            continue
+        yield from alike[: ALIKE - 2]
+        yield {"at": alike[-2]["at"], "kind": "more", "agent": key[0], "operation": key[1], "lines": len(alike) - ALIKE}
+        yield from alike[-2:]
+
+
+def _sentence(line: Line, calls: Calls) -> str:
     number = f"#{line.get('number')}"
     match line["kind"]:
         case "call":
             given = orjson.dumps(line["given"]).decode()
-            return (
-                f"{number} {line['agent'] or 'a stranger'} calls {line['operation']} over {line['wire']} with {given}."
-            )
+            return f"{number} {_agent(line)} calls {line['operation']} over {line['wire']} with {given}."
         case "answer":
-            what = line["code"] or line["state"] or "a record"
-            call = calls.get(line["number"])
-            whose = f"{call['agent'] or 'a stranger'}'s {call['operation']}" if call else "the call"
+            call, what = calls.get(line["number"]), line["code"] or line["state"] or "a record"
+            whose = f"{_agent(call)}'s {call['operation']}" if call else "An older call"
             return f"{number} {whose} is answered with {line['status']}, {what}."
+        case "more":
+            return f"There are {line['lines']} more lines about {_agent(line)}'s {line['operation']}."
         case "transfer":
             return f"{line['sender']} sends {line['amount']} to {line['payee']} in {line['hash']}."
         case "fault":
@@ -60,3 +81,7 @@ def _sentence(line: dict[str, Any], calls: Mapping[int, dict[str, Any]]) -> str:
             return f'The cheat "{line["cheat"]}" gives up: {line["why"]}.'
         case other:
             return f"{other}: {line}."
+
+
+def _agent(line: Line) -> str:
+    return str(line["agent"] or "a stranger")

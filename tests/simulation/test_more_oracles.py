@@ -138,3 +138,11 @@ def test_a_story_names_the_agents_and_what_they_did() -> None:
     assert "#1 buyer-1's pay_job is answered with 409, not_paid." in first[2]
     assert "A fault: reorg {'depth': 2}." in first[3]
     assert 'The cheat "reuses hashes" gives up: no terms.' in told[-1]
+
+
+def test_a_story_counts_a_flood_of_calls() -> None:
+    common = {"at": AT.isoformat(), "kind": "call", "agent": None, "operation": "pay_job", "wire": "door"}
+    flood = [orjson.dumps(common | {"number": number, "given": {"job_id": JOB}}) for number in range(40)]
+    told = [*story(flood, f"{JOB} is lost", {})]
+    assert len(told) < 20
+    assert sum("There are 34 more lines about a stranger's pay_job." in line for line in told) == 1
