@@ -150,7 +150,9 @@ class NotedFacilitator(SimulatedFacilitator):
         """Let each kind of fault happen with this chance per request, and report each one."""
         self.note = note
         kinds = [one.name for one in fields(FacilitatorFaults) if not one.name.endswith("_seconds")]
-        self.faults = FacilitatorFaults(**dict.fromkeys(kinds, chance), connect_seconds=CONNECT_SECONDS)
+        self.faults = FacilitatorFaults(
+            **dict.fromkeys(kinds, chance), connect_seconds=CONNECT_SECONDS if chance else 0.0
+        )
 
     async def _fault(self) -> str | None:
         found = await super()._fault()

@@ -173,7 +173,7 @@ async def _fail(message: str) -> None:
 
 
 def may_read(tx: Tx, private: Private, agent: str | None, *, buys: bool) -> bool:
-    """Tell if another agent, or a client without an account that `buys`, may read a private text."""
+    """Tell if another agent may read a private text, or a client that `buys` without an account."""
     match private.kind:
         case Kind.OUTPUT:
             return _may_read_output(tx, private.about, agent, buys=buys)

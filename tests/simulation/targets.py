@@ -58,7 +58,7 @@ class Targets:
                 self._meet(moment)
 
     def _meet(self, moment: Moment) -> None:
-        """Count a moment; if its turn has come, put the class of faults before it that it has met least."""
+        """Count a moment; if its turn has come, put the fault before it that it has met least."""
         self.seen[moment] += 1
         now, rare = self.simulation.loop.time(), self.seen[moment] * RARE < self.seen.total()
         if rare and now >= self.next and self.struck[moment] * len(self.seen) <= self.struck.total():

@@ -1,8 +1,9 @@
 """The cheats: each finding has one, none gains anything, and each bites if its protection is taken away."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from hashlib import sha256
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
@@ -10,23 +11,24 @@ import pytest
 from sqlalchemy import select
 
 from protocol.a2a.push_notifications import PushBodies
+from storage.disputes import statements
 from storage.query import Query
 from storage.tables import PurchaseRow, SettlementRow, WalletRow
 from storage.transaction import Tx
 from tests.simulation.cheats import accounts, load, payments, purchases, trust
 from tests.simulation.cheats.base import Cheat
 from tests.simulation.cheats.roster import CHEATS
-from tests.simulation.cheats.trust import FLOOD
 from tests.simulation.records import Result
 from tests.simulation.run import Failure, Plan, run
 from tests.simulation.scenarios import Scenario
 from tools.chain.x402_payments import Payment
 from tools.engine.context import ReadContext
-from tools.jobs.panel_rules import Statement
+from tools.jobs.panel_rules import MAX_BYTES, MAX_MESSAGES, Statement
+from tools.jobs.snapshot import JobSnapshot
 from tools.purchases.payment_verification import enter
 
 SEED, TURNS = 11, 900
-ALONE = Scenario(sellers=1, buyers=1, evaluators=3, cheats=1.0)
+ALONE = Scenario(sellers=1, buyers=1, evaluators=3, clients=0, cheats=1.0)
 ALLOWED = {"relays payments": {"work"}, "captures panels": {"verdict"}}  # docs/limits.md states both
 
 
@@ -55,9 +57,9 @@ def unconstrained(**columns: Any) -> SettlementRow:
     return SettlementRow(**columns | {"tx_hash": f"{columns['tx_hash']} {columns['job_id'].lower()}"})
 
 
-def anybody(tx: Tx, *_: Any) -> set[str]:
-    """Return the wallets of all agents as those that may pay for a job."""
-    return set(tx.all(Query(select(WalletRow.address))))
+def anybody(tx: Tx, seen: JobSnapshot, _: Any) -> set[str]:
+    """Return the wallets of all agents but the seller as those that may pay for a job."""
+    return {row.address for row in tx.all(Query(select(WalletRow))) if row.agent_id != seen.row.seller_id}
 
 
 async def unverified(read_ctx: ReadContext, payment: Payment, **columns: Any) -> tuple[PurchaseRow, None]:
@@ -70,8 +72,15 @@ def of_another_brand(_: str, agent_id: str, address: str) -> str:
     return f"agora:wallet:{agent_id}:{address.lower()}"
 
 
-def newest(_: Any, statements: Sequence[Statement], __: Any) -> set[str]:
-    return {one.id for one in statements[:FLOOD]}
+def shown_together(tx: Tx, seen: JobSnapshot, party: str, ends: int) -> tuple[set[str], int]:
+    """Return the messages of a party among the newest of both that fit into one limit."""
+    here = {"thread_id": seen.row.thread_id, "ends": ends, "limit": MAX_MESSAGES}
+    found = [
+        (Statement(*one), side) for side in seen.parties for one in tx.all(statements(True), sender_id=side, **here)
+    ]
+    newest = sorted(found, key=lambda one: one[0].id, reverse=True)
+    sizes = accumulate(one.size for one, _ in newest)
+    return {one.id for (one, side), size in zip(newest, sizes, strict=True) if side == party and size <= MAX_BYTES}, 0
 
 
 PUSH = PushBodies.__call__
@@ -104,7 +113,7 @@ WITHOUT: list[tuple[type[Cheat], dict[str, Any]]] = [
     (trust.SybilRaters, {"tools.jobs.contribution_rules.DUST_MINOR": 0}),
     (trust.WashTraders, {"tools.jobs.contribution_rules.kept_minor": attrgetter("paid_minor")}),
     (trust.BribesEvaluators, {"tools.agents.relations.RelationsInCase.bought": no}),
-    (trust.FloodsEvidence, {"tools.jobs.disputes.case_file.kept": newest}),
+    (trust.FloodsEvidence, {"tools.jobs.disputes.case_file._shown": shown_together}),
     (trust.CapturesPanels, {"tools.agents.relations.Relations.hold": no}),
     (trust.RedirectsPayments, {"tools.screening.rules.demands": lambda _: set()}),
     (load.FloodsHosts, {"protocol.a2a.push_notifications.PushBodies.__call__": whole_push}),

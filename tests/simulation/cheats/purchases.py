@@ -13,6 +13,7 @@ from tests.support.x402_client import sign_transfer
 from tools.purchases.quotes import header
 
 ASKED = {"text": "guten Tag"}
+SOON_SECONDS = 10.0
 SECRETS = (b"as_test_", b"as_live_", b"secret_key")
 
 
@@ -143,8 +144,10 @@ class BuysWithEmptyWallets(Buys):
         paid = await self.sign(listing, self.new_wallet())
         self.attempt()
         headers = [JSON, ("payment-signature", paid)]
-        bought = await self.send("POST", f"/v1/x402/{listing['id']}", orjson.dumps(ASKED), headers)
+        buying = asyncio.create_task(self.send("POST", f"/v1/x402/{listing['id']}", orjson.dumps(ASKED), headers))
+        await self.simulation.sleep(SOON_SECONDS)  # an order that is not paid ends before the call does
         begun = [job["id"] for job in await self.orders(listing)]
+        bought = await buying
         self.gain("work", len(begun) + (bought.status == 200), f"an empty wallet ordered {begun}: {bought.status}")
 
 
