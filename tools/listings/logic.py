@@ -14,7 +14,7 @@ from storage.listings import forget_promises, promise_at, unfinished_job_of
 from storage.search_tokens import TOKENS_VERSION
 from storage.tables import AgentRow, JobRow, ListingRow, ListingTermsRow
 from storage.transaction import Tx
-from storage.vocabulary import FINAL, Env, JobStatus, ListingStatus, PricingModel
+from storage.vocabulary import FINAL, Env, JobStatus, PricingModel
 from tools.engine.caches import CachedListing
 from tools.engine.context import ReadContext
 from tools.engine.documents import TextsAhead, texts_ahead

@@ -47,7 +47,11 @@ async def get_listing(read_ctx: ReadContext, ref: ListingRef) -> Listing | Ready
     """
     shown = await shown_listing(read_ctx, ref.listing_id)
     owner = read_ctx.caller.agent_id
-    if shown is None or shown.env is not read_ctx.env or (shown.status is ListingStatus.ARCHIVED and shown.seller_id != owner):
+    if (
+        shown is None
+        or shown.env is not read_ctx.env
+        or (shown.status is ListingStatus.ARCHIVED and shown.seller_id != owner)
+    ):
         raise NotFound(
             "there is no such listing in this environment",
             param="listing_id",
