@@ -27,6 +27,7 @@ from tools.operator.recompute import Run, can_continue, ids_left, recompute
 FILE_NAME = "recompute.json"
 MAX_AGE = timedelta(hours=24)  # since the last page; older checks say little
 SOURCE_NAMES = [source.name for source in SOURCES]
+MAX_EVENT = 2**63
 LINE_SECONDS = 10.0  # between two lines, if stderr is no terminal
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
 
@@ -51,8 +52,10 @@ class Saved:
 
     @property
     def is_in_range(self) -> bool:
+        """True if the database has such sources and may have such an event."""
         places = (self.run.source, *(span.source for span in self.run.wrong))
-        return all(0 <= place < len(SOURCE_NAMES) for place in places)
+        newest_event = self.run.witness.number if self.run.witness else 0
+        return all(0 <= place < len(SOURCE_NAMES) for place in places) and 0 <= newest_event < MAX_EVENT
 
 
 SAVED = TypeAdapter(Saved)
