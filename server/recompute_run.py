@@ -6,12 +6,14 @@ import signal
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Self
 
 import orjson
 import typer
+from pydantic import AwareDatetime, TypeAdapter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -20,11 +22,12 @@ from storage.migrate import newest
 from storage.store import Store
 from tools.kernel.records import stamp
 from tools.operator.aggregate_checks import SOURCES, Drift
-from tools.operator.recompute import Run, Span, Witness, can_continue, ids_left, recompute
+from tools.operator.recompute import Run, can_continue, ids_left, recompute
 
 FILE_NAME = "recompute.json"
 MAX_AGE = timedelta(hours=24)  # since the last page; older checks say little
 SOURCE_NAMES = [source.name for source in SOURCES]
+MAX_EVENT = 2**63
 LINE_SECONDS = 10.0  # between two lines, if stderr is no terminal
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
 
@@ -35,6 +38,27 @@ class Stopped(Exception):
     def __init__(self, by: signal.Signals) -> None:
         super().__init__("stopped; `emporion doctor --recompute` continues here, --from-start begins again")
         self.exit_code = 128 + by
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The content of the file."""
+
+    begun_at: AwareDatetime
+    at: AwareDatetime
+    revision: str  # of the tables
+    sources: list[str]
+    run: Run
+
+    @property
+    def is_in_range(self) -> bool:
+        """True if the database has such sources and may have such an event."""
+        places = (self.run.source, *(span.source for span in self.run.wrong))
+        newest_event = self.run.witness.number if self.run.witness else 0
+        return all(0 <= place < len(SOURCE_NAMES) for place in places) and 0 <= newest_event < MAX_EVENT
+
+
+SAVED = TypeAdapter(Saved)
 
 
 class RunFile:
@@ -51,39 +75,24 @@ class RunFile:
     async def read(self, store: Store) -> Run:
         """Return the run to continue; a new one if there is none that fits this database."""
         try:
-            said = orjson.loads(self.path.read_bytes())
-            given = said["run"]
-            wrong, witness = [Span(**one) for one in given["wrong"]], given["witness"] and Witness(**given["witness"])
-            run = Run(given["source"], given["after"], wrong, witness)
-            begun_at, at = (datetime.fromisoformat(said[name]) for name in ("begun_at", "at"))
-            same = (
-                run.source in range(len(SOURCE_NAMES))
-                and said["revision"] == self.revision
-                and said["sources"] == SOURCE_NAMES
-            )
+            kept = SAVED.validate_json(self.path.read_bytes(), strict=True)
         except FileNotFoundError:
             return Run()
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError):
             typer.echo(f"{self.path} cannot be read: begins again", err=True)
             return Run()
-        if same and SystemClock().now() - at <= MAX_AGE and await can_continue(store, run):
-            self.begun_at = begun_at
-            typer.echo(f"continues the run of {stamp(begun_at)}", err=True)
-            return run
-        typer.echo(
-            f"the run of {stamp(begun_at)} is too old, or of another state of the database: begins again", err=True
-        )
+        same = (kept.revision, kept.sources) == (self.revision, SOURCE_NAMES) and kept.is_in_range
+        if same and SystemClock().now() - kept.at <= MAX_AGE and await can_continue(store, kept.run):
+            self.begun_at = kept.begun_at
+            typer.echo(f"continues the run of {stamp(kept.begun_at)}", err=True)
+            return kept.run
+        why = "is too old, or of another state of the database"
+        typer.echo(f"the run of {stamp(kept.begun_at)} {why}: begins again", err=True)
         return Run()
 
     def write(self, run: Run) -> None:
-        said = {
-            "begun_at": self.begun_at,
-            "at": SystemClock().now(),
-            "revision": self.revision,
-            "sources": SOURCE_NAMES,
-        }
         begun = self.path.with_suffix(f".{os.getpid()}")
-        begun.write_bytes(orjson.dumps({**said, "run": run}))
+        begun.write_bytes(orjson.dumps(Saved(self.begun_at, SystemClock().now(), self.revision, SOURCE_NAMES, run)))
         begun.replace(self.path)
 
     def remove(self) -> None:

@@ -74,6 +74,7 @@ async def test_a_signal_stops_a_run_and_the_next_one_continues(
         ({"at": (SystemClock().now() - timedelta(hours=25)).isoformat()}, "begins again"),
         ({"revision": "0001"}, "begins again"),
         ({"sources": []}, "begins again"),
+        ({"at": "2026-11-28T00:00:00"}, "cannot be read"),
         ({"run": None}, "cannot be read"),
         (None, "cannot be read"),
     ],
@@ -89,13 +90,41 @@ async def test_a_file_that_does_not_fit_begins_the_run_again(
     store, path = trade.market.store, tmp_path / FILE_NAME
     await stopped_at(store, tmp_path, 1, signal.SIGTERM)
     kept = orjson.loads(path.read_bytes())
-    path.write_bytes(orjson.dumps(kept | {"run": kept["run"] | {"source": 99}}))
-    assert await RunFile(path).read(store) == Run(), "otherwise it would have nothing left to check"
     path.write_bytes(b"{" if change is None else orjson.dumps(kept | change))
     assert await RunFile(path).read(store) == Run()
     assert said in capsys.readouterr().err
     path.write_bytes(orjson.dumps(kept))
     assert await RunFile(path).read(store) != Run()
+
+
+SPAN = {"source": 0, "after": "", "upto": ""}
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"source": 99},
+        {"source": 0.5},
+        {"after": None},
+        {"wrong": [SPAN | {"source": 99}]},
+        {"wrong": [SPAN | {"source": "0"}]},
+        {"wrong": {}},
+        {"witness": {"number": "1", "content": ""}},
+        {"witness": {"number": 2**63, "content": ""}},
+    ],
+    ids=str,
+)
+async def test_a_place_that_cannot_be_begins_the_run_again(
+    trade: Trade, tmp_path: Path, change: dict[str, object]
+) -> None:
+    """Otherwise it would end with an error, or have nothing left to check and say that all is well."""
+    await trade.job_at("open", *await trade.parties())
+    store, path = trade.market.store, tmp_path / FILE_NAME
+    await stopped_at(store, tmp_path, 1, signal.SIGTERM)
+    kept = orjson.loads(path.read_bytes())
+    path.write_bytes(orjson.dumps(kept | {"run": kept["run"] | change}))
+    assert await RunFile(path).read(store) == Run()
 
 
 async def test_a_restored_database_or_the_option_begins_the_run_again(

@@ -13,7 +13,7 @@ from storage.bounty_search import BountySearch, find_bounties
 from storage.daily_counts import counts_since
 from storage.tables import AgentRow, BountyRow
 from storage.transaction import Tx
-from storage.vocabulary import Counted, Env
+from storage.vocabulary import Counted, Env, ListingStatus
 from tools.bounties.logic import bounty_records
 from tools.bounties.records import Bounty
 from tools.discovery.records import (
@@ -64,7 +64,7 @@ async def get_opportunities(read_ctx: ReadContext, _: NoArguments) -> Opportunit
         terms=list(terms),
         bounties_for_you=fitting,
         unanswered_bounties=unanswered_ones,
-        newest_listings=[spliced(shown.brief) for shown in listings if shown and not shown.archived],
+        newest_listings=[spliced(shown.brief) for shown in listings if shown and shown.status is ListingStatus.ACTIVE],
         demand=wanted.by_category[:EACH],
         unmet_searches=wanted.unmet_searches[:EACH],
         hint="propose_on_bounty answers a bounty; create_listing offers what is looked for."

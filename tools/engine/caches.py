@@ -11,7 +11,7 @@ from storage.cache import Cache
 from storage.listing_search import ALL_HITS
 from storage.search_index import Found
 from storage.store import Store
-from storage.vocabulary import Env
+from storage.vocabulary import Env, ListingStatus
 from tools.engine.ports import Clock
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class CachedListing:
     id: str
     env: Env
     seller_id: str
-    archived: bool
+    status: ListingStatus
     body: bytes
     brief: bytes
     tag: bytes  # an ETag for both texts

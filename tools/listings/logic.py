@@ -14,7 +14,7 @@ from storage.listings import forget_promises, promise_at, unfinished_job_of
 from storage.search_tokens import TOKENS_VERSION
 from storage.tables import AgentRow, JobRow, ListingRow, ListingTermsRow
 from storage.transaction import Tx
-from storage.vocabulary import FINAL, Env, JobStatus, ListingStatus, PricingModel
+from storage.vocabulary import FINAL, Env, JobStatus, PricingModel
 from tools.engine.caches import CachedListing
 from tools.engine.context import ReadContext
 from tools.engine.documents import TextsAhead, texts_ahead
@@ -48,9 +48,8 @@ def show_listing(tx: Tx, listing_id: str) -> CachedListing | None:
     work = records_of(tx, seller.id, Env(row.env), [row.category])[row.category]
     record = listing_record(row, seller, work, schemas_of(tx, [row]))
     brief = replace(record, description=shortened(record.description, BRIEF_CHARACTERS))
-    archived = row.status is ListingStatus.ARCHIVED
     body, short = encode(record), encode(brief)
-    return CachedListing(row.id, Env(row.env), row.seller_id, archived, body, short, etag(body + short))
+    return CachedListing(row.id, Env(row.env), row.seller_id, row.status, body, short, etag(body + short))
 
 
 async def shown_listing(read_ctx: ReadContext, listing_id: str) -> CachedListing | None:

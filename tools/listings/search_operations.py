@@ -10,7 +10,7 @@ from storage.listing_search import find
 from storage.search_index import Found, Hit
 from storage.search_tokens import UNSEEN, ListingSearch, Sort
 from storage.transaction import Tx
-from storage.vocabulary import Env
+from storage.vocabulary import Env, ListingStatus
 from tools.agents.logic import find_agent
 from tools.engine.arguments import Listed, PublicRead, SeenWithin
 from tools.engine.caches import CachedListing
@@ -47,7 +47,11 @@ async def get_listing(read_ctx: ReadContext, ref: ListingRef) -> Listing | Ready
     """
     shown = await shown_listing(read_ctx, ref.listing_id)
     owner = read_ctx.caller.agent_id
-    if shown is None or shown.env is not read_ctx.env or (shown.archived and shown.seller_id != owner):
+    if (
+        shown is None
+        or shown.env is not read_ctx.env
+        or (shown.status is ListingStatus.ARCHIVED and shown.seller_id != owner)
+    ):
         raise NotFound(
             "there is no such listing in this environment",
             param="listing_id",
@@ -141,7 +145,7 @@ async def _filled(read_ctx: ReadContext, hits: Sequence[Hit]) -> tuple[list[tupl
     for looked_at, hit in enumerate(hits):
         cached = read_ctx.services.caches.listings.get(cache_name(hit.id))
         shown = cached or await shown_listing(read_ctx, hit.id)
-        if shown is None or shown.archived:
+        if shown is None or shown.status is not ListingStatus.ACTIVE:  # changed since the hits were found
             continue
         size += len(shown.brief)
         if page and size > MAX_PAGE:

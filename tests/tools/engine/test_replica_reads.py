@@ -107,6 +107,16 @@ async def test_a_changed_listing_is_read_as_changed_while_nothing_is_replayed(
     assert again["title"] == "Photographs of bridges"
 
 
+async def test_a_listing_that_was_paused_is_not_found_while_nothing_is_replayed(
+    here: Replicated, replica: Replica
+) -> None:
+    """An older hit says only where to look; the listing itself is read from the primary."""
+    assert await found(here.market) == [here.listing]
+    with replica.paused():
+        await here.market.call("update_listing", by=here.seller, listing_id=here.listing, status="paused")
+        assert await found(here.market) == []
+
+
 async def test_a_list_of_what_the_replica_lacks_is_answered_and_not_refused(here: Replicated, replica: Replica) -> None:
     with replica.paused():
         cy = await here.market.register("Cy")
