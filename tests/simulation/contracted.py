@@ -42,7 +42,7 @@ class Contracted(Oracle):
                 model.Observation(
                     number=call.number, agent=seen.agent, env=env, operation=call.operation,
                     arguments={**call.arguments, **paid}, idempotency_key=call.idempotency_key, status=answer.status,
-                    body=answer.body, began=seen.began, ended=seen.ended, after=self.in_flight.pop(call.number),
+                    body=answer.body, began=seen.began, ended=seen.ended, after=after,
                 )
             )  # fmt: skip
         except model.Violation as broken:
