@@ -75,7 +75,7 @@ class Taint(Oracle):
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)
         self.texts: dict[bytes, Private] = {}  # by token
-        self.secrets: dict[bytes, int | None] = {one.encode(): None for one in (OPERATOR_SECRET, PEPPER.hex())}
+        self.secrets: dict[bytes, str | None] = {one.encode(): None for one in (OPERATOR_SECRET, PEPPER.hex())}
         self.after, self.searched = 0, 0
         simulation.web.watch = self.delivered
 
@@ -86,7 +86,8 @@ class Taint(Oracle):
         return token
 
     def observe(self, seen: Observation) -> None:
-        self.answered(orjson.dumps(seen.answer.body), (seen.agent,), seen.call.operation, seen.call.number)
+        call = f"{seen.agent} {seen.call.idempotency_key}"  # its message may arrive twice
+        self.answered(orjson.dumps(seen.answer.body), (seen.agent,), seen.call.operation, call)
 
     async def look(self) -> None:
         """Search the events since the last look."""
@@ -110,13 +111,13 @@ class Taint(Oracle):
 
     # -- what leaves the market ----------------------------------------------------------------------------------------
 
-    def answered(self, text: bytes, readers: Collection[str | None], operation: str, number: int) -> None:
+    def answered(self, text: bytes, readers: Collection[str | None], operation: str, call: str) -> None:
         """Search the answer of a call, which may issue keys."""
         if operation in ISSUES:
             for secret in ISSUED.findall(text):
                 if SECRET.fullmatch(secret):
-                    self.secrets.setdefault(secret, number)
-        self.left(text, readers, operation, number)
+                    self.secrets.setdefault(secret, call)
+        self.left(text, readers, operation, call)
 
     def delivered(self, url: str, body: bytes) -> None:
         """Search the body of a webhook, whose URL ends with the id of its owner."""
@@ -139,24 +140,24 @@ class Taint(Oracle):
             raise structlog.DropEvent
         return event
 
-    def left(self, text: bytes, readers: Collection[str | None], place: str, number: int | None = None) -> None:
+    def left(self, text: bytes, readers: Collection[str | None], place: str, call: str | None = None) -> None:
         """Search a text that left the market for what none of its readers may have.
 
-        `number` is that of the call it answers. A violation is raised later, because the market might catch it here.
+        `call` is the call it answers. A violation is raised later, because the market might catch it here.
         """
         self.searched += 1
         for secret in SECRET.findall(text):
-            if self._leaks(secret, number):
+            if self._leaks(secret, call):
                 self.simulation.check_later(_fail(f"{place} shows the secret {secret.decode()}"))
         for token in dict.fromkeys(TOKEN.findall(text)):
             private = self.texts[token]
             if not {OPERATOR, private.author, private.about} & {*readers}:
                 self.simulation.check_later(self._check(token, readers, place))
 
-    def _leaks(self, secret: bytes, number: int | None) -> bool:
+    def _leaks(self, secret: bytes, call: str | None) -> bool:
         if secret not in self.secrets:
             return b"_" in secret  # the form of a key, but no call issued it; other hex is a hash
-        return number is None or self.secrets[secret] != number
+        return call is None or self.secrets[secret] != call
 
     async def _check(self, token: bytes, readers: Collection[str | None], place: str) -> None:
         """Raise Violation unless one of the readers may read a private text by now."""

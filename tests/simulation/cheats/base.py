@@ -23,6 +23,7 @@ from tests.support.trade import OFFER
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
+CLOCK = "clock"  # a class of faults
 TRIES = 12
 BLOCK_WAIT = 7.0  # seconds in which a transfer usually gets its confirmations
 JSON = ("content-type", "application/json")
@@ -56,7 +57,7 @@ class Cheat(Actor):
         super().__init__(simulation, identity, Traits())
         self.others: dict[str, Identity] = {}
         self.offers: dict[str, Json] = {}
-        self.acts = 0
+        self.acts, self.clocks = 0, 0
 
     @property
     def account(self) -> Account:
@@ -65,6 +66,7 @@ class Cheat(Actor):
     async def act(self) -> None:
         CHEATING.set(True)
         self.acts += 1
+        self.clocks = self.simulation.faults[CLOCK]
         try:
             await self.trick()
         except Abandoned as why:
@@ -80,6 +82,8 @@ class Cheat(Actor):
 
     def gain(self, kind: str, amount: int, how: str) -> None:
         """Count a gain of this amount; raises Violation unless it is 0."""
+        if kind == "load" and self.clocks != self.simulation.faults[CLOCK]:
+            raise Abandoned("a clock was set, so a rate limit may have begun again")
         self.stated(kind, amount)
         if amount:
             about = "" if self.finding is None else f" (finding {self.finding})"
@@ -134,7 +138,7 @@ class Cheat(Actor):
     async def _once(self, call: Call, method: str, path: str, body: bytes, headers: Headers, query: str) -> Reply:
         reply = await send_raw(self.simulation.machine, call, method, path, body, headers, query)
         own = self.identity.id, *(one.id for one in self.others.values())
-        self.simulation.oracle(Taint).answered(reply.raw, own, ISSUING.get(path, path), call.number)
+        self.simulation.oracle(Taint).answered(reply.raw, own, ISSUING.get(path, path), f"request {call.number}")
         return reply
 
     async def a2a(self, who: Identity, method: str, params: Json) -> Reply:
