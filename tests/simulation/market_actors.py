@@ -79,7 +79,7 @@ class Trader(Actor):
             self.back_at = now + self.random.choice(AWAY_SECONDS)
             return
         deeds = self.sell, self.buy, self.order, self.judge, self.bounty, self.look_elsewhere
-        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.2))
+        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.5))
         await deed()
 
     async def sell(self) -> None:
