@@ -80,7 +80,7 @@ class Trader(Judge):
             self.sell, self.buy, self.order, self.judge, self.bounty, self.confide, self.wait, self.change_keys,
             self.look_elsewhere,
         )  # fmt: skip
-        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.5, 1.5, 0.3, 0.2))
+        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.5, 1.5, 0.3, 0.5))
         await deed()
 
     async def sell(self) -> None:

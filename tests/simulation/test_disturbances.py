@@ -84,7 +84,7 @@ def test_sqlite_refuses_a_second_process() -> None:
 def test_a_rule_about_neighbours_that_is_not_kept_is_found(
     name: str, instead: Any, message: str, scenario: Callable[[Scenario], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scenario(replace(named("default"), cheats=0.0, crash_seconds=0.0, database_seconds=0.0, sanction_seconds=5.0))
+    scenario(Scenario(sellers=1, buyers=3, evaluators=0, clients=0, traders=3, sanction_seconds=5.0))
     monkeypatch.setattr(name, instead)
     assert message in failure()
 
@@ -142,6 +142,7 @@ def test_what_is_cancelled_while_its_process_is_stopped_does_not_run_later() -> 
 
 def test_a_clock_knows_the_earliest_and_the_latest_time_that_it_has_shown() -> None:
     loop = SimulatedLoop(Random(1))
+    loop.close()
     clock = VirtualClock(loop)
 
     def at(seconds: float) -> Any:

@@ -111,7 +111,7 @@ class History:
         return visit, not found
 
     def _set_back(self, place: int, span: Span) -> None:
-        """Forget what came after a visit because of its deadline, if a clock shows a time before the deadline again."""
+        """Forget the states that a deadline began, if a clock shows an earlier time again."""
         visit, following = self.visits[place : place + 2]
         timed = (TIME, following.state) in self.graph.moves[visit.state] and following.first_high <= span.low
         if timed and visit.due is not None and span.began <= visit.due <= following.first.ended:
