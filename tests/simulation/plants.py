@@ -82,9 +82,10 @@ PLANTS = (
     ),
     Plant(
         "a related evaluator",
-        "tools/agents/relation_rules.py",
-        "are_linked(one, other) or pays_much_of(one, other) or pays_much_of(other, one) or share_payers(one, other)",
-        "are_linked(one, other) or pays_much_of(one, other) or share_payers(one, other)",
+        "tools/agents/relations.py",
+        "self._ordered.hold(pays_much_of, party, one) for party in self._parties",
+        "self._ordered.hold(pays_much_of, one, party) for party in self._parties",
+        "cheats",
     ),
     Plant(
         "an idempotency record of another caller",
