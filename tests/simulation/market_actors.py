@@ -117,7 +117,8 @@ class Trader(Judge):
         await self.call("search_elsewhere", q=self.random.choice(("translate", "letters", None)))
 
     async def order(self) -> None:
-        found = await self.call("search_listings", q="translate", limit=20)
+        payment = {"payment": "upfront"} if self.likely(0.4) else {}  # rare otherwise
+        found = await self.call("search_listings", q="translate", limit=20, **payment)
         if not found.refused and found.body["data"]:
             listing = self.random.choice(found.body["data"])
             text = self.private(Kind.LETTER, self.random.choice(WORDS), listing["seller"]["id"])
