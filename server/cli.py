@@ -153,7 +153,7 @@ def migrate(data_dir: DataDir = None) -> None:
 
     found = settings(data_dir=data_dir)
     found.make_data_dir()
-    with closing(open_database(found.session_database)) as database:
+    with closing(open_database(found.database, found.database_direct_url)) as database:
         upgrade(database)
     print("The database is up to date.")
 

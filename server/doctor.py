@@ -91,6 +91,8 @@ async def _examine(settings: Settings, again: Recompute | None, archive: Path | 
             )
         except BadSettings as bad:
             found.add(False, str(bad))
+        if settings.read_database_url is not None:
+            await asyncio.to_thread(_check_replica, settings.session_database, settings.read_database_url, found)
         await _check_rows(store, served, again, found)
         if served and archive is not None:  # a snapshot cannot put rows back, not even to compare them
             with closing(open_beside(settings.session_database)) as written:
@@ -106,6 +108,18 @@ async def _open(settings: Settings) -> tuple[Store, bool]:
         return open_store(settings.session_database, scan_seconds=PATIENCE_SECONDS), False
     except ServedElsewhere:
         return await open_reader(settings.session_database), True
+
+
+def _check_replica(primary: str, url: str, found: Findings) -> None:
+    """Report a replica that cannot answer in place of the database."""
+    from storage.replica import check_replica  # it imports the driver of PostgreSQL
+
+    try:
+        check_replica(primary, url)
+    except StorageError as error:
+        found.add(False, f"replica: {error}")
+    else:
+        found.add(True, "replica: it replays this database")
 
 
 def _check_modes(file: Path | None, found: Findings) -> None:

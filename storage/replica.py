@@ -296,6 +296,22 @@ class ReplicatedStore(PostgresStore):
             log.warning("replica", state=state, why=" ".join(str(error).split()), reads="from the primary")
 
 
+def check_replica(primary: str, url: str) -> None:
+    """Check that the server at `url` replays the log of the primary. Raises Unavailable if not."""
+    replica = Replica(url)
+    try:
+        with psycopg.connect(primary) as connection:
+            found = connection.execute(PRIMARY).fetchone()
+        assert found is not None
+        replayed = replica.replayed(replica.reading(SCAN_SECONDS))
+    except psycopg.Error as error:
+        raise Unavailable(" ".join(str(error).split())) from error
+    finally:
+        replica.close()
+    if replayed.database != Position(*found).database:
+        raise Unavailable(NO_REPLICA)
+
+
 def includes(replayed: Position | None, needed: Position) -> bool:
     """Check whether a server that replayed one position shows everything before the other."""
     return replayed is not None and replayed.database == needed.database and replayed.at >= needed.at

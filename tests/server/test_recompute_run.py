@@ -118,7 +118,7 @@ SPAN = {"source": 0, "after": "", "upto": ""}
 async def test_a_place_that_cannot_be_begins_the_run_again(
     trade: Trade, tmp_path: Path, change: dict[str, object]
 ) -> None:
-    """Otherwise it would end with an error, or have nothing left to check and say that all is well."""
+    """Refuse a place that would end the run, or leave it nothing to check."""
     await trade.job_at("open", *await trade.parties())
     store, path = trade.market.store, tmp_path / FILE_NAME
     await stopped_at(store, tmp_path, 1, signal.SIGTERM)

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from storage.cache import Cache
 from storage.open import open_database, serve
-from storage.replica import Position, Positions, includes
+from storage.replica import Position, Positions, check_replica, includes
 from storage.store import Store
 from storage.tables import JobRow
 from storage.transaction import TooSlow, Unavailable
@@ -357,3 +357,16 @@ async def test_without_a_replica_the_newest_state_answers(store: Store) -> None:
     await store.write(place)
     assert await store.lagging(BUYER).read(lambda tx: tx.one(count_jobs)) == 1
     assert not store.has_replica
+
+
+async def test_the_doctor_names_an_address_that_is_no_replica(
+    following: Following, postgres_url: str, replica: Replica, postgres_database: PostgresDatabase
+) -> None:
+    check_replica(postgres_url, replica.url(postgres_database.name))
+    for wrong, why in (
+        (postgres_url, "is not a replica"),
+        (replica.url(), "is not a replica"),  # another database of the same server
+        ("postgresql://127.0.0.1:9/market", "connection"),
+    ):
+        with pytest.raises(Unavailable, match=why):
+            check_replica(postgres_url, wrong)

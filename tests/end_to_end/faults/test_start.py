@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from storage.open import open_store
 from tests.requirements import covers
 from tests.support.commands import run
+from tests.support.databases import PostgresServer
 
 
 @pytest.fixture
@@ -111,6 +113,19 @@ def test_a_server_that_is_not_there(tmp_path: Path, taken: int) -> None:
     url = "postgresql://nobody@127.0.0.1:1/none"
     refused(start(tmp_path, taken, EMPORION_DATABASE_URL=url, EMPORION_SIGNING_SEED="11" * 32,
                   EMPORION_KEY_PEPPER="22" * 32), "127.0.0.1")  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["serve", "migrate"])
+def test_a_direct_address_of_another_database(
+    tmp_path: Path, taken: int, command: str, postgres: PostgresServer
+) -> None:
+    """Otherwise the other database would get the tables."""
+    market, other = postgres.create("market_here"), postgres.create("market_there")
+    ended = start(tmp_path, taken, command, EMPORION_DATABASE_URL=market, EMPORION_DATABASE_DIRECT_URL=other,
+                  EMPORION_SIGNING_SEED="11" * 32, EMPORION_KEY_PEPPER="22" * 32)  # fmt: skip
+    refused(ended, "EMPORION_DATABASE_DIRECT_URL", "the same database")
+    with psycopg.connect(other) as admin:
+        assert admin.execute("SELECT to_regclass('alembic_version')").fetchone() == (None,)
 
 
 @covers("second.start.newer")
