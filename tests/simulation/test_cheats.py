@@ -27,7 +27,7 @@ from tools.jobs.panel_rules import MAX_BYTES, MAX_MESSAGES, Statement
 from tools.jobs.snapshot import JobSnapshot
 from tools.purchases.payment_verification import enter
 
-SEED, TURNS = 11, 900
+SEED, TURNS = 12, 900
 ALONE = Scenario(sellers=1, buyers=1, evaluators=3, clients=0, cheats=1.0)
 ALLOWED = {"relays payments": {"work"}, "captures panels": {"verdict"}}  # docs/limits.md states both
 

@@ -28,7 +28,7 @@ ACTORS = {Actor.BUYER: BUYER, Actor.SELLER: SELLER}
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    made = run(Plan(5, 1_000))
+    made = run(Plan(5, 1_300))
     assert isinstance(made, Result), made
     return made
 

@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 
 from storage.transaction import Tx
+from tests.simulation.available import Actions
+from tests.simulation.logged import Logged
 from tests.simulation.run import Failure, Plan, run
+from tests.simulation.taint import Taint
+from tests.simulation.visits import Visits
 from tools.engine import call_log
 from tools.engine.call_log import CallLog
 
@@ -15,7 +19,8 @@ EMIT, WRITE = Tx.emit, CallLog.write
 
 @pytest.fixture
 def unjudged(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Let the model accept everything, because it may see a fault first."""
+    """Let only the oracles of secrets judge, because others may see a fault first."""
+    monkeypatch.setattr("tests.simulation.simulation.MORE", (Actions, Taint, Visits, Logged))
     monkeypatch.setattr("tests.simulation.contracted.Contracted.observe", lambda *_: None)
     return monkeypatch
 
