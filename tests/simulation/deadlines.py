@@ -50,10 +50,10 @@ class Step(NamedTuple):
     @property
     def due(self) -> datetime | None:
         """The deadline that caused the step; None for a step that is not the clock's."""
-        told = orjson.loads(self.data or "{}")
+        data = orjson.loads(self.data or "{}")
         if self.type == "delivery_overdue":
-            return datetime.fromisoformat(told["deliver_by"]) + GRACE
-        if told.get("by") != "clock":
+            return datetime.fromisoformat(data["deliver_by"]) + GRACE
+        if data.get("by") != "clock":
             return None
         if self.type == "cancelled":
             assert self.deliver_by is not None

@@ -74,6 +74,11 @@ class VirtualClock:
         self._latest, self.off = self.latest(), off
         self._jumps.append((self.loop.elapsed, off))
 
+    @property
+    def set_at(self) -> float:
+        """The second of the loop's time at which the clock was set last."""
+        return self._jumps[-1][0]
+
     def latest(self) -> datetime:
         """Return the latest time that the clock has ever shown."""
         return max(self._latest, self.now())

@@ -51,8 +51,8 @@ def run(plan: Plan) -> Result | Failure:
             if found is None:
                 raise
             names = {one.id: one.handle for one in simulation.identities.values()}
-            told = tuple(story([*simulation.log.last], str(found), names))
-            return Failure(plan, failed.operations, str(found), simulation.log.digest, told)
+            lines = tuple(story([*simulation.log.last], str(found), names))
+            return Failure(plan, failed.operations, str(found), simulation.log.digest, lines)
         finally:
             if file:
                 file.close()

@@ -25,6 +25,7 @@ from tests.simulation.deadlines import Deadlines
 from tests.simulation.disturbances import Disturbances
 from tests.simulation.facilitator import NotedFacilitator
 from tests.simulation.faults import CommitCrashes, Conflicts
+from tests.simulation.job_events import JobEvents
 from tests.simulation.keys import RevokedKeys
 from tests.simulation.leases import Leases
 from tests.simulation.log import EventLog
@@ -48,7 +49,6 @@ from tests.simulation.settle import settle
 from tests.simulation.taint import Taint
 from tests.simulation.targets import Targets
 from tests.simulation.timed import Timed
-from tests.simulation.told import JobsTold
 from tests.simulation.visits import Visits
 from tests.simulation.wakeups import Wakeups
 from tests.simulation.wires import ADDRESS, UNSURE, WIRES, Answer, Call, address_of
@@ -57,7 +57,7 @@ from tools.catalogue import CATALOGUE
 from tools.engine.config import Limits
 
 MORE: tuple[type[Oracle], ...] = (
-    Actions, Taint, Visits, Timed, JobsTold, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged, Received, Sanctioned, Elsewhere,
+    Actions, Taint, Visits, Timed, JobEvents, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged, Received, Sanctioned, Elsewhere,
 )  # fmt: skip
 IN_FLIGHT = 8
 TRIES = 40  # of a call that crashes and faults interrupt

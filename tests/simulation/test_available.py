@@ -36,7 +36,7 @@ def test_an_action_that_fits_is_accepted(action: str, answer: Answer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "action", "answer", "told"),
+    ("job", "action", "answer", "message"),
     [
         (JOB, "accept", REFUSED, "offered and refused"),
         (JOB, "deliver", done(status="delivered"), "not offered and accepted"),
@@ -50,9 +50,9 @@ def test_an_action_that_fits_is_accepted(action: str, answer: Answer) -> None:
     ],
 )
 def test_an_action_that_does_not_fit_is_a_violation(
-    job: dict[str, Any], action: str, answer: Answer, told: str
+    job: dict[str, Any], action: str, answer: Answer, message: str
 ) -> None:
-    with pytest.raises(Violation, match=re.escape(f"{told}")):
+    with pytest.raises(Violation, match=re.escape(message)):
         judge(job, action, answer)
 
 

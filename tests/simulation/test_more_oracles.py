@@ -131,18 +131,18 @@ def test_a_story_names_the_agents_and_what_they_did() -> None:
         {"at": at, "kind": "fault", "fault": "reorg", "depth": 2},
         {"at": at, "kind": "abandoned", "cheat": "reuses hashes", "why": "no terms"},
     ]  # fmt: skip
-    told = [*story([orjson.dumps(one) for one in lines], f"{JOB} is lost", {agent: "buyer-1"})]
-    first = told[: told.index("The end of the run:")]
+    shown = [*story([orjson.dumps(one) for one in lines], f"{JOB} is lost", {agent: "buyer-1"})]
+    first = shown[: shown.index("The end of the run:")]
     assert first[0] == "About the violation:"
     assert f'#1 buyer-1 calls pay_job over mcp with {{"job_id":"{JOB}"}}.' in first[1]
     assert "#1 buyer-1's pay_job is answered with 409, not_paid." in first[2]
     assert "A fault: reorg {'depth': 2}." in first[3]
-    assert 'The cheat "reuses hashes" gives up: no terms.' in told[-1]
+    assert 'The cheat "reuses hashes" gives up: no terms.' in shown[-1]
 
 
 def test_a_story_counts_a_flood_of_calls() -> None:
     common = {"at": AT.isoformat(), "kind": "call", "agent": None, "operation": "pay_job", "wire": "door"}
     flood = [orjson.dumps(common | {"number": number, "given": {"job_id": JOB}}) for number in range(40)]
-    told = [*story(flood, f"{JOB} is lost", {})]
-    assert len(told) < 20
-    assert sum("There are 34 more lines about a stranger's pay_job." in line for line in told) == 1
+    shown = [*story(flood, f"{JOB} is lost", {})]
+    assert len(shown) < 20
+    assert sum("There are 34 more lines about a stranger's pay_job." in line for line in shown) == 1

@@ -1,6 +1,6 @@
 """The oracle of waiting calls: an event wakes each call that waits for it."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import bindparam, func, select
@@ -13,6 +13,7 @@ from tools.events.event_ids import number_of
 
 WAITING = ("list_events", "get_inbox")
 LATE = timedelta(seconds=10)  # in which a process that lost its connection to the database has another one
+STEADY_SECONDS = 70.0  # without a jump of a clock, longer than any wait
 
 _missed: Query[Any] = Query(
     select(func.min(EventRow.id)).where(
@@ -31,13 +32,20 @@ class Wakeups(Oracle):
         call, answer = seen.call, seen.answer
         since = call.arguments.get("since")
         waited = call.operation in WAITING and call.arguments.get("wait_seconds") and since
-        if waited and not answer.refused and answer.body["next_since"] == since:
-            self.simulation.check_later(self._look_for(seen, str(since)))
+        if waited and not answer.refused and answer.body["next_since"] == since and self._are_clocks_right():
+            before = self.simulation.machine.clock.now() - LATE
+            self.simulation.check_later(self._look_for(seen, str(since), before))
 
-    async def _look_for(self, seen: Observation, since: str) -> None:
+    def _are_clocks_right(self) -> bool:
+        """Tell if the clocks of all processes agree, and did during the wait."""
+        clocks = [one.clock for one in self.simulation.machines]
+        since = self.simulation.loop.elapsed - STEADY_SECONDS
+        return len({one.off for one in clocks}) == 1 and all(one.set_at <= max(since, 0.0) for one in clocks)
+
+    async def _look_for(self, seen: Observation, since: str, before: datetime) -> None:
         """Look for an event that came long before the answer."""
         env = "live" if (seen.call.key or "").startswith("as_live_") else "test"
-        asked = {"agent_id": seen.agent, "env": env, "after": number_of(since), "before": seen.ended - LATE}
+        asked = {"agent_id": seen.agent, "env": env, "after": number_of(since), "before": before}
         found = await self.simulation.read(lambda tx: tx.one(_missed, **asked))
         if found is not None:
             raise Violation(f"{seen.agent} waits from {seen.began} to {seen.ended}, and event {found} does not wake it")

@@ -30,7 +30,7 @@ _steps: Query[Any] = Query(
     .where(_step.id > bindparam("after"))
     .order_by(_step.id)
 )
-_told: Query[Any] = Query(
+_events: Query[Any] = Query(
     select(_event.id, _event.agent_id, _event.kind, _event.data, _event.created_at)
     .where(_event.id > bindparam("after"))
     .order_by(_event.id)
@@ -53,7 +53,7 @@ class Step(NamedTuple):
     seller_id: str
 
 
-class Told(NamedTuple):
+class Event(NamedTuple):
     """An event row."""
 
     id: int
@@ -70,17 +70,17 @@ class Told(NamedTuple):
 class Shown(NamedTuple):
     """An event about an unpaid job, and the hashes in it."""
 
-    event: Told
+    event: Event
     job_id: str
     marks: frozenset[str]
 
 
-def events_since(tx: Tx, after: int) -> Sequence[Told]:
+def events_since(tx: Tx, after: int) -> Sequence[Event]:
     """Return all events after one, in the order of their numbers."""
-    return [*map(Told._make, tx.all(_told, after=after))]
+    return [*map(Event._make, tx.all(_events, after=after))]
 
 
-class JobsTold(Oracle):
+class JobEvents(Oracle):
     """Both parties get an event for each step of their job, in the order of the steps.
 
     No event shows the hash of an unpaid output to anyone but its seller, or its salt to anyone.
@@ -100,7 +100,7 @@ class JobsTold(Oracle):
         self._compare(_by_party(steps), _received(events))
         await self._judge([*self._unpaid(events)])
 
-    def _new(self, tx: Tx) -> tuple[Sequence[Step], Sequence[Told]]:
+    def _new(self, tx: Tx) -> tuple[Sequence[Step], Sequence[Event]]:
         return [*map(Step._make, tx.all(_steps, after=self.step))], events_since(tx, self.event)
 
     def _compare(self, made: Steps, received: Steps) -> None:
@@ -109,7 +109,7 @@ class JobsTold(Oracle):
                 job, party = place
                 raise Violation(f"{job} took the steps {made.get(place)}, and {party} got {received.get(place)}")
 
-    def _unpaid(self, events: Iterable[Told]) -> Iterable[Shown]:
+    def _unpaid(self, events: Iterable[Event]) -> Iterable[Shown]:
         """Yield the events that show something of a job which was not paid yet."""
         for one in events:
             marks = frozenset(MARK.findall(one.text))
@@ -142,7 +142,7 @@ def _by_party(steps: Iterable[Step]) -> Steps:
     return found
 
 
-def _received(events: Iterable[Told]) -> Steps:
+def _received(events: Iterable[Event]) -> Steps:
     found: Steps = defaultdict(list)
     for one in events:
         if one.kind.startswith("job.") and one.kind != WITHOUT_STEP:
