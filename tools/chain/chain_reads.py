@@ -62,8 +62,9 @@ def _age(read_ctx: ReadContext, seen: tuple[int, float] | None) -> float:
 async def look_up(chain: Chain, transaction: str, confirmations: int) -> ChainAnswers:
     """Read the receipt, the head, and the block with those that confirm it.
 
-    The confirming blocks are read only if the head shows enough confirmations. A transaction that is in no block costs one read, one without its confirmations three. Raises ChainDown, and
-    InvalidNodeAnswer if the receipt names no valid block.
+    The confirming blocks are read only if the head shows enough confirmations. A transaction that is in no block costs
+    one read, and one without its confirmations three. Raises ChainDown, and InvalidNodeAnswer if the receipt names no
+    valid block.
     """
     receipt = await chain.receipt(transaction)
     number = mined_in(receipt)
