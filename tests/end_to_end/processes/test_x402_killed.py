@@ -57,7 +57,7 @@ async def stands_at_every_stage(till: Till, node: FaultyNode) -> dict[str, Bough
             node.fault("eth_blockNumber", lambda _: Silence.HOLD)
         if name != "ordered":
             await till.work(one[name])
-            await till.row_of(one[name], {"settled": "settling", "sent,": "sent"}.get(name.split(",")[0], "working"))
+            await till.row_of(one[name], {"settled": "settling", "sent": "sent"}.get(name.split(",")[0], "working"))
     return one
 
 
