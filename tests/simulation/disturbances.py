@@ -63,7 +63,7 @@ class Disturbances:
             machine.disturb(None)
 
     async def _moments(self, seconds: float) -> AsyncIterator[None]:
-        """Yield at seeded moments, so many seconds apart on average; never if it is 0."""
+        """Yield at seeded moments, on average this many seconds apart; never if it is 0."""
         while seconds:
             await self._wait(seconds)
             yield

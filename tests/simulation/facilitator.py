@@ -13,10 +13,8 @@ from tools.engine.ports import SettleNotSent, SettleResult, SettleUnknown
 
 MALFORMED = "invalid_payload"
 CONNECT_SECONDS = 10.0
-OUT_SECONDS, OUT_ONCE_IN = (
-    600,
-    4,
-)  # it is out of order for this time, and then works for the rest of this many such times
+OUT_SECONDS = 600  # it is out of order for this time
+OUT_ONCE_IN = 4  # such times, and works in the others
 RELAYER = "0x" + "fac1" * 10  # the wallet that pays the gas
 
 
@@ -39,7 +37,8 @@ class FacilitatorFaults:
 class SimulatedFacilitator:
     """The facilitator port over the simulated chain.
 
-    `faults` may be replaced at any time, and `heal` switches all off. `check_signatures` is off only for a chain whose payers sign nothing.
+    `faults` may be replaced at any time, and `heal` switches all off. `check_signatures` is off only for a chain whose
+    payers sign nothing.
     """
 
     def __init__(

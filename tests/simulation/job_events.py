@@ -75,11 +75,6 @@ class Shown(NamedTuple):
     marks: frozenset[str]
 
 
-def events_since(tx: Tx, after: int) -> Sequence[Event]:
-    """Return all events after one, in the order of their numbers."""
-    return [*map(Event._make, tx.all(_events, after=after))]
-
-
 class JobEvents(Oracle):
     """Both parties get an event for each step of their job, in the order of the steps.
 
@@ -101,7 +96,8 @@ class JobEvents(Oracle):
         await self._judge([*self._unpaid(events)])
 
     def _new(self, tx: Tx) -> tuple[Sequence[Step], Sequence[Event]]:
-        return [*map(Step._make, tx.all(_steps, after=self.step))], events_since(tx, self.event)
+        steps, events = tx.all(_steps, after=self.step), tx.all(_events, after=self.event)
+        return [*map(Step._make, steps)], [*map(Event._make, events)]
 
     def _compare(self, made: Steps, received: Steps) -> None:
         for place in sorted({*made, *received}):

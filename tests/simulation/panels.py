@@ -75,7 +75,6 @@ class Panels(Oracle):
         self.sales: dict[tuple[str, str], list[Sale]] = defaultdict(list)  # by environment and seller
         self.partial: dict[str, list[str]] = defaultdict(list)  # settlements by job
         self.known = set[str]()  # settlements and draws
-        self.judged = 0
 
     async def look(self) -> None:
         for event in await self.simulation.read(lambda tx: tx.all(_events, after=self.after)):
@@ -104,7 +103,6 @@ class Panels(Oracle):
         seats, job, members = await self.simulation.read(lambda tx: self._members(tx, dispute_id, number))
         parties = {job.buyer_id, job.seller_id}
         for seat in seats:
-            self.judged += seat.round == number
             for other in [one for name, one in members.items() if name != seat.agent_id and seat.round == number]:
                 why = next(_relations(members[seat.agent_id], other, party=other.id in parties), None)
                 if why is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 from storage.migrate import upgrade
 from storage.open import open_database
@@ -13,7 +14,7 @@ from tests.simulation.records import Failed, Result, Violation
 from tests.simulation.scenarios import named
 from tests.simulation.simulation import Simulation
 from tests.simulation.story import story
-from tests.support.databases import PostgresServer, SQLiteTemplate
+from tests.support.databases import SETTINGS, PostgresServer, SQLiteTemplate
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,16 @@ def run(plan: Plan) -> Result | Failure:
                 file.close()
 
 
+class SteadyServer(PostgresServer):
+    """A server without autovacuum, which runs by real time and changes the order of rows that are equal to a query."""
+
+    settings: ClassVar = {**SETTINGS, "autovacuum": "off"}
+
+
 @cache
 def _postgres() -> PostgresServer:
     """Start the server of this process, with a migrated database to copy."""
-    server = PostgresServer()
+    server = SteadyServer()
     atexit.register(server.stop)
     database = open_database(server.create("template"))
     upgrade(database)

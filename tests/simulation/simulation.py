@@ -138,6 +138,8 @@ class Simulation:
                     runner.run(self._main())
                 finally:
                     self.disturbances.end_stops()  # a stopped process does not even end
+                    for check in filter(asyncio.Task.done, self.later):  # the run reports one violation
+                        check.cancelled() or check.exception()
         except Exception as error:
             raise Failed(self.made, error) from error
         figures = self.faults, self.by_operation, self.by_code, self.by_hour

@@ -76,7 +76,7 @@ class Taint(Oracle):
         super().__init__(simulation)
         self.texts: dict[bytes, Private] = {}  # by token
         self.secrets: dict[bytes, str | None] = {one.encode(): None for one in (OPERATOR_SECRET, PEPPER.hex())}
-        self.after, self.searched = 0, 0
+        self.after = 0
         simulation.web.watch = self.delivered
 
     def token(self, kind: Kind, author: str, about: str = "") -> str:
@@ -145,7 +145,6 @@ class Taint(Oracle):
 
         `call` is the call it answers. A violation is raised later, because the market might catch it here.
         """
-        self.searched += 1
         for secret in SECRET.findall(text):
             if self._leaks(secret, call):
                 self.simulation.check_later(_fail(f"{place} shows the secret {secret.decode()}"))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -35,8 +36,8 @@ def scenario(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scenario], None]:
     return lambda given: monkeypatch.setattr("tests.simulation.run.named", lambda _: given)
 
 
-def made(database: str = "sqlite", operations: int = 1_500) -> Result:
-    found = run(Plan(SEED, operations, database=database))
+def made(database: str = "sqlite", operations: int = 1_500, log: Path | None = None) -> Result:
+    found = run(Plan(SEED, operations, database=database, log=log))
     assert isinstance(found, Result), found.message
     return found
 
@@ -58,9 +59,14 @@ def test_a_run_withstands_every_fault_of_one_process(scenario: Callable[[Scenari
     assert new <= faults.keys()
 
 
-def test_two_processes_stop_crash_and_miss_notifications(scenario: Callable[[Scenario], None]) -> None:
+def test_two_processes_stop_crash_and_miss_notifications_and_one_seed_gives_one_log(
+    scenario: Callable[[Scenario], None], tmp_path: Path
+) -> None:
     scenario(PAIR)
-    assert {"stopped", NOTIFICATION, "clock"} <= made("postgres", 500).faults.keys()
+    first, second = (made("postgres", 800, tmp_path / name) for name in ("first", "second"))
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+    assert first.digest == second.digest
+    assert {"stopped", NOTIFICATION, "clock"} <= first.faults.keys()
 
 
 def test_sqlite_refuses_a_second_process() -> None:

@@ -120,7 +120,7 @@ class FloodsDocuments(Cheat):
             read += (await self._once(call, "GET", "/llms.txt", b"", (), "")).status == 200
         late = self.simulation.loop.elapsed - began > STEADY_SECONDS
         if late or store is not self.simulation.machine.store:
-            raise Abandoned("the windows began anew")
+            raise Abandoned("the windows began again")
         self.attempt()
         self.gain("load", max(0, read - self.allowed), f"{ip} read {read} documents in a minute")
 
