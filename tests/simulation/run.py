@@ -60,7 +60,10 @@ def run(plan: Plan) -> Result | Failure:
 
 
 class SteadyServer(PostgresServer):
-    """A server without autovacuum, which runs by real time and changes the order of rows that are equal to a query."""
+    """Run PostgreSQL without autovacuum.
+
+    Autovacuum works by real time and changes the order of rows that are equal to a query.
+    """
 
     settings: ClassVar = {**SETTINGS, "autovacuum": "off"}
 
