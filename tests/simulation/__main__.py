@@ -26,6 +26,7 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, help="make runs of new seeds until the time is over or one fails")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="with --minutes: runs at once")
     parser.add_argument("--operations", type=int, default=10_000, help="of each run")
     parser.add_argument(
         "--database", choices=["sqlite", "postgres", BOTH], help="both: with --minutes, a tenth of it on PostgreSQL"
@@ -50,11 +51,12 @@ def main() -> int:
 
 def many_runs(given: argparse.Namespace) -> int:
     """Make runs for the given time; explain the first failure."""
-    from tests.simulation.series import SCENARIOS, torture
+    from tests.simulation.series import SCENARIOS, plans, torture
 
     databases = ("sqlite", "postgres") if given.database in (None, BOTH) else (given.database,)
     scenarios = SCENARIOS if given.scenario is None else (given.scenario,)
-    failed = torture(given.minutes, given.operations, databases, scenarios)
+    made = plans(given.operations, databases, scenarios)
+    failed = torture(given.minutes, made, given.processes, given.counts)
     return 0 if failed is None else explain(failed)
 
 

@@ -7,11 +7,12 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from storage.tables import EventRow
+from storage.transaction import Tx
 from storage.vocabulary import PurchaseStatus, SeatStatus
 from tests.simulation.event_moves import (
     ANSWERED,
@@ -101,13 +102,15 @@ class Coverage(Oracle):
 
     async def look_at_purchases(self) -> None:
         """Count the moves of purchases since the last look."""
-        where = {"after": self.purchased, "ids": [*self.purchases]}
-        for seen in map(Seen._make, await self.simulation.read(lambda tx: tx.all(purchases_now, **where))):
+        for seen in map(Seen._make, await self.simulation.read(self._changed_purchases)):
             self.purchased = max(self.purchased, seen.id)
             for event in events_between(self.purchases.pop(seen.id, PurchaseStatus.CHECKING), seen):
                 self._count(purchase_row(event), seen.at)
             if seen.status not in ENDED:
                 self.purchases[seen.id] = seen.status
+
+    def _changed_purchases(self, tx: Tx) -> list[Any]:
+        return tx.all(purchases_now, after=self.purchased, ids=[*self.purchases])
 
     async def _count_seats(self, events: Sequence[EventRow]) -> None:
         """Count what became of the seats of cases that were closed."""

@@ -111,11 +111,15 @@ class Disturbances:
     async def _disturb_nodes(self) -> None:
         """Let the nodes of the chain be down, slow or behind, be on a fork, or lie."""
         async for _ in self._moments(self.scenario.node_seconds):
-            faults = self.random.choice(self.node_faults)
-            self.simulation.nodes.faults = faults
-            self.simulation.fault("nodes", faults=str(faults))
+            self.begin_node_faults()
             await self._wait(LONG_SECONDS)
             self.simulation.nodes.heal()
+
+    def begin_node_faults(self) -> None:
+        """Give the nodes of the chain one set of faults."""
+        faults = self.random.choice(self.node_faults)
+        self.simulation.nodes.faults = faults
+        self.simulation.fault("nodes", faults=str(faults))
 
     async def _silence(self) -> None:
         """Let no receiver of webhooks answer as it should."""
@@ -127,21 +131,34 @@ class Disturbances:
     async def _sanction(self) -> None:
         """Put the wallet of an agent on a sanctions list."""
         async for _ in self._moments(self.scenario.sanction_seconds):
-            agent = self.random.choice([*self.simulation.identities.values()])
-            address = agent.wallet.address.lower()
-            self.simulation.sanctions.listed.add(address)
-            self.simulation.listed[address] = self.simulation.made
-            self.simulation.fault("sanctions", agent=agent.id, address=address)
+            address = self.begin_sanction()
             await self._wait(2 * LONG_SECONDS)
-            self.simulation.sanctions.listed.discard(address)
-            del self.simulation.listed[address]
+            self.end_sanction(address)
+
+    def begin_sanction(self) -> str:
+        """List the wallet of an agent; return its address."""
+        agent = self.random.choice([*self.simulation.identities.values()])
+        address = agent.wallet.address.lower()
+        self.simulation.sanctions.listed.add(address)
+        self.simulation.listed[address] = self.simulation.made
+        self.simulation.fault("sanctions", agent=agent.id, address=address)
+        return address
+
+    def end_sanction(self, address: str) -> None:
+        """Take an address from the list, unless it was taken already."""
+        self.simulation.sanctions.listed.discard(address)
+        self.simulation.listed.pop(address, None)
 
     async def _set_clocks(self) -> None:
         """Set the wall clock of a process forward or back, as a correction by NTP does."""
         async for _ in self._moments(self.scenario.clock_seconds):
-            seconds = self.random.choice((0.0, self.random.uniform(-JUMP_SECONDS, JUMP_SECONDS)))
-            self._machine().clock.jump(timedelta(seconds=seconds))
-            self.simulation.fault("clock", seconds=seconds)
+            self.set_clock()
+
+    def set_clock(self) -> None:
+        """Set the clock of a process right, or to another time."""
+        seconds = self.random.choice((0.0, self.random.uniform(-JUMP_SECONDS, JUMP_SECONDS)))
+        self._machine().clock.jump(timedelta(seconds=seconds))
+        self.simulation.fault("clock", seconds=seconds)
 
     async def _lose_messages(self) -> None:
         """Let messages inside the market be lost, doubled or late."""

@@ -11,6 +11,7 @@ import psycopg
 from storage.database import Database
 from storage.postgres import Postgres
 from storage.sqlite import SQLite
+from storage.tables import PurchaseRow
 from storage.transaction import Cursor, Tx
 
 LOST_ANSWER = "lost_answer"  # COMMIT takes effect, and its answer is lost
@@ -21,6 +22,7 @@ KINDS = {
     "gone": sqlite3.SQLITE_CANTOPEN,
     LOST_ANSWER: sqlite3.SQLITE_IOERR,
 }
+PURCHASES = str(PurchaseRow.__table__.name)
 CONFLICT = "conflict"  # a row that another transaction inserts first, so that the unit of work must run again
 
 
@@ -29,13 +31,19 @@ class CrashNow(BaseException):
 
 
 class Conflicts:
-    """Lets one in `every` INSERTs of a unit of work meet a conflict."""
+    """Lets one in `every` INSERTs of a unit of work meet a conflict.
+
+    If `next` is set, the next INSERT meets one too.
+    """
 
     def __init__(self, random: Random, every: int) -> None:
-        self.random, self.every = random, every
+        self.random, self.every, self.next = random, every, False
 
     def __call__(self, sql: str) -> bool:
-        return bool(self.every) and sql.startswith("INSERT") and self.random.random() * self.every < 1
+        if not (self.every and sql.startswith("INSERT")):
+            return False
+        found, self.next = self.next or self.random.random() * self.every < 1, False
+        return found
 
 
 class Conflicting:
@@ -45,6 +53,7 @@ class Conflicting:
 
     def execute(self, sql: Any, *parameters: Any, **options: Any) -> Any:
         self.database.clash(sql)
+        self.database.purchases_changed |= PURCHASES in sql and not sql.startswith("SELECT")
         return super().execute(sql, *parameters, **options)  # type: ignore[misc]
 
 
@@ -59,10 +68,11 @@ class ConflictingPostgres(Conflicting, psycopg.Cursor[Any]):
 class Faulty(Database):
     """A database with at most one fault at a time, and with conflicts.
 
-    `fault` is one of KINDS; `note` counts the effects of all.
+    `fault` is one of KINDS; `note` counts the effects of all. `purchases_changed` is set by each change of purchases.
     """
 
     fault: str | None = None
+    purchases_changed = False
     conflicts: Conflicts | None = None
     note: Callable[[str], None]
 

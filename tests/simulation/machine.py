@@ -69,6 +69,7 @@ class Machine:
     """
 
     patience: float | None = None
+    on_purchase: Callable[[], None]
 
     def __init__(
         self,
@@ -109,7 +110,7 @@ class Machine:
     def _open(self) -> None:
         self.store = store = open_simulated(self.database_url, self.note)
         store.messages = self.messages
-        store.fault_hook, store.on_crash = self.commit_crashes, self.end
+        store.fault_hook, store.on_crash, store.on_purchase = self.commit_crashes, self.end, self.on_purchase
         store.database.conflicts = self.conflicts
         store.now_seconds = self.clock.monotonic
         near = self.neighbours

@@ -107,9 +107,9 @@ class Trader(Judge):
         listed = await self.call("list_jobs", role=role, limit=20)
         weights = self.weights
         jobs = [] if listed.refused else listed.body["data"]
-        open_to_it = [job for job in jobs if any(action in weights for action in job["available_actions"])]
+        open_to_it = [job for job in jobs if self.usual(job)]
         for job in self.random.sample(open_to_it, min(AT_ONCE, len(open_to_it))):
-            usual = [action for action in job["available_actions"] if action in weights]
+            usual = self.usual(job)
             (action,) = self.random.choices(usual, [weights[one] for one in usual])
             await TRADES[action](self, job)
 

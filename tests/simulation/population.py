@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from eth_account import Account
 from eth_account.messages import encode_defunct
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 CAPITAL = 10**12  # minor units of USDC that each wallet starts with
 AWAY_SECONDS = (900, 1_800, 4_000, 9_000)  # long enough that each deadline of its jobs passes at times
 WORDS = ("guten Tag", "bonjour", "buenos dias", "god dag", "dzien dobry")
+LATE_ONCE_IN = 8  # jobs
+LATE_STEPS = {"awaiting_payment": "pay", "in_progress": "deliver"}
 REASONS = ("It is not what was promised.", "It is empty.", "It came late.")
 Json = dict[str, Any]
 
@@ -80,6 +83,14 @@ class Actor(ABC):
 
     # -- jobs ------------------------------------------------------------------------------------------------------
 
+    def usual(self, job: Json) -> list[str]:
+        """Return the offered actions that this agent may take.
+
+        It leaves a step of some jobs until it is too late.
+        """
+        late = LATE_STEPS.get(job["status"]) if crc32(job["id"].encode()) % LATE_ONCE_IN == 0 else None
+        return [action for action in job["available_actions"] if action in self.weights and action != late]
+
     async def tend_a_job(self, role: str) -> None:
         """Do something about a job that waits for this agent, or about any job of its."""
         listed = await self.call("list_jobs", role=role, limit=self.random.choice((5, 20)))
@@ -92,8 +103,7 @@ class Actor(ABC):
 
     async def move(self, job: Json) -> None:
         """Do one of the things that a job offers, or rarely one that it does not."""
-        offered = job["available_actions"]
-        usual = [action for action in offered if action in self.weights]
+        usual = self.usual(job)
         if self.likely(self.traits.stale):
             action = self.random.choice(sorted(MOVES))
         elif usual:

@@ -1,13 +1,20 @@
-"""New seeds, run after run, until the time is over or a run fails."""
+"""New seeds, run after run on several processors, until the time is over or a run fails."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
 from itertools import count
+from multiprocessing import get_context
+from pathlib import Path
 from random import SystemRandom
 
+from tests.simulation.available import Tried, lines
+from tests.simulation.matrix import Matrix
 from tests.simulation.records import Result
 from tests.simulation.run import Failure, Plan, run
+from tests.support.memory_folder import use_memory
 
 POSTGRES_SHARE = 10  # of both databases, PostgreSQL gets a tenth of the operations, because it takes longer
 SCENARIOS = ("default", "cheats")
@@ -22,6 +29,8 @@ class Sums:
     by_cheats: int = 0
     faults: int = 0
     on_postgres: int = 0
+    matrix: Matrix = field(default_factory=Matrix)
+    tried: Tried = field(default_factory=Counter)
 
     def add(self, plan: Plan, result: Result) -> None:
         self.runs += 1
@@ -29,6 +38,8 @@ class Sums:
         self.by_cheats += result.by_cheats
         self.faults += result.faults.total()
         self.on_postgres += result.operations * (plan.database == "postgres")
+        self.matrix += result.matrix
+        self.tried += result.tried
 
     def line(self, seconds: float) -> str:
         hours, made = seconds / 3600, max(1, self.operations)
@@ -51,23 +62,40 @@ def plans(operations: int, databases: Sequence[str], scenarios: Sequence[str]) -
         yield Plan(seeds.getrandbits(32), operations, scenario, databases[-1] if rare else databases[0])
 
 
-def torture(minutes: float, operations: int, databases: Sequence[str], scenarios: Sequence[str]) -> Failure | None:
-    """Make run after run and print a line for each; return the first failure, if there is one."""
-    began, sums = time.monotonic(), Sums()
-    for plan in plans(operations, databases, scenarios):
-        about = f"seed {plan.seed}, {plan.scenario} on {plan.database}"
-        try:
-            found = run(plan)
-        except Exception:
-            print(f"{about}: ended with an error that is no violation", flush=True)
-            raise
-        if isinstance(found, Failure):
-            print(f"{about}: failed after {found.operations:,} operations: {found.message}", flush=True)
-            print(sums.line(time.monotonic() - began), flush=True)
-            return found
-        sums.add(plan, found)
-        print(f"{about}: {found.operations:,} operations, {found.faults.total():,} faults", flush=True)
-        if time.monotonic() - began >= 60 * minutes:
-            break
-    print(sums.line(time.monotonic() - began))
+def torture(minutes: float, made: Iterator[Plan], processes: int = 1, counts: Path | None = None) -> Failure | None:
+    """Make run after run and print a line for each; return the first failure, if there is one.
+
+    `processes` is how many runs are made at once. The sum of their moves is added to the counts in the file `counts`.
+    """
+    began, sums, failed = time.monotonic(), Sums(), None
+    with ProcessPoolExecutor(processes, get_context("spawn"), use_memory) as pool:
+        running: dict[Future[Result | Failure], Plan] = {}
+        while failed is None:
+            while len(running) < processes and (not sums.runs or time.monotonic() - began < 60 * minutes):
+                plan = next(made)
+                running[pool.submit(run, plan)] = plan
+            if not running:
+                break
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                failed = _added(sums, running.pop(done), done) or failed
+        pool.shutdown(cancel_futures=True)
+    print(sums.line(time.monotonic() - began), *lines(sums.tried), sep="\n", flush=True)
+    if counts:
+        counts.write_bytes((Matrix.read(counts) + sums.matrix).written())
+    return failed
+
+
+def _added(sums: Sums, plan: Plan, done: "Future[Result | Failure]") -> Failure | None:
+    """Add a run to the sums; return it if it failed."""
+    about = f"seed {plan.seed}, {plan.scenario} on {plan.database}"
+    try:
+        found = done.result()
+    except Exception:
+        print(f"{about}: ended with an error that is no violation", flush=True)
+        raise
+    if isinstance(found, Failure):
+        print(f"{about}: failed after {found.operations:,} operations: {found.message}", flush=True)
+        return found
+    sums.add(plan, found)
+    print(f"{about}: {found.operations:,} operations, {found.faults.total():,} faults", flush=True)
     return None

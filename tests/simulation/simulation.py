@@ -108,17 +108,23 @@ class Simulation:
         self.later: list[asyncio.Task[None]] = []
         self.looking = asyncio.Lock()  # an oracle looks once at a time
         self.disturbances = Disturbances(self)
+        self.double_next = self.lose_next = False  # the next call that writes, the next answer
 
     def _machine(self, database_url: str, dice: CountingDice, crashes: CommitCrashes) -> Machine:
         made = Machine(
             self.loop, database_url, self._neighbours, dice, NETWORK, self.scenario.pause_seconds, crashes,
             self.conflicts, self.messages, self.fault,
         )  # fmt: skip
+        made.on_purchase = self._look_at_purchases
         if self.scenario.cheats:
             made.config = replace(made.config, limits=Limits(storage_bytes=STORAGE))
         if self.scenario.stop_seconds:
             made.patience = PATIENCE_SECONDS
         return made
+
+    def _look_at_purchases(self) -> None:
+        """Look after each change, because a purchase leaves no trace of the statuses it passes."""
+        self.check_later(self.oracle(Coverage).look_at_purchases())
 
     def new_random(self) -> Random:
         """Return a generator for one part of the run, which other parts' choices do not change."""
@@ -259,8 +265,11 @@ class Simulation:
             wire = "door"
         ip = ADDRESS if key else address_of(number)  # a call without a key counts against its address
         call = Call(number, operation, given, key, self._name(number, agent, key), wire, ip, payment=payment)
-        if call.op.safe or payment is not None or self.random.random() >= self.scenario.doubled:
+        await self.targets.before_call(agent, call)
+        doubled = self.random.random() < self.scenario.doubled or self.double_next
+        if call.op.safe or payment is not None or not doubled:
             return await self._observed(agent, call)
+        self.double_next = False
         self.fault("doubled")
         twin = replace(call, number=self.count())
         answers = await asyncio.gather(self._observed(agent, call), self._observed(agent, twin))
@@ -270,7 +279,6 @@ class Simulation:
         """Make a call, again while the process is down, and show the answer to all oracles."""
         began = self.loop.elapsed
         self.oracle(Contracted).begin(call.number)
-        await self.targets.before_call(agent, call)
         about = {"operation": call.operation, "wire": call.wire, "given": call.arguments}
         self.log.write("call", number=call.number, agent=agent, **about)
         answer = await self._until_answered(call, agent)
@@ -337,7 +345,8 @@ class Simulation:
             answer = await self.random.choice(self.machines).call(call)
             if answer.status == 500:
                 raise Violation(f"an internal error: {call}: {answer}")
-            if self.scenario.lost_replies and self.random.random() < self.scenario.lost_replies:
+            if self.lose_next or (self.scenario.lost_replies and self.random.random() < self.scenario.lost_replies):
+                self.lose_next = False
                 self.fault("lost_reply", number=call.number)
                 return None
             if answer.status not in UNSURE:

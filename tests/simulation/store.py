@@ -35,6 +35,7 @@ class SimulatedStore(Store):
     database: Faulty
     messages: Messages
     on_crash: Callable[[str], None]  # called if a COMMIT is the last thing that the process does
+    on_purchase: Callable[[], None]  # called after a COMMIT that may have changed a purchase
 
     def start_workers(self) -> None:
         self.random = self.loop.random
@@ -80,6 +81,9 @@ class SimulatedStore(Store):
         except CrashNow as crash:
             self.on_crash(f"crash_{crash}_commit")
             return
+        if self.database.purchases_changed:
+            self.database.purchases_changed = False
+            self.on_purchase()
         for asked in rest:
             self.writes.put(asked)
         if rest:

@@ -12,7 +12,8 @@ from sqlalchemy import bindparam, select
 from storage.query import Query
 from storage.tables import BountyRow, DisputeRow, JobRow
 from storage.transaction import Tx
-from tests.simulation.faults import KINDS
+from tests.simulation.faults import CONFLICT, KINDS
+from tests.simulation.messages import WAKE_UP
 from tests.simulation.wires import Call
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Targets:
         self.simulation, self.pause = simulation, 0.0  # no faults before watch_deadlines
         self.seen, self.struck, self.met = Counter[Moment](), Counter[Moment](), Counter[tuple[Moment, str]]()
         self.next = 0.0  # virtual seconds
+        self.strikes = {kind: strike for kind, (on, strike) in STRIKES.items() if getattr(simulation.scenario, on)}
 
     async def before_call(self, agent: str | None, call: Call) -> None:
         """Put a fault before a call that writes, if its kind is rare."""
@@ -51,7 +53,7 @@ class Targets:
 
     async def watch_deadlines(self) -> None:
         """Put a fault before each deadline whose kind is rare."""
-        self.pause = self.simulation.scenario.targeted_seconds
+        self.pause = self.simulation.scenario.targeted_seconds if self.strikes else 0.0
         while self.pause:
             await asyncio.sleep(WATCH_SECONDS)
             for moment in await self.simulation.read(partial(_near, now=self.simulation.machine.clock.now())):
@@ -62,11 +64,11 @@ class Targets:
         self.seen[moment] += 1
         now, rare = self.simulation.loop.time(), self.seen[moment] * RARE < self.seen.total()
         if rare and now >= self.next and self.struck[moment] * len(self.seen) <= self.struck.total():
-            kind = min(STRIKES, key=lambda one: self.met[moment, one])
+            kind = min(self.strikes, key=lambda one: self.met[moment, one])
             self.next = now + self.pause
             self.struck[moment] += 1
             self.met[moment, kind] += 1
-            STRIKES[kind](self.simulation)
+            self.strikes[kind](self.simulation)
 
 
 def _place_of(tx: Tx, job_id: str | None, agent: str | None) -> Moment:
@@ -101,20 +103,45 @@ def _break_database(simulation: "Simulation", kind: str) -> None:
     simulation.loop.call_later(LASTS_SECONDS, simulation.machine.disturb, None)
 
 
-def _reorganise(simulation: "Simulation") -> None:
-    simulation.fault("reorg", depth=1, transactions=simulation.chain.reorg(1))
+def _reorganise(simulation: "Simulation", depth: int, kind: str) -> None:
+    simulation.fault(kind, depth=depth, transactions=simulation.chain.reorg(depth))
 
 
-def _silence(simulation: "Simulation") -> None:
-    simulation.web.failing = True
-    simulation.loop.call_later(2 * LASTS_SECONDS, setattr, simulation.web, "failing", False)
+def _reorganise_deeply(simulation: "Simulation") -> None:
+    _reorganise(simulation, simulation.chain.network.confirmations + 1, "deep_reorg")
 
 
-STRIKES: Mapping[str, Callable[["Simulation"], None]] = {
-    "crash": _crash,
-    "crash_before_commit": partial(_crash_at_commit, moment="before"),
-    "crash_after_commit": partial(_crash_at_commit, moment="after"),
-    **{kind: partial(_break_database, kind=kind) for kind in KINDS},
-    "reorg": _reorganise,
-    "webhook": _silence,
+def _fail(simulation: "Simulation", name: str) -> None:
+    """Let the receivers of webhooks or the messages inside the market fail for a while."""
+    failing = getattr(simulation, name)
+    failing.failing = True
+    simulation.loop.call_later(2 * LASTS_SECONDS, setattr, failing, "failing", False)
+
+
+def _disturb_nodes(simulation: "Simulation") -> None:
+    simulation.disturbances.begin_node_faults()
+    simulation.loop.call_later(2 * LASTS_SECONDS, simulation.nodes.heal)
+
+
+def _sanction(simulation: "Simulation") -> None:
+    address = simulation.disturbances.begin_sanction()
+    simulation.loop.call_later(2 * LASTS_SECONDS, simulation.disturbances.end_sanction, address)
+
+
+STRIKES: Mapping[str, tuple[str, Callable[["Simulation"], None]]] = {
+    "crash": ("crash_seconds", _crash),
+    "crash_before_commit": ("commits_between_crashes", partial(_crash_at_commit, moment="before")),
+    "crash_after_commit": ("commits_between_crashes", partial(_crash_at_commit, moment="after")),
+    **{kind: ("database_seconds", partial(_break_database, kind=kind)) for kind in KINDS},
+    CONFLICT: ("inserts_between_conflicts", lambda simulation: setattr(simulation.conflicts, "next", True)),
+    "reorg": ("reorg_seconds", partial(_reorganise, depth=1, kind="reorg")),
+    "deep_reorg": ("deep_reorgs", _reorganise_deeply),
+    "nodes": ("node_seconds", _disturb_nodes),
+    "webhook": ("webhook_seconds", partial(_fail, name="web")),
+    WAKE_UP: ("message_seconds", partial(_fail, name="messages")),
+    "lost_reply": ("lost_replies", lambda simulation: setattr(simulation, "lose_next", True)),
+    "doubled": ("doubled", lambda simulation: setattr(simulation, "double_next", True)),
+    "clock": ("clock_seconds", lambda simulation: simulation.disturbances.set_clock()),
+    "sanctions": ("sanction_seconds", _sanction),
 }
+"""By class: the setting of a scenario that switches it on, and what puts such a fault."""

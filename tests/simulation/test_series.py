@@ -1,10 +1,14 @@
 """Runs of new seeds: their mix, their sums, and the first failure."""
 
+from collections import Counter
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
 from tests.simulation import series
+from tests.simulation.available import PLACES
+from tests.simulation.matrix import NONE, ROWS, Matrix
 from tests.simulation.records import Result
 from tests.simulation.run import Failure, Plan
 
@@ -17,17 +21,32 @@ def test_plans_have_new_seeds_and_a_tenth_on_postgresql() -> None:
     assert {one.database for one in islice(series.plans(500, ("sqlite",), ("calm",)), 20)} == {"sqlite"}
 
 
-def test_a_series_ends_with_its_sums(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(series, "run", lambda plan: Result(plan.seed, 500, "", 1.0, by_cheats=50))
-    assert series.torture(0, 500, ("sqlite",), ("calm",)) is None
-    assert "1 runs passed: 500 operations (0 on PostgreSQL, 10% by cheats)" in capsys.readouterr().out
+def _passes(plan: Plan) -> Result:
+    matrix = Matrix(Counter({(ROWS[0], NONE): 2}))
+    return Result(plan.seed, 500, "", 1.0, matrix=matrix, by_cheats=50, tried=Counter({(PLACES[0], "pay"): 3}))
+
+
+def _breaks(plan: Plan) -> Failure:
+    return Failure(plan, 7, "it broke", "", ())
+
+
+def test_a_series_ends_with_its_sums(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(series, "run", _passes)
+    counts = tmp_path / "counts"
+    assert series.torture(0, series.plans(500, ("sqlite",), ("calm",)), 1, counts) is None
+    shown = capsys.readouterr().out
+    assert "1 runs passed: 500 operations (0 on PostgreSQL, 10% by cheats)" in shown
+    assert "available_actions: 3 checks" in shown
+    assert Matrix.read(counts).counts[ROWS[0], NONE] == 2
 
 
 def test_a_series_ends_at_the_first_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(series, "run", lambda plan: Failure(plan, 7, "it broke", "", ()))
-    found = series.torture(60, 500, ("postgres",), ("calm",))
+    monkeypatch.setattr(series, "run", _breaks)
+    found = series.torture(60, series.plans(500, ("postgres",), ("calm",)), 2)
     assert isinstance(found, Failure)
     assert found.plan == Plan(found.plan.seed, 500, "calm", "postgres")
     assert f"seed {found.plan.seed}, calm on postgres: failed after 7 operations: it broke" in capsys.readouterr().out

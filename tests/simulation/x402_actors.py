@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from eth_account import Account
 
-from tests.simulation.coverage import Coverage
 from tests.simulation.population import CAPITAL, MOVES, WORDS, Actor, Identity, Json, Traits, register
 from tests.simulation.taint import Kind
 from tests.support.market import OPERATOR_SECRET
@@ -16,7 +15,6 @@ from tools.purchases.quotes import header
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
-POLL_SECONDS = 0.25  # between two looks at the purchases under way
 LIFETIMES = (120, 900)  # seconds for which a signature is valid
 LATER_SECONDS = (1, 70, 400)  # until the same payment is sent again
 PLACES = 100
@@ -57,10 +55,9 @@ class PayingClient(Actor):
 
     async def act(self) -> None:
         if self.likely(0.3):
-            serving = [asyncio.create_task(self.desk.act()), asyncio.create_task(self._watch())]
+            serving = asyncio.create_task(self.desk.act())
             await self.buy()
-            await serving[0]
-            serving[1].cancel()
+            await serving
 
     async def buy(self) -> None:
         """Ask for the terms, sign them and buy; sometimes the same payment is sent again."""
@@ -99,13 +96,6 @@ class PayingClient(Actor):
         signature = Account.unsafe_sign_hash(given.digest(token), wallet.key).signature
         payload = {"signature": f"0x{bytes(signature).hex()}", "authorization": given.written()}
         return header({"x402Version": 2, "resource": required["resource"], "accepted": accepted, "payload": payload})
-
-    async def _watch(self) -> None:
-        """Look often, because a purchase leaves no trace of the statuses it passes."""
-        while True:
-            await self.simulation.sleep(POLL_SECONDS)
-            if self.simulation.machine.alive:
-                await self.simulation.oracle(Coverage).look_at_purchases()
 
 
 async def paying_clients(simulation: "Simulation", count: int) -> list[Actor]:
