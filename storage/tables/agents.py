@@ -13,7 +13,7 @@ from storage.rows import Entity, JsonText, Row, StateOfAgent, StateOfAgentInEnv,
 from storage.vocabulary import AgentStatus, DomainStatus, KeyStatus
 
 
-class AgentRow(Entity, name="agents", parts=[Index(None, "status")]):
+class AgentRow(Entity, name="agents", parts=[Index(None, "status", "first_party", "last_seen_at")]):
     handle: Mapped[str] = mapped_column(unique=True)
     name: Mapped[str]
     description: Mapped[str | None]
