@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Index
+from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row, StateOfAgentInEnv
@@ -28,9 +28,14 @@ class PendingContributionRow(Row, name="unmarked_jobs"):
     job_id: Mapped[str] = mapped_column(primary_key=True)
 
 
-REPUTATION_INDEXES = [
-    Index(None, "env", "seller_rank", "score", "seller_jobs"),
-    Index(None, "env", "buyer_rank", "score", "buyer_jobs"),
+REPUTATION_INDEXES = [  # in the order of the leaderboard, so that equal ranks are not sorted
+    Index(
+        f"ix_reputations_{role}",
+        "env",
+        *map(text, (f"{role}_rank DESC", "score DESC", f"{role}_jobs DESC")),
+        "agent_id",
+    )
+    for role in ("seller", "buyer")
 ]
 
 

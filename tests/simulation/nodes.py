@@ -101,6 +101,7 @@ class Nodes:
 
     @faults.setter
     def faults(self, faults: Faults) -> None:
+        self.changed_at = self.chain.clock.monotonic()
         self._faults = faults
         self._calm = faults == Faults()
         self._lags = [self.dice.randint(0, faults.lag) for _ in range(faults.nodes)]

@@ -36,7 +36,7 @@ class Chain(Protocol):
 
     @property
     def last_block_time(self) -> tuple[int, float] | None:
-        """The newest block's time in Unix seconds, and the monotonic second it was read at."""
+        """The newest block's time in Unix seconds, and the monotonic second its number was seen at."""
 
     async def receipt(self, transaction: str) -> object: ...
     async def head(self) -> int: ...

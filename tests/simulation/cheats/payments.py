@@ -5,11 +5,13 @@ from hashlib import sha256
 
 from tests.simulation.blocks import BLOCK_SECONDS
 from tests.simulation.cheats.base import Abandoned, Cheat
+from tests.simulation.nodes import Faults
 from tests.simulation.population import Identity, Json, register
 from tests.support.trade import PRICE
-from tools.chain.chain_reads import CURRENT_SECONDS
+from tools.chain.chain_reads import CURRENT_SECONDS, FRESH_HEAD_SECONDS
 from tools.kernel.canonical_json import canonical
 
+RECOVERED_SECONDS = 120.0  # within which the market notices that a node answers again
 GUESSES = 500  # possible outputs of the victim
 DIGEST = re.compile(r"[0-9a-f]{64}")
 CHEAP, DEAR = 10_000, 900_000_000
@@ -65,7 +67,7 @@ class PaysBeforeOrdering(Cheat):
         seller = await self.other("seller")
         listing = await self.offer(seller)
         sent = self.transfer(self.identity, seller.wallet.address, PRICE)
-        await self.simulation.sleep(self.random.choice((12.0, 20.0)))  # it is mined within 6 seconds
+        await self.simulation.sleep(self.random.choice((12.0, 20.0, 50.0)))  # it is mined within 6 seconds
         chain, oldest = self.simulation.chain, self._oldest_block()
         job = await self.delivered(seller, self.identity, listing)
         oldest = min(oldest, self._oldest_block())
@@ -77,14 +79,13 @@ class PaysBeforeOrdering(Cheat):
         await self.read_unpaid(self.identity, job, f"{sent} is older than the order")
 
     def _oldest_block(self) -> int:
-        """Return the oldest block with a transfer that may pay an order of now: see docs/limits.md.
-
-        A node may be behind; while it does not answer, the market's clock counts, which may be set back.
-        """
-        simulation = self.simulation
-        behind = simulation.nodes.faults.lag * BLOCK_SECONDS
-        back = max(-one.clock.off.total_seconds() for one in simulation.machines)
-        return simulation.chain.head() - int((CURRENT_SECONDS + max(behind, back)) // BLOCK_SECONDS)
+        """Return the oldest block with a transfer that may pay an order of now: see docs/limits.md."""
+        nodes, machines = self.simulation.nodes, self.simulation.machines
+        seconds = CURRENT_SECONDS
+        if nodes.faults != Faults() or self.simulation.loop.elapsed - nodes.changed_at < RECOVERED_SECONDS:
+            back = max(-one.clock.off.total_seconds() for one in machines)
+            seconds = nodes.faults.lag * BLOCK_SECONDS + max(FRESH_HEAD_SECONDS, back)
+        return self.simulation.chain.head() - int(seconds // BLOCK_SECONDS)
 
 
 class GuessesOutputs(Cheat):

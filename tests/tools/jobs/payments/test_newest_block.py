@@ -100,10 +100,11 @@ class Silent:
 
 async def test_the_time_of_an_older_block_does_not_replace_a_newer_one(trade: Trade) -> None:
     reader = JsonRpcChain(trade.evm.url, trade.evm.chain_id)
-    assert reader.last_block_time is None
     trade.evm.mine(2)
     head = trade.evm.head()
     await reader.block(head)
+    assert reader.last_block_time is None, "nothing says that it is the newest"
+    await reader.block(await reader.head())
     known = reader.last_block_time
     assert known is not None
     assert known[0] == trade.evm.now()
@@ -111,6 +112,23 @@ async def test_the_time_of_an_older_block_does_not_replace_a_newer_one(trade: Tr
     assert reader.last_block_time == known
     await reader.block(head + 1000)
     assert reader.last_block_time == known, "no block, no time"
+    await reader.close()
+
+
+async def test_a_slow_answer_does_not_make_the_time_of_the_chain_later(trade: Trade) -> None:
+    seconds = iter([100.0, 100.0, 107.0])  # of three heads
+    reader = JsonRpcChain(trade.evm.url, trade.evm.chain_id, monotonic=lambda: next(seconds))
+    head = await reader.head()
+    await reader.block(head)
+    assert reader.last_block_time == (trade.evm.now(), 100.0)
+    await reader.head()
+    assert reader.last_head == (head, 100.0)
+    await reader.block(head)
+    assert reader.last_block_time == (trade.evm.now(), 100.0)
+    await reader.head()
+    assert reader.last_head == (head, 107.0)
+    await reader.block(head)
+    assert reader.last_block_time == (trade.evm.now(), 100.0), "since then the chain has gone on"
     await reader.close()
 
 
