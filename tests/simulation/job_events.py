@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, select
 
 from storage.query import Query
 from storage.statements import in_json_list
-from storage.tables import EventRow, JobDeliveryRow, JobEventRow, JobRow
+from storage.tables import AgentRow, EventRow, JobDeliveryRow, JobEventRow, JobRow
 from storage.transaction import Tx
 from tests.simulation.oracles import Oracle
 from tests.simulation.records import Violation
@@ -24,9 +24,12 @@ MARK = re.compile(r'"([0-9a-f]{64})"')  # a hash or a salt of an output; transac
 _step, _job, _event = JobEventRow.__table__.c, JobRow.__table__.c, EventRow.__table__.c
 _delivery = JobDeliveryRow.__table__.c
 
+_buyer, _seller = AgentRow.__table__.alias("buyer"), AgentRow.__table__.alias("seller")
 _steps: Query[Any] = Query(
-    select(_step.id, _step.job_id, _step.type, _job.buyer_id, _job.seller_id)
+    select(_step.id, _step.job_id, _step.type, _buyer.c.id, _seller.c.id)
     .join_from(JobEventRow.__table__, JobRow.__table__, _job.id == _step.job_id)
+    .outerjoin(_buyer, _buyer.c.id == _job.buyer_id)
+    .outerjoin(_seller, _seller.c.id == _job.seller_id)
     .where(_step.id > bindparam("after"))
     .order_by(_step.id)
 )
@@ -44,13 +47,16 @@ Steps = dict[tuple[str, str], list[str]]  # by job and party
 
 
 class Step(NamedTuple):
-    """An audit row of a job, with the job's parties."""
+    """An audit row of a job, with the job's parties.
+
+    A party is None if its account is gone with its events, as after a purchase that came to nothing.
+    """
 
     id: int
     job_id: str
     type: str
-    buyer_id: str
-    seller_id: str
+    buyer_id: str | None
+    seller_id: str | None
 
 
 class Event(NamedTuple):
@@ -133,7 +139,7 @@ class JobEvents(Oracle):
 def _by_party(steps: Iterable[Step]) -> Steps:
     found: Steps = defaultdict(list)
     for one in steps:
-        for party in {one.buyer_id, one.seller_id}:
+        for party in filter(None, (one.buyer_id, one.seller_id)):
             found[one.job_id, party].append(f"job.{one.type}")
     return found
 
