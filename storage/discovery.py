@@ -29,8 +29,12 @@ agents_counted: Query[Any] = Query(
     .where(_active(AgentRow))
     .group_by(AgentRow.first_party)
 )
-listings_counted: Query[Any] = Query(
-    select(AgentRow.first_party, func.count()).select_from(_SELLERS).where(*_on_sale).group_by(AgentRow.first_party)
+_seller_is_own = (
+    select(AgentRow.first_party).where(AgentRow.id == ListingRow.seller_id, _active(AgentRow)).scalar_subquery()
+)
+_sold = select(_seller_is_own.label("own")).where(*matching(ListingRow.env), _active(ListingRow)).subquery()
+listings_counted: Query[Any] = Query(  # without a join, which SQLite would begin with all agents
+    select(_sold.c.own, func.count()).where(_sold.c.own.is_not(None)).group_by(_sold.c.own)
 )
 _open_bounty = *matching(BountyRow.env), *OPEN_NOW
 bounties_by_category: Query[Any] = Query(

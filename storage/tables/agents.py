@@ -13,7 +13,13 @@ from storage.rows import Entity, JsonText, Row, StateOfAgent, StateOfAgentInEnv,
 from storage.vocabulary import AgentStatus, DomainStatus, KeyStatus
 
 
-class AgentRow(Entity, name="agents", parts=[Index(None, "status", "first_party", "last_seen_at")]):
+AGENT_INDEXES = [
+    Index(None, "status", "id"),
+    Index(None, "status", "first_party", "last_seen_at"),  # the figures of the market are counted by it alone
+]
+
+
+class AgentRow(Entity, name="agents", parts=AGENT_INDEXES):
     handle: Mapped[str] = mapped_column(unique=True)
     name: Mapped[str]
     description: Mapped[str | None]

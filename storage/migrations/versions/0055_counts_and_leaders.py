@@ -1,4 +1,4 @@
-"""The figures of the market count agents by an index alone, and indexes of reputations have the leaderboard's order."""
+"""Indexes for the counts of agents, the newest agents, and the order of the leaderboard."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,6 +11,7 @@ depends_on = None
 
 def upgrade() -> None:
     op.drop_index("ix_agents_status", "agents")
+    op.create_index("ix_agents_status_id", "agents", ["status", "id"])
     op.create_index("ix_agents_status_first_party_last_seen_at", "agents", ["status", "first_party", "last_seen_at"])
     for role in ("seller", "buyer"):
         op.drop_index(f"ix_reputations_env_{role}_rank_score_{role}_jobs", "reputations")
