@@ -63,7 +63,7 @@ class Jobs:
     def show(self, record: Any, sight: Sight) -> tuple[Job, View]:
         """Take in a job record of any answer. Raises Violation."""
         job = self.known.get(record["id"]) or self._new(record, sight)
-        view = View.of(record, sight, self.contract, purchased=job.purchased)
+        view = View.of(record, sight, self.contract, purchased=job.purchased > 0)
         for rule in RECORD_RULES:
             rule(view)
         self._agreed(job, record, sight)
@@ -100,8 +100,8 @@ class Jobs:
 
         The market may pay, accept or cancel it at any time.
         """
-        job.purchased = True
         self.purchased[job.agreed["listing_id"]] += 1
+        job.purchased = self.purchased[job.agreed["listing_id"]]
         at_any_time = replace(sight.lost, low=-1, began=at(job.agreed["created_at"]))
         job.history.calls += [Call(name, at_any_time) for name in ("purchase", "pay:buyer", "accept:buyer")]
 
@@ -259,9 +259,8 @@ class Jobs:
         return name == VERDICT or party in self.left
 
     def _paid_for(self, job: Job) -> bool:
-        """Say if a job is one of the clients without an account, and they sent as many payments."""
-        listing_id = job.agreed["listing_id"]
-        return job.purchased and self.purchased[listing_id] <= len(self.bought[listing_id])
+        """Say if a job is one of the clients without an account, and they sent as many payments by then."""
+        return 0 < job.purchased <= len(self.bought[job.agreed["listing_id"]])
 
     def _lost_order(self, job: Job, visit: Visit) -> bool:
         order = (job.env, job.buyer, job.agreed["listing_id"] or job.agreed["bounty_id"])
