@@ -12,7 +12,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 from storage.rows import Entity, JsonText, Row, StateOfAgent, StateOfAgentInEnv, partial_index
 from storage.vocabulary import AgentStatus, DomainStatus, KeyStatus
 
-
 AGENT_INDEXES = [
     Index(None, "status", "id"),
     Index(None, "status", "first_party", "last_seen_at"),  # the figures of the market are counted by it alone
