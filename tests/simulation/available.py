@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.model.lifecycle import BUYER, JOB, SELLER, kind, state_of
@@ -65,13 +66,18 @@ class Actions(Oracle):
         before = await self.simulation.ask(key, "get_job", job_id=job_id)
         answers = [] if before is None or before.refused else [await self._try(key, before.body, one) for one in CALLS]
         after = await self.simulation.ask(key, "get_job", job_id=job_id)
-        if before is None or before != after or not answers or None in answers:
+        if before is None or before != after or not answers or None in answers or self._is_due(before.body):
             self.looks[place] -= 1
             return
         for action, answer in zip(CALLS, answers, strict=True):
             assert answer is not None
             self.tried[place_of(before.body), action] += 1
             judge(before.body, action, answer)
+
+    def _is_due(self, job: Json) -> bool:
+        """Tell if the time of a dispute is over. The next write or a worker decides it; a read draws no panel."""
+        until = (job["waiting_on"] or {}).get("until") if job["status"] == "disputed" else None
+        return until is not None and datetime.fromisoformat(until) <= self.simulation.machine.clock.now()
 
     async def _try(self, key: str, job: Json, action: str) -> Answer | None:
         operation, given = CALLS[action]
