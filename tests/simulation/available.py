@@ -75,7 +75,10 @@ class Actions(Oracle):
             judge(before.body, action, answer)
 
     def _is_due(self, job: Json) -> bool:
-        """Tell if the time of a dispute is over. The next write or a worker decides it; a read draws no panel."""
+        """Tell if the time of a dispute is over.
+
+        The next write or a worker decides it, because a read draws no panel.
+        """
         until = (job["waiting_on"] or {}).get("until") if job["status"] == "disputed" else None
         return until is not None and datetime.fromisoformat(until) <= self.simulation.machine.clock.now()
 

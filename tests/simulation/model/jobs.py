@@ -259,7 +259,7 @@ class Jobs:
         return name == VERDICT or party in self.left
 
     def _paid_for(self, job: Job) -> bool:
-        """Say if a job is one of the clients without an account, and they sent as many payments by then."""
+        """Say if clients without an account sent a payment for a job and for each one before it."""
         return 0 < job.purchased <= len(self.bought[job.agreed["listing_id"]])
 
     def _lost_order(self, job: Job, visit: Visit) -> bool:
