@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, select
@@ -41,7 +42,10 @@ class Targets:
     def __init__(self, simulation: "Simulation") -> None:
         self.simulation, self.pause = simulation, 0.0  # no faults before watch_deadlines
         self.seen, self.struck, self.met = Counter[Moment](), Counter[Moment](), Counter[tuple[Moment, str]]()
-        self.next = 0.0  # virtual seconds
+        self.next, self.random = (
+            0.0,
+            Random(simulation.seed),
+        )  # virtual seconds; the choice among faults met equally often
         self.strikes = {kind: strike for kind, (on, strike) in STRIKES.items() if getattr(simulation.scenario, on)}
 
     async def before_call(self, agent: str | None, call: Call) -> None:
@@ -64,7 +68,7 @@ class Targets:
         self.seen[moment] += 1
         now, rare = self.simulation.loop.time(), self.seen[moment] * RARE < self.seen.total()
         if rare and now >= self.next and self.struck[moment] * len(self.seen) <= self.struck.total():
-            kind = min(self.strikes, key=lambda one: self.met[moment, one])
+            kind = min(self.strikes, key=lambda one: (self.met[moment, one], self.random.random()))
             self.next = now + self.pause
             self.struck[moment] += 1
             self.met[moment, kind] += 1

@@ -20,6 +20,7 @@ from tests.simulation.processes import Process, StoppableLoop
 from tests.simulation.records import Result
 from tests.simulation.run import Failure, Plan, run
 from tests.simulation.scenarios import Scenario, named
+from tests.simulation.targets import STRIKES
 from tools.kernel.ssrf_guard import UrlUnreachable
 
 SEED = 17
@@ -57,6 +58,14 @@ def test_a_run_withstands_every_fault_of_one_process(scenario: Callable[[Scenari
     assert faults.keys() <= set(FAULTS)
     new = {"nodes", "reorg", "deep_reorg", "webhook_lost", "sanctions", "clock", "lost_reply", "peer", WAKE_UP}
     assert new <= faults.keys()
+
+
+def test_rare_moves_alone_meet_every_class_of_faults_that_is_switched_on(scenario: Callable[[Scenario], None]) -> None:
+    on = {setting for setting, _ in STRIKES.values()}
+    never = {name: 1e12 if name.endswith("_seconds") else 1e-12 for name in on}
+    by_commit = dict.fromkeys(("commits_between_crashes", "inserts_between_conflicts"), 10**12)
+    scenario(replace(ALL, targeted_seconds=5.0, facilitator=0.0, peers=0.0, **never | by_commit))
+    assert set(STRIKES) <= made(operations=3_000).faults.keys()
 
 
 def test_two_processes_stop_crash_and_miss_notifications_and_one_seed_gives_one_log(
