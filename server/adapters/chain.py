@@ -65,8 +65,7 @@ class JsonRpcChain:
         self._identified = False
         self._identifying = asyncio.Lock()
         self.last_head: tuple[int, float] | None = None  # the highest known number, and the monotonic time it was seen
-        self._head_since = 0.0  # when that number was first seen
-        self.last_block_time: tuple[int, float] | None = None  # of the newest block, and when its number was first seen
+        self.last_block_time: tuple[int, float] | None = None  # of the newest block, and when its number was seen
         self._absent: dict[str, float] = {}  # hashes the node did not know, and until when to believe that
 
     async def receipt(self, transaction: str) -> object:
@@ -123,19 +122,17 @@ class JsonRpcChain:
         now = self._monotonic()
         known = self.last_head
         if known is None or number >= known[0] or now - known[1] > HEAD_MEMORY_IN_SECONDS:
-            if known is None or number != known[0]:
-                self._head_since = now
             self.last_head = known = (number, now)
         return known[0]
 
     def _remember_time(self, number: int, answer: object) -> None:
-        """Keep the time of the newest block, and when its number was first seen.
+        """Keep the time of the newest block, and when it was seen to be the newest.
 
-        The time of an answer does not count, because the answer may be slow.
+        The moment of this answer does not count, because the answer may be slow.
         """
         found = block_time_in(answer)
         if found is not None and self.last_head is not None and number == self.last_head[0]:
-            self.last_block_time = found, self._head_since
+            self.last_block_time = found, self.last_head[1]
 
     async def _ask(self, method: str, *params: object, most: int = MAX_ANSWER_BYTES) -> object:
         try:
