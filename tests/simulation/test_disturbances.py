@@ -43,7 +43,7 @@ def made(database: str = "sqlite", operations: int = 1_500, log: Path | None = N
     return found
 
 
-def failure(operations: int = 1_500) -> str:
+def failure(operations: int) -> str:
     found = run(Plan(SEED, operations))
     assert isinstance(found, Failure)
     return found.message
@@ -100,7 +100,7 @@ def test_a_rule_about_neighbours_that_is_not_kept_is_found(
 ) -> None:
     scenario(Scenario(sellers=1, buyers=3, evaluators=0, clients=0, traders=traders, sanction_seconds=5.0))
     monkeypatch.setattr(name, instead)
-    assert message in failure()
+    assert message in failure(4_000)
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------
