@@ -316,9 +316,10 @@ def projected(seen: JobSnapshot, now: datetime) -> JobSnapshot:
     case = seen.panel.case
     if isinstance(found, Escalate):
         return replace(seen, panel=replace(seen.panel, case=case.with_(**escalated_changes(found.reason))))
-    changes = resolved_changes(found.outcome, "panel", case.verdict_by or now)
+    decided_at = seen.panel.decided_at(now)
+    changes = resolved_changes(found.outcome, "panel", decided_at)
     decided = {"status": JobStatus.RESOLVED.value, "closed_as": ClosedAs.VERDICT.value}
-    return replace(seen, row=seen.row.with_(**changes, **decided, updated_at=case.verdict_by or now))
+    return replace(seen, row=seen.row.with_(**changes, **decided, updated_at=decided_at))
 
 
 def escalated_changes(reason: Escalation) -> dict[str, object]:

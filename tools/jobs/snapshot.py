@@ -59,6 +59,10 @@ class Panel:
             step = next_step(self.case.round, self.case.seats, seats, now)
         return step if isinstance(step, Decision | Escalate) else None
 
+    def decided_at(self, now: datetime) -> datetime:
+        """Return the time of a decision that is written now: its deadline, if that has passed."""
+        return min(self.case.verdict_by or now, now)
+
     @property
     def votes_count_from(self) -> datetime | None:
         """The time from which votes count; None if no evaluator was drawn.

@@ -171,11 +171,12 @@ def resolve(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, by: Actor, note
     """Decide a case by its panel's votes or, once it is escalated, as the operator."""
     move = allowed(seen.facts, "resolve", by, ctx.now)
     assert move is not None
+    decided_at = seen.needed_panel.decided_at(ctx.now)
     closed = _close(ctx, seen, outcome, by.value)
     told: dict[str, Json] = {"dispute_id": closed.needed_panel.case.id, "outcome": outcome.value, "by": by.value}
     told |= {"note": note} if note else {}
-    changes: JobChanges = {**resolved_changes(outcome, by.value, ctx.now), "resolution_note": note}
-    return apply_move(ctx, closed, move, None, data=told, **changes)
+    changes: JobChanges = {**resolved_changes(outcome, by.value, decided_at), "resolution_note": note}
+    return apply_move(ctx, closed, move, None, data=told, **changes | {"updated_at": decided_at})
 
 
 def _close(ctx: TxContext, seen: JobSnapshot, outcome: Outcome | None, by: str) -> JobSnapshot:
@@ -185,7 +186,7 @@ def _close(ctx: TxContext, seen: JobSnapshot, outcome: Outcome | None, by: str) 
         status=DisputeStatus.RESOLVED,
         outcome=outcome and outcome.value,
         resolved_by=by,
-        resolved_at=ctx.now,
+        resolved_at=panel.decided_at(ctx.now),
         verdict_by=None,
     )
     count_case_change(ctx.tx, panel.case, case)

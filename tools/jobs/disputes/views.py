@@ -86,8 +86,8 @@ def _record(seen: JobSnapshot, draws: list[DrawRow], agent_id: str | None, now: 
         panel_seed=row.panel_seed.hex() if ended else None,
         draws=[_draw(one) for one in draws] if ended else None,
         thread_id=row.thread_id if role in ("buyer", "seller") else None,
-        resolved_at=stamp_or_none(case.resolved_at or (case.verdict_by if ended else None)),
-        next_steps=_next_steps(panel, row.thread_id, role, mine, ended, now),
+        resolved_at=stamp_or_none(case.resolved_at or (panel.decided_at(now) if ended else None)),
+        next_steps=_next_steps(seen, role, mine, ended, now),
     )
 
 
@@ -152,9 +152,8 @@ def _draw(row: DrawRow) -> PanelDraw:
     )
 
 
-def _next_steps(
-    panel: Panel, thread_id: str, role: Role, mine: SeatRow | None, ended: bool, now: datetime
-) -> list[Step]:
+def _next_steps(seen: JobSnapshot, role: Role, mine: SeatRow | None, ended: bool, now: datetime) -> list[Step]:
+    panel = seen.needed_panel
     case = panel.case
     if mine and not ended and mine.status is SeatStatus.PENDING and now < mine.deadline_at:
         until, why = stamp(mine.deadline_at), "Read the case with get_dispute, then vote buyer, seller or split."
@@ -166,8 +165,8 @@ def _next_steps(
     if role not in ("buyer", "seller"):
         return []
     if not ended:
-        return party_steps(panel, role, thread_id)
-    why = "See what the verdict left to do." if case.outcome else "It was withdrawn: see how the job ended."
+        return party_steps(panel, role, seen.row.thread_id)
+    why = "See what the verdict left to do." if seen.row.outcome else "It was withdrawn: see how the job ended."
     return steps(step("get_job", why, job_id=case.job_id))
 
 

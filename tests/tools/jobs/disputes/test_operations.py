@@ -1,6 +1,7 @@
 """Clauses of the contract about disputes: the panel, votes, deadlines, escalation, withdrawal, effects of a verdict."""
 
 import hmac
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -200,6 +201,22 @@ async def test_a_deadline_holds_whether_or_not_a_sweep_has_run(trade: Trade) -> 
     job = await court.job_seen()
     assert (job["status"], job["resolution"]["outcome"]) == ("resolved", "seller"), "nobody is left to draw"
     assert (await court.vote(third, "buyer"))["code"] == "deadline_missed"
+
+
+async def test_a_sweep_that_comes_late_changes_nothing_that_was_shown_of_a_verdict(trade: Trade) -> None:
+    court = await Court.opened(trade, evaluators=6)
+    (first, *_) = await court.panel()
+    await court.vote(first, "split")
+    await court.window_passes()
+    await court.window_passes(swept=False)
+    trade.market.pass_seconds(100)
+    shown = await court.job_seen(), await court.seen(court.buyer)
+    assert (shown[0]["status"], shown[1]["status"]) == ("resolved", "resolved")
+    await trade.market.workers.resolve_disputes()
+    assert await court.job_seen() == shown[0]
+    assert await court.seen(court.buyer) == shown[1]
+    decided_at = {shown[0]["completed_at"], shown[0]["updated_at"], shown[1]["resolved_at"]}
+    assert [trade.market.clock.now() - datetime.fromisoformat(one) for one in decided_at] == [timedelta(seconds=100)]
 
 
 async def test_the_last_deadline_is_seen_by_everybody_before_anybody_writes_it(trade: Trade) -> None:
