@@ -65,7 +65,9 @@ class JsonRpcChain:
         self._identified = False
         self._identifying = asyncio.Lock()
         self.last_head: tuple[int, float] | None = None  # the highest known number, and the monotonic time it was seen
-        self.last_block_time: tuple[int, float] | None = None  # of the newest block, and when its number was seen
+        self.last_block_time: tuple[int, float] | None = (
+            None  # the newest block's timestamp, and when its number was seen
+        )
         self._absent: dict[str, float] = {}  # hashes the node did not know, and until when to believe that
 
     async def receipt(self, transaction: str) -> object:

@@ -105,8 +105,7 @@ def explain(failure: "Failure") -> int:
 
 def again(plan: "Plan") -> str:
     """Return the command that repeats a run."""
-    options = f"--seed {plan.seed} --operations {plan.operations} --scenario {plan.scenario} --database {plan.database}"
-    return f"python -m tests.simulation {options}"
+    return f"python -m tests.simulation {plan.options}"
 
 
 if __name__ == "__main__":

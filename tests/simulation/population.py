@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CAPITAL = 10**12  # minor units of USDC that each wallet starts with
 AWAY_SECONDS = (900, 1_800, 4_000, 9_000)  # long enough that each deadline of its jobs passes at times
 WORDS = ("guten Tag", "bonjour", "buenos dias", "god dag", "dzien dobry")
-LATE_ONCE_IN = 8  # jobs
+LATE_ONCE_IN = 8  # an agent is too late with one job in this number
 LATE_STEPS = {"awaiting_payment": "pay", "in_progress": "deliver"}
 REASONS = ("It is not what was promised.", "It is empty.", "It came late.")
 Json = dict[str, Any]

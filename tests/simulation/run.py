@@ -27,6 +27,13 @@ class Plan:
     database: str = "sqlite"
     log: Path | None = None
 
+    @property
+    def options(self) -> str:
+        """The options of the command that repeats the run."""
+        return (
+            f"--seed {self.seed} --operations {self.operations} --scenario {self.scenario} --database {self.database}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

@@ -42,10 +42,8 @@ class Targets:
     def __init__(self, simulation: "Simulation") -> None:
         self.simulation, self.pause = simulation, 0.0  # no faults before watch_deadlines
         self.seen, self.struck, self.met = Counter[Moment](), Counter[Moment](), Counter[tuple[Moment, str]]()
-        self.next, self.random = (
-            0.0,
-            Random(simulation.seed),
-        )  # virtual seconds; the choice among faults met equally often
+        self.next = 0.0  # virtual seconds
+        self.random = Random(simulation.seed)  # chooses among faults that were met equally often
         self.strikes = {kind: strike for kind, (on, strike) in STRIKES.items() if getattr(simulation.scenario, on)}
 
     async def before_call(self, agent: str | None, call: Call) -> None:

@@ -29,10 +29,8 @@ def test_the_fault_of_a_run_fits_into_the_market(entry: Entry) -> None:
 @pytest.mark.verify
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_a_run_of_the_corpus_finds_its_fault_again(entry: Entry) -> None:
-    plan = entry.plan
-    options = f"--seed {plan.seed} --operations {plan.operations} --scenario {plan.scenario} --database {plan.database}"
     with planted.copied() as root, planted.planted(root, entry.undone):
-        assert planted.run(root, *options.split()) is not None
+        assert planted.run(root, *entry.plan.options.split()) is not None
 
 
 @pytest.mark.verify

@@ -79,7 +79,7 @@ class PaysBeforeOrdering(Cheat):
         await self.read_unpaid(self.identity, job, f"{sent} is older than the order")
 
     def _oldest_block(self) -> int:
-        """Return the oldest block with a transfer that may pay an order of now: see docs/limits.md."""
+        """Return the oldest block whose transfers may pay an order made now: see docs/limits.md."""
         nodes, machines = self.simulation.nodes, self.simulation.machines
         seconds = CURRENT_SECONDS
         if nodes.faults != Faults() or self.simulation.loop.elapsed - nodes.changed_at < RECOVERED_SECONDS:

@@ -65,9 +65,7 @@ class Job:
     quotes: list[tuple[int, Span]] = field(default_factory=list)
     offered: tuple[float, ...] = ()  # turnarounds in seconds that its listing or award gave
     turnaround: float | None = None  # seconds, as its first deadline shows
-    purchased: int = (
-        0  # its number among the jobs of its listing that clients without an account bought; 0: none of these
-    )
+    purchased: int = 0  # its number among the purchases of its listing without an account; 0: it is none
     paid_late: tuple[int, Span] | None = None  # a purchase's payment that arrived after the job had ended
 
     def role(self, agent: str | None) -> str | None:
