@@ -111,7 +111,7 @@ async def test_a_wrong_statement_is_a_fault_of_ours_and_not_an_outage(store: Sto
 
 async def test_a_stray_stop_iteration_leaves_nobody_unanswered(store: Store) -> None:
     def stray(tx: Tx) -> JobRow:
-        return next(iter(tx.all(all_jobs)))
+        return next(iter(tx.all(all_jobs)[:0]))  # another writer may have placed the job already
 
     answers = await asyncio.wait_for(asyncio.gather(store.write(stray), store.write(place), return_exceptions=True), 5)
     assert kinds(answers) == {RuntimeError: 1, JobRow: 1}
