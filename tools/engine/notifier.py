@@ -56,7 +56,7 @@ class Notifier:
 
     def __init__(self, store: Store) -> None:
         self.closed = False
-        self.ears: defaultdict[str, set[Subscription]] = defaultdict(set)  # by agent
+        self.ears: defaultdict[str, dict[Subscription, None]] = defaultdict(dict)  # by agent, the oldest first
         self.streams: Counter[str] = Counter()
         store.listeners.append(self.notify)
 
@@ -87,13 +87,13 @@ class Notifier:
             )
         self.streams[key] += 1
         ear = Subscription()
-        self.ears[agent].add(ear)
+        self.ears[agent][ear] = None
         try:
             yield ear
         finally:
             self.streams[key] -= 1
             if not self.streams[key]:
                 del self.streams[key]
-            self.ears[agent].remove(ear)
+            del self.ears[agent][ear]
             if not self.ears[agent]:
                 del self.ears[agent]
