@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.model.lifecycle import BUYER, JOB, SELLER, kind, state_of
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 Place = tuple[str, str]  # a state of a job, and the role of the caller
 Tried = Counter[tuple[Place, str]]  # by place and action
 
-ENOUGH, EVERY = 1_000, 200  # checks of each place, in this number of times as many operations
+ENOUGH, EVERY = 1_000, 500  # checks of each place, in this number of times as many operations
+REMEMBERED = 50  # jobs of each state, the newest
 PLACES = tuple((state, role) for state in sorted({kind(one) for one in JOB.moves}) for role in (BUYER, SELLER))
 # The market decides these without a look at a chain, so that a dry run needs no money.
 CALLS: Mapping[str, tuple[str, Json]] = {
@@ -45,25 +47,57 @@ NOT_NOW |= {"dispute_closed"}
 class Actions(Oracle):
     """The available_actions of a job are exactly those that a dry run accepts.
 
-    The places that were tried least are tried first, so that rare ones are tried whenever they are seen.
+    The places that were tried least are tried first: when an answer shows them, and later in jobs that it remembers.
     """
 
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)
         self.tried: Tried = Counter()
         self.looks = Counter[Place]()
+        self.random = Random(simulation.seed)
+        self.jobs: dict[str, dict[str, Json]] = {state: {} for state, _ in PLACES}  # by state and id, as seen last
 
     def observe(self, seen: Observation) -> None:
-        key, due = seen.call.key, self.simulation.made / EVERY
-        places = {place: job for job in jobs_in(seen.answer) if self.looks[place := place_of(job)] < due}
-        if places and key is not None and seen.agent is not None:
-            place = min(places, key=lambda one: self.looks[one])
+        shown = jobs_in(seen.answer)
+        for job in shown:
+            self._remember(job)
+        if seen.call.key is not None and seen.agent is not None:
+            self._try_one({place_of(job): (seen.call.key, job["id"]) for job in shown})
+
+    async def look(self) -> None:
+        places: dict[Place, tuple[str, str]] = {}
+        for state, role in PLACES:
+            jobs = [*self.jobs[state].values()]
+            job = self.random.choice(jobs) if jobs else {}
+            agent = self.simulation.identities.get((job.get(role) or {}).get("id"))
+            if agent is not None:
+                places[state, role] = agent.keys["test"], job["id"]
+        self._try_one(places)
+
+    def _remember(self, job: Json) -> None:
+        for jobs in self.jobs.values():
+            jobs.pop(job["id"], None)
+        jobs = self.jobs[kind(state_of(job))]
+        jobs[job["id"]] = job
+        if len(jobs) > REMEMBERED:
+            del jobs[next(iter(jobs))]
+
+    def _try_one(self, places: Mapping[Place, tuple[str, str]]) -> None:
+        """Try the place with the fewest checks, if its next one is due; each has a key and a job."""
+        place = min(places, key=lambda one: self.looks[one], default=None)
+        if place is not None and self.looks[place] < self.simulation.made / EVERY:
             self.looks[place] += 1
-            self.simulation.check_later(self._look_at(key, place, places[place]["id"]))
+            key, job_id = places[place]
+            self.simulation.check_later(self._look_at(key, place, job_id))
 
     async def _look_at(self, key: str, place: Place, job_id: str) -> None:
         """Try all actions on a job; judge them if the job stayed as it was."""
         before = await self.simulation.ask(key, "get_job", job_id=job_id)
+        if before is not None and not before.refused:
+            self._remember(before.body)
+            self.looks[place] -= 1  # the job may have moved on
+            place = place_of(before.body)
+            self.looks[place] += 1
         answers = [] if before is None or before.refused else [await self._try(key, before.body, one) for one in CALLS]
         after = await self.simulation.ask(key, "get_job", job_id=job_id)
         if before is None or before != after or not answers or None in answers or self._is_due(before.body):

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
+import server.peers
 import server.webhook_sender
 from server.adapters.checker import faults
 from server.adapters.clock import SeedSigner
@@ -190,3 +192,4 @@ def slow_down(pause: float) -> None:
     """Let the background loops of all machines rest this long between two rounds."""
     server.webhook_sender.LOOK_SECONDS = pause
     server.workers.LOOK_SECONDS = pause * 8
+    server.peers.EVERY = server.peers.AGAIN = timedelta(seconds=pause * 16)  # else few moves would meet its faults

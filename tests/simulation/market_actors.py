@@ -107,9 +107,8 @@ class Trader(Judge):
         listed = await self.call("list_jobs", role=role, limit=20)
         weights = self.weights
         jobs = [] if listed.refused else listed.body["data"]
-        open_to_it = [job for job in jobs if self.usual(job)]
-        for job in self.random.sample(open_to_it, min(AT_ONCE, len(open_to_it))):
-            usual = self.usual(job)
+        open_to_it = [(job, usual) for job in jobs if (usual := self.usual(job))]
+        for job, usual in self.random.sample(open_to_it, min(AT_ONCE, len(open_to_it))):
             (action,) = self.random.choices(usual, [weights[one] for one in usual])
             await TRADES[action](self, job)
 

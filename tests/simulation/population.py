@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 CAPITAL = 10**12  # minor units of USDC that each wallet starts with
 AWAY_SECONDS = (900, 1_800, 4_000, 9_000)  # long enough that each deadline of its jobs passes at times
 WORDS = ("guten Tag", "bonjour", "buenos dias", "god dag", "dzien dobry")
-LATE_ONCE_IN = 8  # an agent is too late with one job in this number
-LATE_STEPS = {"awaiting_payment": "pay", "in_progress": "deliver"}
+LATE_ONCE_IN = 8  # an agent is too late with one step in this number
+PATIENCE = 0.8  # the chance that an agent leaves a job alone that waits for another
 REASONS = ("It is not what was promised.", "It is empty.", "It came late.")
 Json = dict[str, Any]
 
@@ -84,12 +84,16 @@ class Actor(ABC):
     # -- jobs ------------------------------------------------------------------------------------------------------
 
     def usual(self, job: Json) -> list[str]:
-        """Return the offered actions that this agent may take.
+        """Return the offered actions that this agent may take now.
 
-        It leaves a step of some jobs until it is too late.
+        It leaves some steps until it is too late, and mostly leaves a job alone that waits for another.
         """
-        late = LATE_STEPS.get(job["status"]) if crc32(job["id"].encode()) % LATE_ONCE_IN == 0 else None
-        return [action for action in job["available_actions"] if action in self.weights and action != late]
+        role, awaited = job["role"], (job["waiting_on"] or {}).get("who")
+        step = f"{role} {job['status']} {job['id']}"
+        late = awaited == role and crc32(step.encode()) % LATE_ONCE_IN == 0
+        if late or (awaited not in (role, None) and self.likely(PATIENCE)):
+            return []
+        return [action for action in job["available_actions"] if action in self.weights]
 
     async def tend_a_job(self, role: str) -> None:
         """Do something about a job that waits for this agent, or about any job of its."""

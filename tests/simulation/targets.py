@@ -14,6 +14,7 @@ from storage.query import Query
 from storage.tables import BountyRow, DisputeRow, JobRow
 from storage.transaction import Tx
 from tests.simulation.faults import CONFLICT, KINDS
+from tests.simulation.matrix import NONE
 from tests.simulation.messages import WAKE_UP
 from tests.simulation.wires import Call
 
@@ -45,6 +46,8 @@ class Targets:
         self.next = 0.0  # virtual seconds
         self.random = Random(simulation.seed)  # chooses among faults that were met equally often
         self.strikes = {kind: strike for kind, (on, strike) in STRIKES.items() if getattr(simulation.scenario, on)}
+        if self.strikes:
+            self.strikes[NONE] = lambda _: None
 
     async def before_call(self, agent: str | None, call: Call) -> None:
         """Put a fault before a call that writes, if its kind is rare."""
