@@ -152,12 +152,16 @@ def hand_over(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | 
 
 
 def lease(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | None:
-    """Lease a payment that is under way; None if another process holds it or if it has ended."""
+    """Lease a payment that is under way; None if another process holds it or if it has ended.
+
+    `updated_at` changes even if the clock of this process is behind, because `revert_handover` compares it.
+    """
     now, seen = read_ctx.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     standing = seen.standing(now)
     if standing.held or standing.stage not in UNDER_WAY:
         return None
-    return tx.change(seen.row, **_lease_columns(now))
+    later = max(now, seen.row.updated_at + timedelta(milliseconds=1))
+    return tx.change(seen.row, updated_at=later, **_lease_columns(now))
 
 
 def keep(read_ctx: ReadContext, tx: Tx, purchase_id: str) -> None:
@@ -184,13 +188,11 @@ def note(read_ctx: ReadContext, tx: Tx, purchase_id: str, event: Event | None = 
 def revert_handover(read_ctx: ReadContext, tx: Tx, handed: PurchaseRow, **found: object) -> PurchaseRow:
     """Return a payment that the facilitator never received to WORKING.
 
-    Its status is kept if another process may have submitted it since: if its row was written after our handover, or if
-    our lease has expired.
+    Its status is kept if another process may have submitted it since, which then has leased it first. Clocks decide
+    nothing here, because those of two processes may differ.
     """
-    now, row = read_ctx.world.clock.now(), tx.need(PurchaseRow, handed.id, lock=True)
-    written_since = row.updated_at > handed.updated_at
-    lease_expired = now >= handed.updated_at + LEASE
-    reverts = target_of(row.status, Event.TAKE_BACK) is not None and not written_since and not lease_expired
+    row = tx.need(PurchaseRow, handed.id, lock=True)
+    reverts = target_of(row.status, Event.TAKE_BACK) is not None and row.updated_at == handed.updated_at
     return note(read_ctx, tx, handed.id, Event.TAKE_BACK if reverts else None, **found)
 
 

@@ -128,6 +128,34 @@ async def test_who_hears_late_that_it_was_not_sent_takes_back_nothing_that_anoth
     assert (answer.status, shop.income) == (200, PRICE)
 
 
+async def test_a_clock_that_goes_back_does_not_take_back_a_payment_that_another_process_submits(trade: Trade) -> None:
+    """The other process, whose clock is ahead, has leased the payment and ends before it writes the result."""
+    shop = await opened_shop(trade)
+    slow = Slow(trade.evm, shop.relay.gas)
+    shop.relay, market = slow, trade.market.market
+    market.services.world = replace(market.world, facilitators={Env.TEST: slow})
+    paid = shop.sign(await shop.terms())
+    async with shop.open():
+        call = asyncio.create_task(shop.ask(pay=paid))
+        await slow.at_it.wait()
+    trade.market.pass_seconds(LEASE.total_seconds() + 1)
+    await slow.turn.acquire()  # the second submission waits here
+    other = asyncio.create_task(trade.market.workers.follow_up_purchases())
+    await comes(lambda: len(slow.bodies) == 1)
+    trade.market.pass_seconds(-LEASE.total_seconds() - 1)
+    slow.go_on.set()
+    refused = await call
+    assert refused.error is not None
+    other.cancel()
+    await asyncio.gather(other, return_exceptions=True)
+    await asyncio.to_thread(slow.send, slow.bodies[0])
+    slow.turn.release()
+    trade.market.pass_seconds(900)
+    await trade.market.workers.follow_up_purchases()
+    answer = await shop.ask(pay=paid)
+    assert (answer.status, shop.income) == (200, PRICE)
+
+
 async def test_who_waits_when_the_market_stops_is_told_so_and_charged_nothing(trade: Trade) -> None:
     shop, notifier = await opened_shop(trade), trade.market.market.services.notifier
     paid = shop.sign(await shop.terms())
