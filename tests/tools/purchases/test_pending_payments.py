@@ -129,7 +129,7 @@ async def test_who_hears_late_that_it_was_not_sent_takes_back_nothing_that_anoth
 
 
 async def test_a_clock_that_goes_back_does_not_take_back_a_payment_that_another_process_submits(trade: Trade) -> None:
-    """The other process, whose clock is ahead, has leased the payment and ends before it writes the result."""
+    """The other process has leased the payment and ends before it writes the result."""
     shop = await opened_shop(trade)
     slow = Slow(trade.evm, shop.relay.gas)
     shop.relay, market = slow, trade.market.market
