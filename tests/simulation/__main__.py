@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument(
         "--matrix", action="store_true", help="print the moves by the faults around them, and the holes"
     )
-    parser.add_argument("--counts", type=Path, help="add the moves of the run to the counts in this file")
+    parser.add_argument("--counts", type=Path, help="add the sums of the runs to those in this file")
     parser.add_argument("--report", type=Path, help="write a page of HTML about the run to this file")
     parser.add_argument("--as-it-is", action="store_true", help="do not look for the shortest run that fails")
     given = parser.parse_args()
@@ -63,9 +63,9 @@ def many_runs(given: argparse.Namespace) -> int:
 def one_run(given: argparse.Namespace) -> int:
     """Make the run and print its figures or its failure; return the exit code."""
     from tests.simulation.available import lines
-    from tests.simulation.matrix import Matrix
     from tests.simulation.report import page
     from tests.simulation.run import Failure, Plan, run
+    from tests.simulation.sums import Sums
 
     plan = Plan(given.seed, given.operations, given.scenario or "default", given.database or "sqlite", given.log)
     began = time.perf_counter()
@@ -73,7 +73,8 @@ def one_run(given: argparse.Namespace) -> int:
     if isinstance(result, Failure):
         print(f"seed {plan.seed} failed after {result.operations} operations: {result.message}", flush=True)
         return 1 if given.as_it_is else explain(result)
-    hours = (time.perf_counter() - began) / 3600
+    seconds = time.perf_counter() - began
+    hours = seconds / 3600
     made, faults = result.operations, result.faults.total()
     print(
         f"seed {plan.seed}: {made:,} operations and {faults:,} faults in {result.virtual_seconds / 86_400:.1f} days of virtual time"
@@ -86,7 +87,10 @@ def one_run(given: argparse.Namespace) -> int:
     if given.matrix:
         print(*result.matrix.lines(), sep="\n")
     if given.counts:
-        given.counts.write_bytes((Matrix.read(given.counts) + result.matrix).written())
+        known = Sums.read(given.counts)
+        known.add(plan, result)
+        known.seconds += seconds
+        given.counts.write_bytes(known.written())
     if given.report:
         given.report.write_text(page(result, again(plan)))
     return 0

@@ -1,16 +1,9 @@
-"""The matrix of a run: each move of every lifecycle table, by the classes of faults that were active around it.
+"""The matrix of a run: each move of every lifecycle table, by the classes of faults that were active around it."""
 
-`python -m tests.simulation.matrix FILE…` prints the sum of files that runs have written with `--counts`.
-"""
-
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-
-import orjson
 
 from tests.simulation.faults import CONFLICT, KINDS
 from tests.simulation.messages import NOTIFICATION, WAKE_UP
@@ -77,17 +70,14 @@ class Matrix:
     def __add__(self, other: "Matrix") -> "Matrix":
         return Matrix(self.counts + other.counts, self.seen | other.seen)
 
-    def written(self) -> bytes:
-        """Return the counts as JSON, which `read` takes."""
+    def record(self) -> dict[str, Any]:
+        """Return the counts as JSON, which `of` takes."""
         counts = [[*row, kind, count] for (row, kind), count in sorted(self.counts.items())]
-        return orjson.dumps({"seen": sorted(self.seen), "counts": counts}, option=orjson.OPT_INDENT_2)
+        return {"seen": sorted(self.seen), "counts": counts}
 
     @staticmethod
-    def read(path: Path) -> "Matrix":
-        """Read a file of counts; a file that is not there has none."""
-        if not path.exists():
-            return Matrix()
-        found = orjson.loads(path.read_bytes())
+    def of(found: dict[str, Any]) -> "Matrix":
+        """Return the matrix of a record."""
         counts = {((table, move), kind): count for table, move, kind, count in found["counts"]}
         return Matrix(Counter(counts), {*found["seen"]})
 
@@ -105,7 +95,3 @@ class Matrix:
         for (table, move), empty, reason in self.holes():
             under = "any fault" if len(empty) == len(columns) else ", ".join(empty)
             yield f"  {table} {move}: {reason or f'not under {under}'}"
-
-
-if __name__ == "__main__":
-    print(*sum((Matrix.read(Path(one)) for one in sys.argv[1:]), Matrix()).lines(), sep="\n")

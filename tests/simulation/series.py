@@ -1,53 +1,20 @@
 """New seeds, run after run on several processors, until the time is over or a run fails."""
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
 from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 from random import SystemRandom
 
-from tests.simulation.available import Tried, lines
-from tests.simulation.matrix import Matrix
 from tests.simulation.records import Result
 from tests.simulation.run import Failure, Plan, run
+from tests.simulation.sums import Sums
 from tests.support.memory_folder import use_memory
 
 POSTGRES_SHARE = 10  # of both databases, PostgreSQL gets a tenth of the operations, because it takes longer
 SCENARIOS = ("default", "default", "cheats")  # in turn
-
-
-@dataclass
-class Sums:
-    """The figures of all runs that passed."""
-
-    runs: int = 0
-    operations: int = 0
-    by_cheats: int = 0
-    faults: int = 0
-    on_postgres: int = 0
-    matrix: Matrix = field(default_factory=Matrix)
-    tried: Tried = field(default_factory=Counter)
-
-    def add(self, plan: Plan, result: Result) -> None:
-        self.runs += 1
-        self.operations += result.operations
-        self.by_cheats += result.by_cheats
-        self.faults += result.faults.total()
-        self.on_postgres += result.operations * (plan.database == "postgres")
-        self.matrix += result.matrix
-        self.tried += result.tried
-
-    def line(self, seconds: float) -> str:
-        hours, made = seconds / 3600, max(1, self.operations)
-        return (
-            f"{self.runs} runs passed: {self.operations:,} operations ({self.on_postgres:,} on PostgreSQL, "
-            f"{self.by_cheats / made:.0%} by cheats) and {self.faults:,} faults; per hour {self.operations / hours:,.0f} "
-            f"operations and {self.faults / hours:,.0f} faults"
-        )
 
 
 def plans(operations: int, databases: Sequence[str], scenarios: Sequence[str]) -> Iterator[Plan]:
@@ -65,9 +32,10 @@ def plans(operations: int, databases: Sequence[str], scenarios: Sequence[str]) -
 def torture(minutes: float, made: Iterator[Plan], processes: int = 1, counts: Path | None = None) -> Failure | None:
     """Make run after run and print a line for each; return the first failure, if there is one.
 
-    `processes` is how many runs are made at once. The sum of their moves is added to the counts in the file `counts`.
+    `processes` is how many runs are made at once. After each run, the sums are added to those in the file `counts`.
     """
     began, sums, failed = time.monotonic(), Sums(), None
+    before = Sums.read(counts) if counts else Sums()
     with ProcessPoolExecutor(processes, get_context("spawn"), use_memory) as pool:
         running: dict[Future[Result | Failure], Plan] = {}
         while failed is None:
@@ -78,10 +46,11 @@ def torture(minutes: float, made: Iterator[Plan], processes: int = 1, counts: Pa
                 break
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 failed = _added(sums, running.pop(done), done) or failed
+            sums.seconds = time.monotonic() - began
+            if counts:
+                counts.write_bytes((before + sums).written())
         pool.shutdown(cancel_futures=True)
-    print(sums.line(time.monotonic() - began), *lines(sums.tried), sep="\n", flush=True)
-    if counts:
-        counts.write_bytes((Matrix.read(counts) + sums.matrix).written())
+    print(*sums.lines(), sep="\n", flush=True)
     return failed
 
 

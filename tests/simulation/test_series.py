@@ -11,6 +11,7 @@ from tests.simulation.available import PLACES
 from tests.simulation.matrix import NONE, ROWS, Matrix
 from tests.simulation.records import Result
 from tests.simulation.run import Failure, Plan
+from tests.simulation.sums import Sums
 
 
 def test_plans_have_new_seeds_and_a_tenth_on_postgresql() -> None:
@@ -35,11 +36,14 @@ def test_a_series_ends_with_its_sums(
 ) -> None:
     monkeypatch.setattr(series, "run", _passes)
     counts = tmp_path / "counts"
-    assert series.torture(0, series.plans(500, ("sqlite",), ("calm",)), 1, counts) is None
+    for _ in range(2):
+        assert series.torture(0, series.plans(500, ("sqlite",), ("calm",)), 1, counts) is None
     shown = capsys.readouterr().out
     assert "1 runs passed: 500 operations (0 on PostgreSQL, 10% by cheats)" in shown
     assert "available_actions: 3 checks" in shown
-    assert Matrix.read(counts).counts[ROWS[0], NONE] == 2
+    both = Sums.read(counts)
+    assert (both.runs, both.operations, both.by_cheats, both.on_postgres) == (2, 1_000, 100, 0)
+    assert (both.matrix.counts[ROWS[0], NONE], both.tried[PLACES[0], "pay"]) == (4, 6)
 
 
 def test_a_series_ends_at_the_first_failure(
