@@ -19,10 +19,11 @@ from server.secrets import Secrets, check_brand, check_secrets, known_secrets, r
 from server.settings import BadSettings, Settings, check_named, config_of
 from storage.beside import open_beside
 from storage.listing_search import stale_listings_counted, unseen_counted
-from storage.open import open_store
+from storage.open import open_database, open_store
 from storage.requests import retired_keys
 from storage.search_tokens import TOKENS_VERSION
 from storage.snapshots import open_reader
+from storage.sqlite import SQLite
 from storage.store import Store
 from storage.transaction import ServedElsewhere, StorageError
 from storage.vocabulary import Env
@@ -36,6 +37,10 @@ from tools.operator.aggregate_checks import Drift
 Recompute = Callable[[Store], AsyncIterator[Drift]]
 MAX_DRIFT_SECONDS = 2.0
 DRIFT_PATIENCE_SECONDS, DRIFT_STEP_SECONDS = 4.5, 0.25  # a busy chain makes a block every 2 seconds
+LOSES_COMMITS = (
+    "commits: synchronous_commit is off, so a crash of the server may lose acknowledged calls, also payments, and a replica may answer "
+    "before it shows an agent's own writes: set it on for this database"
+)
 PATIENCE_SECONDS = 600.0  # long, because a listing may have any number of jobs, and a thread any number of messages
 
 
@@ -78,6 +83,8 @@ async def _examine(settings: Settings, again: Recompute | None, archive: Path | 
         beside = "a market serves it; it is only read" if served else "it is up to date"
         found.add(True, f"database: {settings.database_shown} opens, {beside}")
         _check_modes(settings.database_file, found)
+        if settings.database_file is None:
+            await asyncio.to_thread(_check_postgres, settings, found)
         try:
             if served:
                 in_force = await known_secrets(store, secrets, settings.service_name)
@@ -108,6 +115,20 @@ async def _open(settings: Settings) -> tuple[Store, bool]:
         return open_store(settings.session_database, scan_seconds=PATIENCE_SECONDS), False
     except ServedElsewhere:
         return await open_reader(settings.session_database), True
+
+
+def _check_postgres(settings: Settings, found: Findings) -> None:
+    """Report a pooler of another database, and a server that may lose what it has acknowledged."""
+    database = open_database(settings.database, settings.database_direct_url)
+    assert not isinstance(database, SQLite)
+    try:
+        database.check_sessions()
+        safe = database.keeps_commits()
+    except StorageError as error:
+        found.add(False, f"sessions: {error}")
+    else:
+        found.add(True, "sessions: they are kept, and notified through EMPORION_DATABASE_URL")
+        found.add(safe, "commits: they are on the disk when they are acknowledged" if safe else LOSES_COMMITS)
 
 
 def _check_replica(primary: str, url: str, found: Findings) -> None:

@@ -84,6 +84,14 @@ class Postgres(Database):
         if not heard:
             raise Unavailable(NO_SESSION)
 
+    def keeps_commits(self) -> bool:
+        """Check that acknowledged commits are on the disk of the server. Raises Unavailable."""
+        try:
+            with psycopg.connect(self.address, autocommit=True) as connection:
+                return connection.execute("SHOW synchronous_commit").fetchone() != ("off",)
+        except psycopg.Error as error:
+            raise Unavailable(" ".join(str(error).split())) from error
+
     def write_cursor(self) -> Cursor:
         return psycopg.connect(self.address, autocommit=True, options=WRITER).cursor()
 
