@@ -169,5 +169,13 @@ def test_an_idempotent_call_answers_what_a_lost_one_did(story: Story) -> None:
     story.replayed(story.with_answer("order", status=0, body=None))
 
 
+def test_terms_of_a_payment_are_no_kept_answer(story: Story) -> None:
+    terms: dict[str, Any] = {"object": "payment_terms", "valid_before": 1}
+    first = replace(story.named["order"], operation="pay_job", idempotency_key="once", body=terms)
+    model = Model()
+    for number, seconds in enumerate((1, 3)):
+        model.observe(replace(first, number=number, body=terms | {"valid_before": seconds}))
+
+
 def test_each_rule_is_broken_by_a_test() -> None:
     assert {rule for rule, _ in (*CHANGES.values(), *WRONG.values())} | {Rule.LIVENESS} == set(Rule)

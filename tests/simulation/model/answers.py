@@ -33,8 +33,8 @@ class Idempotency:
             return False
         name = (seen.agent, seen.env, seen.idempotency_key)
         call = fingerprint(seen)
-        if seen.succeeded:
-            return self._answered(name, call, sight)
+        if seen.succeeded:  # MCP and A2A answer terms without an error; REST refuses with them, and keeps no refusal
+            return not seen.asks_for_payment and self._answered(name, call, sight)
         if seen.unknown:
             self.lost.setdefault(name, []).append((call, sight.span))
         if seen.code == "idempotency_key_reused":

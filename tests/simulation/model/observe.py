@@ -80,6 +80,10 @@ class Observation:
         return NO_ANSWER < self.status < REFUSED
 
     @property
+    def asks_for_payment(self) -> bool:
+        return isinstance(self.body, dict) and self.body.get("object") == "payment_terms"
+
+    @property
     def unknown(self) -> bool:
         """Say if the call may have had its effect although its caller saw no result."""
         return self.status == NO_ANSWER or (
