@@ -7,7 +7,7 @@ out, because no simulated agent proves one.
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -17,6 +17,8 @@ from storage.query import Query
 from storage.statements import in_json_list, is_one_of
 from storage.tables import AgentRow, EventRow, HeldWalletRow, JobRow, SeatRow, SettlementRow
 from storage.transaction import Tx
+from storage.vocabulary import SeatStatus
+from tests.simulation.loop import JUMP_SECONDS
 from tests.simulation.oracles import Oracle
 from tests.simulation.records import Violation
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 PAID, PARTIAL, DRAWN = "job.paid", "job.payment_partial", "dispute.panel"
+CLOCKS_DIFFER = timedelta(seconds=2 * JUMP_SECONDS)
+BEYOND = datetime.max.replace(tzinfo=UTC)
 PAID_SHARE, COMMON_SHARE = 10, 2  # more than a tenth, more than half (decisions, Independent evaluators)
 
 _events: Query[EventRow] = Query(
@@ -102,6 +106,8 @@ class Panels(Oracle):
         """Judge the seats of a round."""
         seats, job, members = await self.simulation.read(lambda tx: self._members(tx, dispute_id, number))
         parties = {job.buyer_id, job.seller_id}
+        if number > 1:
+            judge_second_draw(dispute_id, seats)
         for seat in seats:
             for other in [one for name, one in members.items() if name != seat.agent_id and seat.round == number]:
                 why = next(_relations(members[seat.agent_id], other, party=other.id in parties), None)
@@ -143,6 +149,16 @@ class Panels(Oracle):
             if sale.payer not in left_out and (until is None or sale.at < until):
                 found[sale.payer] += sale.amount
         return found
+
+
+def judge_second_draw(dispute_id: str, seats: Sequence[SeatRow]) -> None:
+    """Raise Violation if seats were drawn again while one of the first round could still vote."""
+    drawn_at = min(seat.drawn_at for seat in seats if seat.round > 1)
+    for seat in seats:
+        ended = {SeatStatus.VOTED: seat.voted_at, SeatStatus.MISSED: seat.deadline_at, SeatStatus.PENDING: BEYOND}
+        until = ended.get(seat.status)
+        if seat.round == 1 and until is not None and until > drawn_at + CLOCKS_DIFFER:
+            raise Violation(f"{dispute_id} was drawn again while {seat.agent_id} could vote: {seat}")
 
 
 _job_of: Query[JobRow] = Query(select(JobRow).where(JobRow.dispute_id == bindparam("dispute_id")))

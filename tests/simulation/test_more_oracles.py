@@ -9,11 +9,13 @@ import orjson
 import pytest
 import structlog
 
+from storage.tables import SeatRow
+from storage.vocabulary import SeatStatus
 from tests.simulation.deadlines import Step, _check
 from tests.simulation.keys import RevokedKeys
 from tests.simulation.leases import Leases
 from tests.simulation.logged import Logged
-from tests.simulation.panels import Member, _relations
+from tests.simulation.panels import Member, _relations, judge_second_draw
 from tests.simulation.records import Observation, Violation
 from tests.simulation.story import story
 from tests.simulation.wires import Answer, Call
@@ -108,6 +110,31 @@ JUDGE = member("judge", {"0xx": 100, "0xother": 11})
 )
 def test_relations_are_those_of_the_contract(other: Member, party: bool, related: bool) -> None:
     assert bool([*_relations(JUDGE, other, party=party)]) is related
+
+
+def seat(status: SeatStatus, number: int = 1, voted: float | None = None, deadline: float = 600) -> SeatRow:
+    times = {
+        "drawn_at": after(300),
+        "deadline_at": after(deadline),
+        "voted_at": None if voted is None else after(voted),
+    }
+    return SeatRow(dispute_id="dsp_1", agent_id="agt_1", env="test", round=number, status=status, **times)
+
+
+@pytest.mark.parametrize(
+    ("first", "allowed"),
+    [
+        (seat(SeatStatus.VOID), True),
+        (seat(SeatStatus.VOTED, voted=290), True),
+        (seat(SeatStatus.VOTED, voted=490), False),
+        (seat(SeatStatus.MISSED, deadline=300), True),
+        (seat(SeatStatus.MISSED, deadline=600), False),
+        (seat(SeatStatus.PENDING), False),
+    ],
+)
+def test_no_seat_of_the_first_round_waits_when_seats_are_drawn_again(first: SeatRow, allowed: bool) -> None:
+    with nullcontext() if allowed else pytest.raises(Violation, match="could vote"):
+        judge_second_draw("dsp_1", [first, seat(SeatStatus.PENDING, number=2)])
 
 
 def test_an_error_in_the_log_is_a_violation_and_a_warning_is_none() -> None:
