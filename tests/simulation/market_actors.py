@@ -59,7 +59,7 @@ class Trader(Judge):
     def weights(self) -> Mapping[str, float]:
         return {
             "accept": 8, "deliver": 8, "pay": 8, "quote": 6, "accept_quote": 6, "refund": 6, "review": 1,
-            "decline": 2, "cancel": 2, "request_revision": 3, "dispute": 6, "withdraw_dispute": 1,
+            "decline": 4, "cancel": 2, "request_revision": 3, "dispute": 6, "withdraw_dispute": 1,
         }  # fmt: skip
 
     async def settle_in(self) -> None:

@@ -1,6 +1,6 @@
 """The matrix of a run: each move of every lifecycle table, by the classes of faults that were active around it."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,8 +42,13 @@ ROWS: tuple[Row, ...] = (
     *(("disputes", one) for one in DISPUTE_MOVES),
     *(purchase_row(event) for event in Event),
 )
-REASONS: dict[Row, str] = {}
-"""Moves that cannot happen in a run, under any fault, with the reason."""
+_REFUSED = "the facilitator has just verified the payment, so it refuses it only by a fault of its own"
+REASONS: dict[tuple[Row, str], str] = {
+    (("purchases", "take_back to working"), NONE): "only a fault of the facilitator leaves a payment unsent",
+    (("purchases", "doubt to settling"), NONE): "only a fault of the facilitator or of the chain leaves a doubt",
+    (("purchases", "refuse to refused"), NONE): _REFUSED,
+}
+"""Cells that stay empty in every run, with the reason."""
 
 
 @dataclass
@@ -61,11 +66,14 @@ class Matrix:
         return [*FAULTS, *sorted(self.seen - {*FAULTS})]
 
     def holes(self) -> Iterator[tuple[Row, list[str], str | None]]:
-        """Yield each move with empty cells, the classes of these, and the reason if there is one."""
+        """Yield each move with empty cells: the classes of those that have one reason, or none."""
         for row in ROWS:
-            empty = [one for one in self.classes if one in self.seen and not self.counts[row, one]]
-            if empty:
-                yield row, empty, REASONS.get(row)
+            empty: dict[str | None, list[str]] = defaultdict(list)
+            for one in self.classes:
+                if one in self.seen and not self.counts[row, one]:
+                    empty[REASONS.get((row, one))].append(one)
+            for reason, classes in empty.items():
+                yield row, classes, reason
 
     def __add__(self, other: "Matrix") -> "Matrix":
         return Matrix(self.counts + other.counts, self.seen | other.seen)
@@ -94,4 +102,4 @@ class Matrix:
         yield f"{self.without_reason()} of {len(ROWS) * len(columns)} cells are empty without a reason:"
         for (table, move), empty, reason in self.holes():
             under = "any fault" if len(empty) == len(columns) else ", ".join(empty)
-            yield f"  {table} {move}: {reason or f'not under {under}'}"
+            yield f"  {table} {move}: not under {under}{'' if reason is None else f', because {reason}'}"

@@ -21,7 +21,9 @@ CAPITAL = 10**12  # minor units of USDC that each wallet starts with
 AWAY_SECONDS = (900, 1_800, 4_000, 9_000)  # long enough that each deadline of its jobs passes at times
 WORDS = ("guten Tag", "bonjour", "buenos dias", "god dag", "dzien dobry")
 LATE_ONCE_IN = 8  # an agent is too late with one step in this number
-PATIENCE = 0.8  # the chance that an agent leaves a job alone that waits for another
+PATIENCE = 0.7  # the chance that an agent leaves a job alone that waits for another
+REPORTED_AGAIN = (15.0, 40.0)  # seconds after the last report of a transfer
+NOT_YET = ("transaction_pending", "transaction_not_found")
 REASONS = ("It is not what was promised.", "It is empty.", "It came late.")
 Json = dict[str, Any]
 
@@ -120,8 +122,10 @@ class Actor(ABC):
     async def transfer_and_report(self, operation: str, job_id: str, payee: str, amount: int) -> None:
         sent = self.simulation.chain.send_transfer(self.identity.wallet.address, payee, amount)
         self.simulation.log.write("transfer", sender=self.identity.id, payee=payee, amount=amount, hash=sent)
-        await self.simulation.sleep(self.random.choice((0.5, 5.0, 30.0)))
-        await self.call(operation, job_id=job_id, transaction=sent)
+        for seconds in (self.random.choice((0.5, 5.0, 30.0)), *REPORTED_AGAIN):
+            await self.simulation.sleep(seconds)
+            if (await self.call(operation, job_id=job_id, transaction=sent)).code not in NOT_YET:
+                break
 
     @property
     def weights(self) -> Mapping[str, float]:

@@ -109,13 +109,14 @@ def _matrix(matrix: Matrix) -> Parts:
         ("table", "move", *columns),
         (
             f"<th>{escape(row[0])}</th><th>{escape(row[1])}</th>"
-            + "".join(_cell(matrix.counts[row, one], most, row in REASONS) for one in columns)
+            + "".join(_cell(matrix.counts[row, one], most, (row, one) in REASONS) for one in columns)
             for row in ROWS
         ),
     )
     yield "<details><summary>Holes and their reasons</summary><ul>"
     for (table, move), empty, reason in matrix.holes():
-        yield f"<li>{escape(f'{table}, {move}')}: {escape(reason or 'not under ' + ', '.join(empty))}</li>"
+        under, why = ", ".join(empty), "" if reason is None else f", because {reason}"
+        yield f"<li>{escape(f'{table}, {move}: not under {under}{why}')}</li>"
     yield "</ul></details>"
 
 

@@ -60,6 +60,7 @@ MORE: tuple[type[Oracle], ...] = (
     Actions, Taint, Visits, Timed, JobEvents, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged, Received, Sanctioned, Elsewhere,
 )  # fmt: skip
 IN_FLIGHT = 8
+QUIET_EVERY = 1_000  # operations
 TRIES = 40  # of a call that crashes and faults interrupt
 REST_SECONDS = 5.0  # between two tries
 LOOK_SECONDS = 300.0  # between two looks of the oracles
@@ -179,7 +180,11 @@ class Simulation:
     async def _act(self, actors: list[Actor], cheats: list[Cheat]) -> None:
         """Let random agents act, some at once, until enough calls were made."""
         busy: dict[asyncio.Task[None], Actor] = {}
+        quiet_at = QUIET_EVERY
         while self.made < self.operations:
+            if self.made >= quiet_at:
+                quiet_at += QUIET_EVERY
+                await self.sleep(self.scenario.quiet_seconds)
             cheats_turn = self.random.random() < self.scenario.cheats
             actor = next_of(cheats, self.random) if cheats_turn else self.random.choice(actors)
             if actor not in busy.values():
