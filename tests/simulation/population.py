@@ -95,7 +95,9 @@ class Actor(ABC):
         late = awaited == role and crc32(step.encode()) % LATE_ONCE_IN == 0
         if late or (awaited not in (role, None) and self.likely(PATIENCE)):
             return []
-        return [action for action in job["available_actions"] if action in self.weights]
+        insists = crc32(f"dispute {job['id']}".encode()) % 100 >= 100 * self.simulation.scenario.withdraws
+        left = {"withdraw_dispute"} if insists else set[str]()
+        return [action for action in job["available_actions"] if action in self.weights.keys() - left]
 
     async def tend_a_job(self, role: str) -> None:
         """Do something about a job that waits for this agent, or about any job of its."""
