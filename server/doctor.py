@@ -19,11 +19,10 @@ from server.secrets import Secrets, check_brand, check_secrets, known_secrets, r
 from server.settings import BadSettings, Settings, check_named, config_of
 from storage.beside import open_beside
 from storage.listing_search import stale_listings_counted, unseen_counted
-from storage.open import open_database, open_store
+from storage.open import open_store
 from storage.requests import retired_keys
 from storage.search_tokens import TOKENS_VERSION
 from storage.snapshots import open_reader
-from storage.sqlite import SQLite
 from storage.store import Store
 from storage.transaction import ServedElsewhere, StorageError
 from storage.vocabulary import Env
@@ -38,8 +37,8 @@ Recompute = Callable[[Store], AsyncIterator[Drift]]
 MAX_DRIFT_SECONDS = 2.0
 DRIFT_PATIENCE_SECONDS, DRIFT_STEP_SECONDS = 4.5, 0.25  # a busy chain makes a block every 2 seconds
 LOSES_COMMITS = (
-    "commits: synchronous_commit is off, so a crash of the server may lose acknowledged calls, also payments, and a replica may answer "
-    "before it shows an agent's own writes: set it on for this database"
+    "commits: synchronous_commit is off. A crash of the server may lose calls and payments that were acknowledged, and a replica may "
+    "answer without an agent's own writes. Set it to on for this database"
 )
 PATIENCE_SECONDS = 600.0  # long, because a listing may have any number of jobs, and a thread any number of messages
 
@@ -119,8 +118,9 @@ async def _open(settings: Settings) -> tuple[Store, bool]:
 
 def _check_postgres(settings: Settings, found: Findings) -> None:
     """Report a pooler of another database, and a server that may lose what it has acknowledged."""
-    database = open_database(settings.database, settings.database_direct_url)
-    assert not isinstance(database, SQLite)
+    from storage.postgres import Postgres  # it imports the driver of PostgreSQL
+
+    database = Postgres(settings.database, settings.database_direct_url)
     try:
         database.check_sessions()
         safe = database.keeps_commits()

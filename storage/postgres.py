@@ -85,7 +85,7 @@ class Postgres(Database):
             raise Unavailable(NO_SESSION)
 
     def keeps_commits(self) -> bool:
-        """Check that acknowledged commits are on the disk of the server. Raises Unavailable."""
+        """Check whether acknowledged commits are on the disk of the server. Raises Unavailable."""
         try:
             with psycopg.connect(self.address, autocommit=True) as connection:
                 return connection.execute("SHOW synchronous_commit").fetchone() != ("off",)

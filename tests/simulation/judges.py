@@ -1,8 +1,6 @@
 """Agents that judge disputes: they rest at times, go away with open seats, and are suspended."""
 
-from zlib import crc32
-
-from tests.simulation.population import Actor
+from tests.simulation.population import Actor, number_of
 from tests.simulation.taint import Kind
 
 HOUR = 3_600
@@ -26,8 +24,8 @@ class Judge(Actor):
 
     def votes_on(self, case_id: str) -> bool:
         """Tell if this evaluator votes on a case; some cases get no vote at all."""
-        wanted = crc32(case_id.encode()) % UNWANTED_ONCE_IN > 0
-        return wanted and crc32(f"{self.identity.id} {case_id}".encode()) % 100 < 100 * self.simulation.scenario.votes
+        wanted = number_of(case_id, UNWANTED_ONCE_IN) > 0
+        return wanted and number_of(f"{self.identity.id} {case_id}", 100) < 100 * self.simulation.scenario.votes
 
     async def judge(self) -> None:
         """Vote in the cases that wait for this agent."""

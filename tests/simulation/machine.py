@@ -192,4 +192,4 @@ def slow_down(pause: float) -> None:
     """Let the background loops of all machines rest this long between two rounds."""
     server.webhook_sender.LOOK_SECONDS = pause
     server.workers.LOOK_SECONDS = pause * 8
-    server.peers.EVERY = server.peers.AGAIN = timedelta(seconds=pause * 16)  # else few moves would meet its faults
+    server.peers.EVERY = server.peers.AGAIN = timedelta(seconds=pause * 16)  # otherwise few moves would meet its faults

@@ -1,4 +1,4 @@
-"""The oracle of panels: no evaluator is related to another one or to a party, as the contract defines it.
+"""The oracle of panels: no evaluator is related to another one or to a party, and no seat is drawn again too early.
 
 It follows the events in the order of their commits, so it knows which payments each draw could see. Domains are left
 out, because no simulated agent proves one.

@@ -50,6 +50,11 @@ class Identity:
     wallet: Any
 
 
+def number_of(text: str, below: int) -> int:
+    """Return a number that the text alone decides, so that it is the same each time."""
+    return crc32(text.encode()) % below
+
+
 class Actor(ABC):
     """An agent with goals. `act` makes a few calls."""
 
@@ -91,13 +96,12 @@ class Actor(ABC):
         It leaves some steps until it is too late, and mostly leaves a job alone that waits for another.
         """
         role, awaited = job["role"], (job["waiting_on"] or {}).get("who")
-        step = f"{role} {job['status']} {job['id']}"
-        late = awaited == role and crc32(step.encode()) % LATE_ONCE_IN == 0
+        late = awaited == role and number_of(f"{role} {job['status']} {job['id']}", LATE_ONCE_IN) == 0
         if late or (awaited not in (role, None) and self.likely(PATIENCE)):
             return []
-        insists = crc32(f"dispute {job['id']}".encode()) % 100 >= 100 * self.simulation.scenario.withdraws
-        left = {"withdraw_dispute"} if insists else set[str]()
-        return [action for action in job["available_actions"] if action in self.weights.keys() - left]
+        insists = number_of(f"dispute {job['id']}", 100) >= 100 * self.simulation.scenario.withdraws
+        usual = self.weights.keys() - ({"withdraw_dispute"} if insists else set())
+        return [action for action in job["available_actions"] if action in usual]
 
     async def tend_a_job(self, role: str) -> None:
         """Do something about a job that waits for this agent, or about any job of its."""

@@ -47,7 +47,7 @@ class Targets:
         self.random = Random(simulation.seed)  # chooses among faults that were met equally often
         self.strikes = {kind: strike for kind, (on, strike) in STRIKES.items() if getattr(simulation.scenario, on)}
         if self.strikes:
-            self.strikes[NONE] = lambda _: None
+            self.strikes[NONE] = lambda _: None  # so that rare moves happen without a fault too
 
     async def before_call(self, agent: str | None, call: Call) -> None:
         """Put a fault before a call that writes, if its kind is rare."""

@@ -165,6 +165,7 @@ def test_a_run_counts_moves_and_none_that_cannot_happen(result: Result) -> None:
     happened = {row for row, _ in counts}
     assert happened <= {*ROWS}
     assert not counts.keys() & REASONS.keys()
+    assert {row for row, _ in REASONS} <= {*ROWS}
     assert {table for table, _ in happened} >= {"jobs", "bounties", "proposals"}
     assert counts.total() > 100
 

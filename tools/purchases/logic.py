@@ -188,8 +188,8 @@ def note(read_ctx: ReadContext, tx: Tx, purchase_id: str, event: Event | None = 
 def revert_handover(read_ctx: ReadContext, tx: Tx, handed: PurchaseRow, **found: object) -> PurchaseRow:
     """Return a payment that the facilitator never received to WORKING.
 
-    Its status is kept if another process may have submitted it since, which then has leased it first. Clocks decide
-    nothing here, because those of two processes may differ.
+    Its status is kept if another process has leased it since, because that process may have submitted it. No times are
+    compared with a clock, because the clocks of two processes may differ.
     """
     row = tx.need(PurchaseRow, handed.id, lock=True)
     reverts = target_of(row.status, Event.TAKE_BACK) is not None and row.updated_at == handed.updated_at

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
+import pytest
 
 from storage.vocabulary import Env
 from tests.support import payment_flows
@@ -102,18 +103,35 @@ async def test_where_the_facilitator_was_taken_away_what_it_had_sent_is_found_an
     assert shop.income == 2 * PRICE
 
 
-async def test_who_hears_late_that_it_was_not_sent_takes_back_nothing_that_another_has_sent(trade: Trade) -> None:
-    """Its lease expired while it was slow, so its late result must not undo another's."""
+@dataclass
+class SlowSubmission:
+    """A payment whose first submission is slow, in a call that waits; its lease has expired."""
+
+    shop: Shop
+    slow: Slow
+    paid: str
+    call: asyncio.Task[Any]
+
+
+@pytest.fixture
+async def submission(trade: Trade) -> SlowSubmission:
     shop = await opened_shop(trade)
     slow = Slow(trade.evm, shop.relay.gas)
-    shop.relay = slow
-    market = trade.market.market
+    shop.relay, market = slow, trade.market.market
     market.services.world = replace(market.world, facilitators={Env.TEST: slow})
     paid = shop.sign(await shop.terms())
     async with shop.open():
         call = asyncio.create_task(shop.ask(pay=paid))
         await slow.at_it.wait()
     trade.market.pass_seconds(LEASE.total_seconds() + 1)
+    return SlowSubmission(shop, slow, paid, call)
+
+
+async def test_who_hears_late_that_it_was_not_sent_takes_back_nothing_that_another_has_sent(
+    trade: Trade, submission: SlowSubmission
+) -> None:
+    """Its lease expired while it was slow, so its late result must not undo another's."""
+    shop, slow, paid, call = submission.shop, submission.slow, submission.paid, submission.call
     slow.told, shop.node.down = ["lost"], True
     await trade.market.workers.follow_up_purchases()
     assert shop.income == PRICE
@@ -128,17 +146,11 @@ async def test_who_hears_late_that_it_was_not_sent_takes_back_nothing_that_anoth
     assert (answer.status, shop.income) == (200, PRICE)
 
 
-async def test_a_clock_that_goes_back_does_not_take_back_a_payment_that_another_process_submits(trade: Trade) -> None:
+async def test_a_clock_that_goes_back_does_not_take_back_a_payment_that_another_process_submits(
+    trade: Trade, submission: SlowSubmission
+) -> None:
     """The other process has leased the payment and ends before it writes the result."""
-    shop = await opened_shop(trade)
-    slow = Slow(trade.evm, shop.relay.gas)
-    shop.relay, market = slow, trade.market.market
-    market.services.world = replace(market.world, facilitators={Env.TEST: slow})
-    paid = shop.sign(await shop.terms())
-    async with shop.open():
-        call = asyncio.create_task(shop.ask(pay=paid))
-        await slow.at_it.wait()
-    trade.market.pass_seconds(LEASE.total_seconds() + 1)
+    shop, slow, paid, call = submission.shop, submission.slow, submission.paid, submission.call
     await slow.turn.acquire()  # the second submission waits here
     other = asyncio.create_task(trade.market.workers.follow_up_purchases())
     await comes(lambda: len(slow.bodies) == 1)
