@@ -24,14 +24,15 @@ async def findings(capsys: pytest.CaptureFixture[str], folder: Path, **urls: str
 
 
 async def test_commits_that_a_crash_may_lose_are_wrong(
-    postgres_url: str, postgres_database: PostgresDatabase, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    postgres: PostgresServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = await findings(capsys, tmp_path, database_url=postgres_url)
+    url = postgres.create("loses_commits")  # the database that tests share would keep the setting
+    found = await findings(capsys, tmp_path, database_url=url)
     assert found["commits"] == "ok    commits: they are on the disk when they are acknowledged"
     assert found["sessions"].startswith("ok    sessions: they are kept")
-    with psycopg.connect(postgres_url, autocommit=True) as admin:
-        admin.execute(f'ALTER DATABASE "{postgres_database.name}" SET synchronous_commit = off')  # type: ignore[arg-type]
-    found = await findings(capsys, tmp_path, database_url=postgres_url)
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute("ALTER DATABASE loses_commits SET synchronous_commit = off")
+    found = await findings(capsys, tmp_path, database_url=url)
     assert found["commits"].startswith("WRONG commits: synchronous_commit is off")
 
 
