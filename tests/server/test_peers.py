@@ -5,6 +5,7 @@ import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
@@ -57,6 +58,11 @@ async def reading(market: TestMarket, *origins: str, **given: Any) -> AsyncItera
     fetcher = CatalogFetcher(**{"allow_private": True, "timeout_in_seconds": 5.0} | given)
     yield PeerCatalogs(market.market, fetcher)
     await fetcher.close()
+
+
+async def planned(market: TestMarket) -> dict[str, datetime]:
+    """Return when each market is read next."""
+    return dict(await market.store.read(lambda tx: tx.all(checks)))
 
 
 async def names(market: TestMarket) -> list[str]:
@@ -153,12 +159,16 @@ async def test_a_hostile_catalogue_is_refused_and_the_last_good_copy_stays(
 
 async def test_a_market_that_does_not_answer_is_asked_again_soon(market: TestMarket, receiver: Receiver) -> None:
     receiver.answers = [status(503), page(offered(receiver))]
+    again = market.clock.at + timedelta(seconds=QUARTER)
     async with reading(market, receiver.url) as worker:
         assert await worker.step() == 1
+        assert await planned(market) == {receiver.url: again}
         market.pass_seconds(QUARTER - 1)
         assert await worker.step() == 0
+        assert await planned(market) == {receiver.url: again}
         market.pass_seconds(1)
         assert await worker.step() == 1
+        assert await planned(market) == {receiver.url: again + timedelta(seconds=SIX_HOURS)}
         assert await names(market) == ["Write poems"]
 
 
@@ -221,10 +231,10 @@ async def test_a_market_that_is_no_longer_named_is_forgotten(market: TestMarket,
     receiver.always = page(offered(receiver))
     async with reading(market, receiver.url) as worker:
         await worker.step()
-        assert [origin for origin, _ in await market.store.read(lambda tx: tx.all(checks))] == [receiver.url]
+        assert [*await planned(market)] == [receiver.url]
     async with reading(market) as worker:
         await worker.step()
-        assert await market.store.read(lambda tx: tx.all(checks)) == []
+        assert await planned(market) == {}
 
 
 @pytest.mark.both_databases

@@ -1,13 +1,16 @@
 """One process of the market: it opens the database, serves calls, and can lose everything it keeps in memory."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import server.peers
 import server.webhook_sender
+import server.workers
 from server.adapters.checker import faults
 from server.adapters.clock import SeedSigner
 from server.app import Served, assemble, make_market
@@ -188,8 +191,13 @@ class Machine:
             await asyncio.Event().wait()
 
 
-def slow_down(pause: float) -> None:
-    """Let the background loops of all machines rest this long between two rounds."""
-    server.webhook_sender.LOOK_SECONDS = pause
-    server.workers.LOOK_SECONDS = pause * 8
-    server.peers.EVERY = server.peers.AGAIN = timedelta(seconds=pause * 16)  # otherwise few moves would meet its faults
+@contextmanager
+def slowed_down(pause: float) -> Iterator[None]:
+    """Let the background loops rest this long between two rounds, during one run."""
+    between = timedelta(seconds=pause * 16)  # of the catalogues; otherwise few moves would meet their faults
+    with (
+        patch.object(server.webhook_sender, "LOOK_SECONDS", pause),
+        patch.object(server.workers, "LOOK_SECONDS", pause * 8),
+        patch.multiple(server.peers, EVERY=between, AGAIN=between),
+    ):
+        yield

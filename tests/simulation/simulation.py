@@ -31,7 +31,7 @@ from tests.simulation.leases import Leases
 from tests.simulation.log import EventLog
 from tests.simulation.logged import Logged
 from tests.simulation.loop import SimulatedLoop, VirtualClock
-from tests.simulation.machine import Crashed, Machine, Neighbours, TimedOut, slow_down
+from tests.simulation.machine import Crashed, Machine, Neighbours, TimedOut, slowed_down
 from tests.simulation.messages import Messages
 from tests.simulation.model import NO_ANSWER
 from tests.simulation.neighbours import Receivers, Zone
@@ -95,7 +95,6 @@ class Simulation:
         self.sanctions = ListedAddresses()
         self.listed: dict[str, int] = {}  # by listed address: the calls that had begun before
         self.messages = Messages(self.loop, self.new_random(), self.fault)
-        slow_down(scenario.pause_seconds)
         dice, crashes = CountingDice(str(self.random.getrandbits(64))), CommitCrashes(self.new_random(), 0)
         self.conflicts = Conflicts(self.new_random(), 0)
         self.machines = [self._machine(database_url, dice, crashes) for _ in range(scenario.processes)]
@@ -140,7 +139,12 @@ class Simulation:
         """Run to the end. Raises Failed at the first violation."""
         try:
             loop = asyncio.Runner(loop_factory=lambda: self.loop)
-            with self.oracle(Logged).listening(), loop as runner, self.oracle(Taint).searching_logs():
+            with (
+                slowed_down(self.scenario.pause_seconds),
+                self.oracle(Logged).listening(),
+                loop as runner,
+                self.oracle(Taint).searching_logs(),
+            ):
                 try:
                     runner.run(self._main())
                 finally:

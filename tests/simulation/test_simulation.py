@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,26 @@ def test_an_output_that_is_shown_too_early_is_found_shrunk_and_explained(monkeyp
     assert least.plan.operations <= found.operations
     assert not isinstance(run(Plan(SEED, least.plan.operations - 1, "calm")), Failure)
     assert any("deliver_job" in line for line in least.story)
+
+
+def constants() -> dict[str, object]:
+    """Return the constants of the market's modules, by their full names."""
+    parts = ("server", "tools", "protocol", "storage", "rest")
+    modules = {name: module for name, module in sys.modules.items() if name.split(".")[0] in parts}
+    return {
+        f"{place}.{name}": value
+        for place, module in modules.items()
+        for name, value in vars(module).items()
+        if name.isupper() and isinstance(value, str | int | float | timedelta | tuple)
+    }
+
+
+def test_a_run_leaves_the_constants_of_the_market_as_they_were() -> None:
+    run(Plan(SEED, 50))  # imports what a run needs
+    before = constants()
+    assert before["server.peers.AGAIN"] == timedelta(minutes=15)
+    run(Plan(SEED, 50))
+    assert constants() == before
 
 
 def test_a_scenario_names_only_known_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
