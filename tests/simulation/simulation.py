@@ -31,7 +31,7 @@ from tests.simulation.leases import Leases
 from tests.simulation.log import EventLog
 from tests.simulation.logged import Logged
 from tests.simulation.loop import SimulatedLoop, VirtualClock
-from tests.simulation.machine import Crashed, Machine, Neighbours, TimedOut, slowed_down
+from tests.simulation.machine import Crashed, Machine, Neighbours, TimedOut, slowed_down, templates_compiled_once
 from tests.simulation.messages import Messages
 from tests.simulation.model import NO_ANSWER
 from tests.simulation.neighbours import Receivers, Zone
@@ -141,6 +141,7 @@ class Simulation:
             loop = asyncio.Runner(loop_factory=lambda: self.loop)
             with (
                 slowed_down(self.scenario.pause_seconds),
+                templates_compiled_once(),
                 self.oracle(Logged).listening(),
                 loop as runner,
                 self.oracle(Taint).searching_logs(),
