@@ -27,8 +27,8 @@ SEED = 17
 OFTEN: dict[str, float] = dict.fromkeys(
     ("node_seconds", "webhook_seconds", "sanction_seconds", "clock_seconds", "message_seconds"), 60.0
 )
-ALL = replace(named("default"), cheats=0.0, deep_reorgs=0.2, peers=0.9, lost_replies=0.02, **OFTEN)
-PAIR = replace(named("two_processes"), cheats=0.0, stop_seconds=300.0, clock_seconds=60.0)
+ALL = replace(named("default"), cheats=0.0, deep_reorgs=0.4, peers=0.9, lost_replies=0.02, **OFTEN)
+PAIR = replace(named("two_processes"), cheats=0.0, stop_seconds=120.0, clock_seconds=60.0, message_seconds=30.0)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def scenario(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scenario], None]:
     return lambda given: monkeypatch.setattr("tests.simulation.run.named", lambda _: given)
 
 
-def made(database: str = "sqlite", operations: int = 1_500, log: Path | None = None) -> Result:
+def made(operations: int, database: str = "sqlite", log: Path | None = None) -> Result:
     found = run(Plan(SEED, operations, database=database, log=log))
     assert isinstance(found, Result), found.message
     return found
@@ -52,27 +52,32 @@ def failure(operations: int) -> str:
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_withstands_every_fault_of_one_process(scenario: Callable[[Scenario], None]) -> None:
+@pytest.mark.repeated(1_500, 1_000)
+def test_a_run_withstands_every_fault_of_one_process(scenario: Callable[[Scenario], None], repetitions: int) -> None:
     scenario(ALL)
-    faults = made().faults
+    faults = made(repetitions).faults
     assert faults.keys() <= set(FAULTS)
     new = {"nodes", "reorg", "deep_reorg", "webhook_lost", "sanctions", "clock", "lost_reply", "peer", WAKE_UP}
     assert new <= faults.keys()
 
 
-def test_rare_moves_alone_meet_every_class_of_faults_that_is_switched_on(scenario: Callable[[Scenario], None]) -> None:
+@pytest.mark.repeated(4_000, 2_500)
+def test_rare_moves_alone_meet_every_class_of_faults_that_is_switched_on(
+    scenario: Callable[[Scenario], None], repetitions: int
+) -> None:
     on = {setting for setting, _ in STRIKES.values()}
     never = {name: 1e12 if name.endswith("_seconds") else 1e-12 for name in on}
     by_commit = dict.fromkeys(("commits_between_crashes", "inserts_between_conflicts"), 10**12)
     scenario(replace(ALL, targeted_seconds=5.0, facilitator=0.0, peers=0.0, **never | by_commit))
-    assert set(STRIKES) <= made(operations=3_000).faults.keys()
+    assert set(STRIKES) <= made(repetitions).faults.keys()
 
 
+@pytest.mark.repeated(1_000, 400)
 def test_two_processes_stop_crash_and_miss_notifications_and_one_seed_gives_one_log(
-    scenario: Callable[[Scenario], None], tmp_path: Path
+    scenario: Callable[[Scenario], None], repetitions: int, tmp_path: Path
 ) -> None:
     scenario(PAIR)
-    first, second = (made("postgres", 800, tmp_path / name) for name in ("first", "second"))
+    first, second = (made(repetitions, "postgres", tmp_path / name) for name in ("first", "second"))
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
     assert first.digest == second.digest
     assert {"stopped", NOTIFICATION, "clock"} <= first.faults.keys()

@@ -24,7 +24,7 @@ SMALL = Scenario(sellers=2, buyers=3, evaluators=0, clients=0, traders=0)
 
 def printed(*options: str) -> dict[str, str]:
     """Run the command in another process; return its lines by their first words."""
-    command = [sys.executable, "-m", "tests.simulation", "--seed", str(SEED), "--operations", str(OPERATIONS), *options]
+    command = [sys.executable, "-m", "tests.simulation", "--seed", str(SEED), "--operations", "300", *options]
     env = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     return dict(line.split(": ", 1) for line in done.stdout.splitlines())
