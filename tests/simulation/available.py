@@ -71,7 +71,7 @@ class Actions(Oracle):
             job = self.random.choice(jobs) if jobs else {}
             agent = self.simulation.identities.get((job.get(role) or {}).get("id"))
             if agent is not None:
-                places[state, role] = agent.keys["test"], job["id"]
+                places[state, role] = agent.keys[job["env"]], job["id"]
         self._try_one(places)
 
     def _remember(self, job: Json) -> None:
