@@ -3,7 +3,7 @@
 import asyncio
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import psutil
@@ -119,11 +119,19 @@ def stopped(server: PostgresServer) -> Iterator[None]:
     """Stop all processes of a server with SIGSTOP."""
     assert server.process
     first = psutil.Process(server.process.pid)
+    _suspend([first])  # first, because it would start a session that is not in the list
     everyone = [first, *first.children(recursive=True)]
-    for one in everyone:
-        one.suspend()
+    _suspend(everyone)
     try:
         yield
     finally:
         for one in everyone:
             one.resume()
+
+
+def _suspend(processes: Sequence[psutil.Process]) -> None:
+    """Stop processes, and wait until they are stopped."""
+    for one in processes:
+        one.suspend()
+    while any(one.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE) for one in processes):
+        time.sleep(0.001)
