@@ -2,11 +2,13 @@
 
 import re
 from collections import Counter
-from typing import Any
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from tests.simulation.available import CALLS, ENOUGH, EVERY, PLACES, TERMS, fewest, judge, lines
+from tests.simulation.available import CALLS, ENOUGH, EVERY, PLACES, TERMS, Actions, Place, fewest, judge, lines
 from tests.simulation.records import Result, Violation
 from tests.simulation.run import Plan, run
 from tests.simulation.wires import Answer
@@ -63,6 +65,17 @@ def test_each_state_and_role_is_tried_equally_often() -> None:
     counts = fewest(found.tried)
     assert max(counts.values()) <= operations / EVERY + 2
     assert sum(count > 0 for count in counts.values()) > len(PLACES) / 3
+
+
+async def test_a_remembered_job_is_tried_with_a_key_of_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = SimpleNamespace(keys={"test": "as_test_1", "live": "as_live_1"})
+    oracle = Actions(cast(Any, SimpleNamespace(seed=1, identities={"agt_1": agent})))
+    tried = list[Mapping[Place, tuple[str, str]]]()
+    monkeypatch.setattr(oracle, "_try_one", tried.append)
+    for env in ("test", "live"):
+        oracle.jobs["open"] = {"job_1": JOB | {"env": env, "seller": {"id": "agt_1"}}}
+        await oracle.look()
+    assert [one["open", "seller"] for one in tried] == [("as_test_1", "job_1"), ("as_live_1", "job_1")]
 
 
 def test_the_places_with_too_few_checks_are_named() -> None:

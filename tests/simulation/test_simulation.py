@@ -22,16 +22,18 @@ SEED, OPERATIONS = 9, 600
 SMALL = Scenario(sellers=2, buyers=3, evaluators=0, clients=0, traders=0)
 
 
-def printed(*options: str) -> dict[str, str]:
+def printed(operations: int, *options: str) -> dict[str, str]:
     """Run the command in another process; return its lines by their first words."""
-    command = [sys.executable, "-m", "tests.simulation", "--seed", str(SEED), "--operations", "300", *options]
+    plan = ("--seed", str(SEED), "--operations", str(operations))
+    command = [sys.executable, "-m", "tests.simulation", *plan, *options]
     env = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     return dict(line.split(": ", 1) for line in done.stdout.splitlines())
 
 
-def test_one_seed_gives_the_same_log_in_another_process(tmp_path: Path) -> None:
-    first, second = (printed("--log", str(tmp_path / name)) for name in ("first", "second"))
+@pytest.mark.repeated(1_200, 300)
+def test_one_seed_gives_the_same_log_in_another_process(repetitions: int, tmp_path: Path) -> None:
+    first, second = (printed(repetitions, "--log", str(tmp_path / name)) for name in ("first", "second"))
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
     assert first["log sha256"] == second["log sha256"]
     assert "crash" in first["faults"]

@@ -1,12 +1,10 @@
 """The listener of PostgreSQL: while it is proven, cached rows cost no read; otherwise none is older than a second."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import psutil
 import psycopg
 import pytest
 
@@ -16,7 +14,7 @@ from storage.postgres import BELIEVED_SECONDS, LAST_STALE, PostgresStore
 from storage.store import Store
 from storage.tables import JobRow
 from tests.support.cached_rows import Clock, Fetch, fetching, rename
-from tests.support.databases import Opening, PostgresDatabase, PostgresServer
+from tests.support.databases import Opening, PostgresDatabase, PostgresServer, suspended, suspended_server
 from tests.support.storage_orders import place
 
 LISTENERS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query = %s"
@@ -87,19 +85,6 @@ async def watched(postgres_url: str, opening: Opening, pings: list[int]) -> Watc
     other.clock.seconds += PAST
     await other.fetch()
     return other
-
-
-@contextmanager
-def paused(*pids: int) -> Iterator[None]:
-    """Stop processes of the server with SIGSTOP."""
-    processes = [psutil.Process(pid) for pid in pids]
-    for one in processes:
-        one.suspend()
-    try:
-        yield
-    finally:
-        for one in processes:
-            one.resume()
 
 
 async def test_a_row_is_believed_as_long_as_pings_are_answered(watched: Watched) -> None:
@@ -184,7 +169,7 @@ async def test_a_listener_behind_a_paused_process_of_the_server_proves_nothing(
     pid = watched.listener()
     one = opening(watched.url)
     await watched.proven()
-    with paused(pid):
+    with suspended(pid):
         changed = await change(one)
         watched.clock.seconds += PAST
         assert await watched.fetch() == changed
@@ -201,9 +186,7 @@ async def test_a_paused_server_delays_an_answer_and_gives_no_old_one(opening: Op
         await watched.store.write(partial(place, job_id="job_1"))
         await watched.proven()
         before = await watched.fetch()
-        assert server.process
-        everyone = psutil.Process(server.process.pid)
-        with paused(*(one.pid for one in (*everyone.children(recursive=True), everyone))):
+        with suspended_server(server):
             watched.clock.seconds += BELIEVED_SECONDS
             assert await watched.fetch() == before
             watched.clock.seconds += 0.001

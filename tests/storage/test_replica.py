@@ -15,8 +15,8 @@ from storage.store import Store
 from storage.tables import JobRow
 from storage.transaction import TooSlow, Unavailable
 from tests.support.cached_rows import fetching, rename
-from tests.support.databases import PostgresDatabase, PostgresServer, close
-from tests.support.replica import LAG, Following, Replica, look, stopped, until
+from tests.support.databases import PostgresDatabase, PostgresServer, close, suspended_server
+from tests.support.replica import LAG, Following, Replica, look, until
 from tests.support.storage_orders import count_jobs, place
 
 BUYER, SELLER = "agt_buyer", "agt_seller"  # the parties of each placed order
@@ -209,7 +209,7 @@ async def test_a_replica_that_hangs_delays_the_reads_that_met_it_and_no_others(
 ) -> None:
     made = Following(postgres_url, replica.url(postgres_database.name), scan_seconds=0.2)
     await made.follows()
-    with stopped(replica):
+    with suspended_server(replica):
         assert await asyncio.gather(*(made.seen() for _ in range(8))) == [(False, 0)] * 8
         assert made.store.replica_state == "unreachable"
         waiting = made.store.waiting
@@ -226,7 +226,7 @@ async def test_a_store_closes_though_its_replica_hangs(
     monkeypatch.setattr("storage.replica.LEAVE_SECONDS", 0.05)
     made = Following(postgres_url, replica.url(postgres_database.name), scan_seconds=0.2)
     await made.follows()
-    with stopped(replica):
+    with suspended_server(replica):
         await made.seen()
         await close(made.store)
         with pytest.raises(Unavailable):

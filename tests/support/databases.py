@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -337,3 +338,27 @@ def _open_to_all() -> Path:
     usual = Path(tempfile.gettempdir()).resolve()
     reachable = all(folder.stat().st_mode & 0o001 for folder in (usual, *usual.parents))
     return usual if reachable and len(str(usual)) < 60 else Path("/tmp")
+
+
+@contextmanager
+def suspended(*pids: int) -> Iterator[None]:
+    """Stop processes with SIGSTOP, and wait until they are stopped."""
+    processes = [psutil.Process(pid) for pid in pids]
+    for one in processes:
+        one.suspend()
+    try:
+        while any(one.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE) for one in processes):
+            time.sleep(0.001)
+        yield
+    finally:
+        for one in processes:
+            one.resume()
+
+
+@contextmanager
+def suspended_server(server: PostgresServer) -> Iterator[None]:
+    """Stop all processes of a server."""
+    assert server.process
+    first = server.process.pid  # stopped before the others are listed, because it starts a process for each session
+    with suspended(first), suspended(*(one.pid for one in psutil.Process(first).children(recursive=True))):
+        yield

@@ -3,10 +3,9 @@
 import asyncio
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
-import psutil
 import psycopg
 
 from storage.open import ReadReplica, open_database, serve
@@ -112,26 +111,3 @@ async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(30):
         while not await is_so():  # noqa: ASYNC110 - nothing tells when a replica has replayed something
             await asyncio.sleep(0.01)
-
-
-@contextmanager
-def stopped(server: PostgresServer) -> Iterator[None]:
-    """Stop all processes of a server with SIGSTOP."""
-    assert server.process
-    first = psutil.Process(server.process.pid)
-    _suspend([first])  # first, because it would start a session that is not in the list
-    everyone = [first, *first.children(recursive=True)]
-    _suspend(everyone)
-    try:
-        yield
-    finally:
-        for one in everyone:
-            one.resume()
-
-
-def _suspend(processes: Sequence[psutil.Process]) -> None:
-    """Stop processes, and wait until they are stopped."""
-    for one in processes:
-        one.suspend()
-    while any(one.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE) for one in processes):
-        time.sleep(0.001)
