@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import structlog
@@ -60,6 +61,7 @@ CHECKS, CHECK_LEASE = 25, timedelta(minutes=5)  # at once; a check takes at most
 LOOK_SECONDS = 30.0  # between the rounds of the daily checks
 PATIENCE_SECONDS = 3.0
 DEPARTURES, INDEX_BATCHES, DESERTED, PURCHASES, MATCH_BATCHES = 50, 20, 50, 20, 10
+TOUCHES_AT_ONCE = 1_000  # so that calls which write do not wait for all of them
 
 
 @dataclass(slots=True)
@@ -218,9 +220,9 @@ class Workers(MarketLoop):
         return found
 
     async def write_touches(self) -> None:
-        taken = self.market.services.last_seen.drain()
-        if taken:
-            await self._write("touches", partial(_note_calls, taken))
+        taken = sorted(self.market.services.last_seen.drain().items(), key=itemgetter(0))
+        for start in range(0, len(taken), TOUCHES_AT_ONCE):
+            await self._write("touches", partial(_note_calls, dict(taken[start : start + TOUCHES_AT_ONCE])))
 
     async def write_searches(self) -> None:
         noted = self.market.services.searches.drain()

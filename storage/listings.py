@@ -34,12 +34,14 @@ listing_by_external_id: Query[ListingRow] = Query(
     select(ListingRow).where(*_OF_SELLER, *matching(ListingRow.external_id), ListingRow.status != literal("archived"))
 )
 paused_by_market: Query[str] = Query(
-    select(ListingRow.id).where(
-        *matching(ListingRow.seller_id),
+    select(ListingRow.id)
+    .where(
+        in_json_list(ListingRow.seller_id, "sellers"),
         is_one_of(ListingRow.env, ("live", "test")),
         ListingRow.status == literal("paused"),
         ListingRow.paused_by == literal("market"),
     )
+    .order_by(ListingRow.id)
 )
 listings_of_seller = newest_rows_chosen(ListingRow, *_OF_SELLER, by=ListingRow.status)
 

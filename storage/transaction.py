@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -190,6 +190,13 @@ class Tx:
         self._run(query, values)
         return self.cursor.rowcount
 
+    def run_each(self, query: Query[Any], rows: Iterable[Mapping[str, object]]) -> None:
+        """Run a statement once with the values of each row, in few round trips to the database."""
+        plan = query.plan(self.dialect)
+        if bound := [plan.bind(row) for row in rows]:
+            self.statements += 1
+            self.cursor.executemany(plan.sql, bound)
+
     def add(self, row: R) -> R:
         """Insert a row.
 
@@ -313,14 +320,12 @@ class Tx:
         rows, which all processes change, are locked only while commits run one after the other anyway, and no unit of
         work ever meets a locked one.
         """
-        plan = adding_to(DailyCountRow.__table__, "number", self.dialect.name).plan(self.dialect)
         rows = [dict(zip(DailyCountRow.__names__, (*key, by), strict=True)) for key, by in self.daily.items() if by]
-        self.cursor.executemany(plan.sql, [plan.bind(row) for row in rows])
+        self.run_each(adding_to(DailyCountRow.__table__, "number", self.dialect.name), rows)
 
     def write_events(self) -> None:
         """Insert the events. The store calls this last before COMMIT."""
-        plan = inserting(EventRow.__table__, EVENT).plan(self.dialect)
-        self.cursor.executemany(plan.sql, [plan.bind(event) for event in self.events])
+        self.run_each(inserting(EventRow.__table__, EVENT), self.events)
 
     def _run(self, query: Query[Any], values: dict[str, Any]) -> Plan:
         self._check_deadline()

@@ -71,8 +71,8 @@ PLANTS = (
     Plant(
         "an unordered event",
         "storage/transaction.py",
-        "[plan.bind(event) for event in self.events]",
-        "[plan.bind(event) for event in reversed(self.events)]",
+        "self.run_each(inserting(EventRow.__table__, EVENT), self.events)",
+        "self.run_each(inserting(EventRow.__table__, EVENT), self.events[::-1])",
     ),
     Plant(
         "a refund counted as payment",

@@ -1,8 +1,9 @@
 """Last-seen times of keys and agents, buffered in memory and written by a worker at most once a minute."""
 
 from datetime import datetime, timedelta
+from operator import itemgetter
 
-from storage.agents import begin_live, touch_agent, touch_key
+from storage.agents import begin_live, touch_agent, touch_key, uses_of_agents, uses_of_keys
 from storage.store import Store
 from storage.tables import AgentRow
 from storage.transaction import Tx
@@ -41,10 +42,21 @@ class LastSeenBuffer:
         return taken
 
 
-def write_touches(tx: Tx, touches: dict[tuple[str, str], datetime]) -> int:
-    """Write last_used_at and last_seen_at if over a minute old; return the number of touches."""
+def write_touches(tx: Tx, touches: dict[tuple[str, str], datetime]) -> None:
+    """Write last_used_at of keys and last_seen_at of agents that are over a minute old."""
+    keys, agents = dict[str, datetime](), dict[str, datetime]()
     for (key_id, agent_id), at in touches.items():
-        tx.run(touch_key, id=key_id, at=at, before=at - REST)
-        if tx.run(touch_agent, id=agent_id, at=at, before=at - REST):
-            tx.invalidate(f"seller:{agent_id}")  # its listings show when it was last seen
-    return len(touches)
+        keys[key_id] = at
+        agents[agent_id] = max(at, agents.get(agent_id, at))
+    tx.run_each(touch_key, _overdue(tx.all(uses_of_keys, ids=[*keys]), keys))
+    seen = _overdue(tx.all(uses_of_agents, ids=[*agents]), agents)
+    tx.run_each(touch_agent, seen)
+    tx.invalidate(*(f"seller:{one['id']}" for one in seen))  # their listings show when they were last seen
+
+
+def _overdue(written: list[tuple[str, datetime | None]], calls: dict[str, datetime]) -> list[dict[str, object]]:
+    """Return the values of the updates that are due, in the order in which every process locks the rows."""
+    times = [(row_id, last, calls[row_id]) for row_id, last in sorted(written, key=itemgetter(0))]
+    return [
+        {"id": row_id, "at": at, "before": at - REST} for row_id, last, at in times if last is None or last < at - REST
+    ]

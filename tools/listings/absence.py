@@ -35,11 +35,10 @@ def pause_deserted(ctx: TxContext, listing_id: str) -> None:
 
 def resume_listings(ctx: TxContext, sellers: Iterable[str]) -> None:
     """Offer the listings again that the market paused while these sellers made no call."""
-    for seller_id in sorted(set(sellers)):
-        for listing_id in ctx.tx.all(paused_by_market, seller_id=seller_id):
-            row = ctx.tx.get(ListingRow, listing_id, lock=True)
-            if row is not None and row.paused_by == "market":
-                index(ctx.tx, ctx.tx.change(row, status=ListingStatus.ACTIVE, paused_by=None, updated_at=ctx.now))
+    for listing_id in ctx.tx.all(paused_by_market, sellers=sorted(set(sellers))):
+        row = ctx.tx.get(ListingRow, listing_id, lock=True)
+        if row is not None and row.paused_by == "market":
+            index(ctx.tx, ctx.tx.change(row, status=ListingStatus.ACTIVE, paused_by=None, updated_at=ctx.now))
 
 
 def rank_unseen(ctx: TxContext) -> bool:

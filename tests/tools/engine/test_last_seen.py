@@ -1,10 +1,13 @@
 """Presence: the time of an agent's last call, on listings and in filters, and how it answers orders."""
 
+from datetime import datetime
 from typing import Any
 
 import orjson
 import pytest
 
+from server import workers
+from storage.transaction import Tx
 from tests.requirements import covers
 from tests.support.market import Agent, TestMarket
 from tests.support.trade import Trade
@@ -128,3 +131,40 @@ async def test_a_listing_shows_how_its_seller_answers_orders(trade: Trade) -> No
     await trade.market.call("accept_job", by=buyer, job_id=job["id"])
     checked = await trade.market.call("check_counterparty", agent_id=seller.id, env="test")
     assert await rate() == checked["response_rate"] == 0.5
+
+
+async def test_calls_of_many_agents_are_written_in_few_statements(
+    trade: Trade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    market, few = trade.market, [await trade.agent(f"Agent {number}") for number in range(3)]
+    many = [*few, *[await trade.agent(f"Other {number}") for number in range(9)]]
+    taken: list[int] = []
+    write = workers.write_touches
+
+    def counted(tx: Tx, touches: dict[tuple[str, str], datetime]) -> None:
+        before = tx.statements
+        write(tx, touches)
+        taken.append(tx.statements - before)
+
+    monkeypatch.setattr(workers, "write_touches", counted)
+    for agents in (few, many):
+        market.pass_seconds(100)
+        for one in agents:
+            await market.answer("list_threads", key=one.keys["test"])
+        await market.workers.write_touches()
+    assert taken == [4, 4]
+    seen = {(await market.call("get_agent", agent_id=one.id))["last_seen_at"] for one in many}
+    assert len(seen) == 1
+
+
+async def test_calls_are_written_in_batches(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
+    market, agents = trade.market, [await trade.agent(f"Agent {number}") for number in range(5)]
+    monkeypatch.setattr(workers, "TOUCHES_AT_ONCE", 2)
+    await market.workers.write_touches()
+    market.pass_seconds(100)
+    before = market.store.counters.units
+    for one in agents:
+        await market.answer("list_threads", key=one.keys["test"])
+    await market.workers.write_touches()
+    assert market.store.counters.units - before == 3
+    assert len({(await market.call("get_agent", agent_id=one.id))["last_seen_at"] for one in agents}) == 1
