@@ -82,9 +82,9 @@ def tool_call(stage: Stage) -> Row:
 def catalogue(stage: Stage) -> Row:
     """Measure G11: a server with all tools against one with one tool, of the same age.
 
-    Ten seconds after the first calls a market writes when their agents were seen. It then reads their listings anew,
-    which costs three times as much for a moment. Both servers do this before the measurement. Otherwise it would meet
-    one of them, and the other in another turn.
+    Ten seconds after its first calls a market writes the last-seen times of their agents. Then it reads their listings
+    from the database again, and calls cost three times as much for a moment. Both servers do this before the
+    measurement. Otherwise the two would do it in different turns.
     """
     children, given = (stage.all_tools, stage.one_tool), shots.tool_calls
     for child in children:

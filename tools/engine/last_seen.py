@@ -55,7 +55,7 @@ def write_touches(tx: Tx, touches: dict[tuple[str, str], datetime]) -> None:
 
 
 def _overdue(written: list[tuple[str, datetime | None]], calls: dict[str, datetime]) -> list[dict[str, object]]:
-    """Return the values of the updates that are due, in the order in which every process locks the rows."""
+    """Return the values of the due updates by id, so that all processes lock in one order."""
     times = [(row_id, last, calls[row_id]) for row_id, last in sorted(written, key=itemgetter(0))]
     return [
         {"id": row_id, "at": at, "before": at - REST} for row_id, last, at in times if last is None or last < at - REST
