@@ -1,8 +1,10 @@
 """The oracle of secrets: private texts carry tokens, and what leaves the market shows each one only to its readers."""
 
 import re
-from collections.abc import Collection, Iterator, MutableMapping
+from collections import Counter
+from collections.abc import Collection, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +32,7 @@ ISSUED = re.compile(rb'"(?:live|test|key|secret|secret_key)": ?"([^"]+)"')
 ISSUES = {"register_agent", "create_api_key", "recover_agent", "claim_x402_account", "create_webhook"}
 OPERATOR = "operator"  # it may read all texts, but no key
 BUYS = "buy_with_x402"  # without an account: the payment is the proof
+LAST_ROUND = 2
 PRINTED = ("error", "exception", "critical")  # kinds of log lines; a run expects the others
 
 _job = Query(select(JobRow).where(JobRow.id == bindparam("id")))
@@ -40,6 +43,7 @@ _seat = Query(
         SeatRow.dispute_id == bindparam("dispute_id"), SeatRow.agent_id == bindparam("agent_id")
     )
 )
+_outcomes: Query[str | None] = Query(select(SeatRow.outcome).where(SeatRow.dispute_id == bindparam("dispute_id")))
 _seat_between = Query(
     select(SeatRow.agent_id)
     .join(DisputeRow, DisputeRow.id == SeatRow.dispute_id)
@@ -162,8 +166,9 @@ class Taint(Oracle):
         """Raise Violation unless one of the readers may read a private text by now."""
         private = self.texts[token]
         buys = place == BUYS and private.about not in self.simulation.identities  # an agent has an account
+        now = self.simulation.machine.clock.now()
         for reader in readers:
-            if await self.simulation.read(lambda tx: may_read(tx, private, reader, buys=buys)):  # noqa: B023
+            if await self.simulation.read(lambda tx: may_read(tx, private, reader, now, buys=buys)):  # noqa: B023
                 return
         raise Violation(f"{place} shows {token.decode()} to {[*readers]}: {private}")
 
@@ -172,7 +177,7 @@ async def _fail(message: str) -> None:
     raise Violation(message)
 
 
-def may_read(tx: Tx, private: Private, agent: str | None, *, buys: bool) -> bool:
+def may_read(tx: Tx, private: Private, agent: str | None, now: datetime, *, buys: bool) -> bool:
     """Tell if another agent may read a private text, or a client that `buys` without an account."""
     match private.kind:
         case Kind.OUTPUT:
@@ -180,7 +185,7 @@ def may_read(tx: Tx, private: Private, agent: str | None, *, buys: bool) -> bool
         case Kind.LETTER:
             return buys or tx.one(_seat_between, agent_id=agent, one=private.author, other=private.about) is not None
         case Kind.VOTE:
-            return _may_read_vote(tx, private.about, agent)
+            return _may_read_vote(tx, private.about, agent, now)
         case Kind.NOTE:
             return False
 
@@ -195,8 +200,24 @@ def _may_read_output(tx: Tx, job_id: str, agent: str | None, *, buys: bool) -> b
     return tx.one(_seat, dispute_id=job.dispute_id, agent_id=agent) is not None
 
 
-def _may_read_vote(tx: Tx, dispute_id: str, agent: str | None) -> bool:
+def _may_read_vote(tx: Tx, dispute_id: str, agent: str | None, now: datetime) -> bool:
     case = tx.one(_case, id=dispute_id)
-    if case is None or case.status != DisputeStatus.RESOLVED:
+    if case is None or not is_closed(case, tx.all(_outcomes, dispute_id=dispute_id), now):
         return False
     return agent in (case.buyer_id, case.seller_id) or tx.one(_seat, dispute_id=dispute_id, agent_id=agent) is not None
+
+
+def is_closed(case: DisputeRow, outcomes: Sequence[str | None], now: datetime) -> bool:
+    """Tell if a case is closed, also by a deadline that no worker has written yet.
+
+    After the second round a strict plurality decides (decisions, 6 Disputes).
+    """
+    if (
+        case.status != DisputeStatus.PANEL
+        or case.round < LAST_ROUND
+        or case.verdict_by is None
+        or now < case.verdict_by
+    ):
+        return case.status == DisputeStatus.RESOLVED
+    most = Counter(one for one in outcomes if one is not None).most_common(2)
+    return bool(most) and most[0][1] > sum(count for _, count in most[1:])

@@ -1,19 +1,23 @@
 """A private text or a key that leaves the market by any way is found."""
 
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from storage.transaction import Tx
+from storage.vocabulary import DisputeStatus
 from tests.simulation.available import Actions
 from tests.simulation.logged import Logged
 from tests.simulation.run import Failure, Plan, run
-from tests.simulation.taint import Taint
+from tests.simulation.taint import Taint, is_closed
 from tests.simulation.visits import Visits
 from tools.engine import call_log
 from tools.engine.call_log import CallLog
 
 SEED, OPERATIONS = 7, 600
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
 EMIT, WRITE = Tx.emit, CallLog.write
 
 
@@ -54,3 +58,30 @@ def test_a_key_in_a_row_is_found(unjudged: pytest.MonkeyPatch) -> None:
     found = run(Plan(SEED, 200, "calm"))
     assert isinstance(found, Failure)
     assert found.message.startswith("a row of api_keys shows the secret as_")
+
+
+@dataclass
+class Case:
+    """The columns of a case that tell if it is closed."""
+
+    status: DisputeStatus = DisputeStatus.PANEL
+    round: int = 2
+    verdict_by: datetime | None = NOW
+
+
+@pytest.mark.parametrize(
+    ("case", "outcomes", "closed"),
+    [
+        (Case(), ["seller", "seller", "buyer", None], True),
+        (Case(), ["seller", None, None], True),
+        (Case(), ["seller", "buyer", None], False),
+        (Case(), [None, None], False),
+        (Case(round=1), ["seller", None, None], False),
+        (Case(verdict_by=NOW + timedelta(seconds=1)), ["seller", None, None], False),
+        (Case(DisputeStatus.ESCALATED, verdict_by=None), ["seller", None, None], False),
+        (Case(DisputeStatus.RESOLVED, 1), ["seller", "seller", None], True),
+    ],
+    ids=str,
+)
+def test_a_case_is_closed_if_its_last_deadline_decides_it(case: Any, outcomes: list[str | None], closed: bool) -> None:
+    assert is_closed(case, outcomes, NOW) is closed
