@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from operator import itemgetter
 from typing import Any, TypeVar
 
 import structlog
@@ -220,7 +219,7 @@ class Workers(MarketLoop):
         return found
 
     async def write_touches(self) -> None:
-        taken = sorted(self.market.services.last_seen.drain().items(), key=itemgetter(0))
+        taken = [*self.market.services.last_seen.drain().items()]
         for start in range(0, len(taken), TOUCHES_AT_ONCE):
             await self._write("touches", partial(_note_calls, dict(taken[start : start + TOUCHES_AT_ONCE])))
 

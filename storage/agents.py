@@ -49,8 +49,8 @@ touch_key = Query(
     .where(*matching(KeyRow.id), _last_before(KeyRow.last_used_at))
     .values(last_used_at=bindparam("at"))
 )
-uses_of_agents: Query[Any] = Query(select(AgentRow.id, AgentRow.last_seen_at).where(in_json_list(AgentRow.id, "ids")))
-uses_of_keys: Query[Any] = Query(select(KeyRow.id, KeyRow.last_used_at).where(in_json_list(KeyRow.id, "ids")))
+last_seen_of: Query[Any] = Query(select(AgentRow.id, AgentRow.last_seen_at).where(in_json_list(AgentRow.id, "ids")))
+last_used_of: Query[Any] = Query(select(KeyRow.id, KeyRow.last_used_at).where(in_json_list(KeyRow.id, "ids")))
 SEEN_SINCE = "seen_since"
 
 

@@ -32,7 +32,7 @@ ISSUED = re.compile(rb'"(?:live|test|key|secret|secret_key)": ?"([^"]+)"')
 ISSUES = {"register_agent", "create_api_key", "recover_agent", "claim_x402_account", "create_webhook"}
 OPERATOR = "operator"  # it may read all texts, but no key
 BUYS = "buy_with_x402"  # without an account: the payment is the proof
-LAST_ROUND = 2
+LAST_ROUND = 2  # of a panel: missed seats are drawn again once
 PRINTED = ("error", "exception", "critical")  # kinds of log lines; a run expects the others
 
 _job = Query(select(JobRow).where(JobRow.id == bindparam("id")))

@@ -1,9 +1,8 @@
 """Last-seen times of keys and agents, buffered in memory and written by a worker at most once a minute."""
 
 from datetime import datetime, timedelta
-from operator import itemgetter
 
-from storage.agents import begin_live, touch_agent, touch_key, uses_of_agents, uses_of_keys
+from storage.agents import begin_live, last_seen_of, last_used_of, touch_agent, touch_key
 from storage.store import Store
 from storage.tables import AgentRow
 from storage.transaction import Tx
@@ -48,15 +47,16 @@ def write_touches(tx: Tx, touches: dict[tuple[str, str], datetime]) -> None:
     for (key_id, agent_id), at in touches.items():
         keys[key_id] = at
         agents[agent_id] = max(at, agents.get(agent_id, at))
-    tx.run_each(touch_key, _overdue(tx.all(uses_of_keys, ids=[*keys]), keys))
-    seen = _overdue(tx.all(uses_of_agents, ids=[*agents]), agents)
+    tx.run_each(touch_key, _overdue(tx.all(last_used_of, ids=[*keys]), keys))
+    seen = _overdue(tx.all(last_seen_of, ids=[*agents]), agents)
     tx.run_each(touch_agent, seen)
     tx.invalidate(*(f"seller:{one['id']}" for one in seen))  # their listings show when they were last seen
 
 
 def _overdue(written: list[tuple[str, datetime | None]], calls: dict[str, datetime]) -> list[dict[str, object]]:
     """Return the values of the due updates by id, so that all processes lock in one order."""
-    times = [(row_id, last, calls[row_id]) for row_id, last in sorted(written, key=itemgetter(0))]
     return [
-        {"id": row_id, "at": at, "before": at - REST} for row_id, last, at in times if last is None or last < at - REST
+        {"id": row_id, "at": calls[row_id], "before": calls[row_id] - REST}
+        for row_id, last in sorted(written)
+        if last is None or last < calls[row_id] - REST
     ]
