@@ -267,6 +267,7 @@ class ReplicatedStore(PostgresStore):
         while True:
             try:
                 asked = self._ask(self.lagging_reads, self.replica.replayed, "replica")
+                asked.add_done_callback(_mark_read)  # the store may close before the answer comes
                 while not (await asyncio.wait([asked], timeout=self.scan_seconds + SPARE_SECONDS))[0]:
                     self._found("unreachable", TimeoutError("it does not answer"))
                 self._judge(asked.result())
@@ -294,6 +295,12 @@ class ReplicatedStore(PostgresStore):
             log.info("replica", state=state)
         else:
             log.warning("replica", state=state, why=" ".join(str(error).split()), reads="from the primary")
+
+
+def _mark_read(asked: asyncio.Future[Position]) -> None:
+    """Read the error of a question, so that asyncio does not log it as lost."""
+    if not asked.cancelled():
+        asked.exception()
 
 
 def check_replica(primary: str, url: str) -> None:

@@ -1,6 +1,8 @@
 """Reads from a real streaming replica: within the bound it answers; a caller sees its own writes; else the primary."""
 
 import asyncio
+import gc
+import threading
 from collections.abc import AsyncIterator
 from functools import partial
 
@@ -10,7 +12,7 @@ from structlog.testing import capture_logs
 
 from storage.cache import Cache
 from storage.open import open_database, serve
-from storage.replica import Position, Positions, check_replica, includes
+from storage.replica import NO_REPLICA, Position, Positions, check_replica, includes
 from storage.store import Store
 from storage.tables import JobRow
 from storage.transaction import TooSlow, Unavailable
@@ -231,6 +233,29 @@ async def test_a_store_closes_though_its_replica_hangs(
         await close(made.store)
         with pytest.raises(Unavailable):
             await made.seen()
+
+
+async def test_a_store_that_closes_before_its_replica_answered_loses_no_error(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, may_answer = threading.Event(), threading.Event()
+
+    def refuse(_: object, __: object) -> None:
+        asked.set()
+        may_answer.wait()
+        raise Unavailable(NO_REPLICA)
+
+    monkeypatch.setattr("storage.replica.Replica.replayed", refuse)
+    lost: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: lost.append(context["message"]))
+    made = Following(postgres_url, postgres_url)
+    await asyncio.to_thread(asked.wait)
+    may_answer.set()
+    made.store.close()
+    await asyncio.sleep(0.01)
+    del made
+    gc.collect()
+    assert lost == []
 
 
 async def test_a_read_that_is_too_slow_for_the_replica_is_not_repeated(
