@@ -53,6 +53,7 @@ class Trader(Judge):
     """An agent that buys, sells, judges and answers bounties, and is away at times."""
 
     judges = False
+    listings = OFFERS  # it creates three of them
     since: str | None = None  # the last event that it has seen
 
     @property
@@ -68,7 +69,7 @@ class Trader(Judge):
         await self.call("set_evaluator", enabled=self.judges)
         await self.call("create_webhook", url=f"https://{self.identity.handle}.hooks.example.com/{self.identity.id}")
         await self.call("create_schedule", in_seconds=60, interval_seconds=self.random.choice((300, 3_600)))
-        for offer in self.random.sample(OFFERS, 3):
+        for offer in self.random.sample(self.listings, min(3, len(self.listings))):
             await self.call("create_listing", **offer)
 
     async def act(self) -> None:
@@ -122,6 +123,20 @@ class Trader(Judge):
             listing = self.random.choice(found.body["data"])
             text = self.private(Kind.LETTER, self.random.choice(WORDS), listing["seller"]["id"])
             await self.call("create_job", listing_id=listing["id"], input={"text": text})
+
+
+class Returner(Trader):
+    """A seller that accepts jobs and returns most of their inputs, until buyers find others."""
+
+    listings = (SOON, QUOTED)  # a job that was paid first cannot be returned
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        return {"accept": 8, "quote": 6, "deliver": 1, "refund": 6}
+
+    async def act(self) -> None:
+        if not self.is_away(self.traits.vanishes):
+            await self.sell()
 
 
 class Operator(Actor):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tests.simulation.judges import Evaluator
-from tests.simulation.market_actors import Operator, Trader
+from tests.simulation.market_actors import Operator, Returner, Trader
 from tests.simulation.population import Actor, Buyer, Identity, Seller, Traits, open_shop, register
 from tests.simulation.strangers import Stranger
 from tests.simulation.x402_actors import paying_clients
@@ -17,6 +17,7 @@ RETURNER = Traits(returns=0.9)  # so often that the market counts its returns as
 VANISHER = Traits(vanishes=0.05)  # away for most of the time, so that its deadlines pass
 TRAITS: Mapping[tuple[type[Actor], int], Traits] = {
     (Trader, 0): RETURNER,
+    **{(Returner, number): RETURNER for number in range(10)},
     (Trader, 1): VANISHER,
     (Trader, 2): VANISHER,
     **{(Evaluator, number): Traits(vanishes=0.03) for number in range(3)},
@@ -27,7 +28,8 @@ async def populate(simulation: "Simulation") -> list[Actor]:
     """Register all honest agents of the scenario."""
     scenario = simulation.scenario
     kinds: Mapping[type[Actor], int] = {
-        Seller: scenario.sellers, Buyer: scenario.buyers, Evaluator: scenario.evaluators, Trader: scenario.traders, Stranger: 1,
+        Seller: scenario.sellers, Buyer: scenario.buyers, Evaluator: scenario.evaluators, Trader: scenario.traders,
+        Returner: scenario.returners, Stranger: 1,
     }  # fmt: skip
     actors: list[Actor] = [
         kind(simulation, await register(simulation, f"{kind.__name__} {number}"), TRAITS.get((kind, number), Traits()))

@@ -14,7 +14,7 @@ from tests.simulation.sums import Sums
 from tests.support.memory_folder import use_memory
 
 POSTGRES_SHARE = 10  # of both databases, PostgreSQL gets a tenth of the operations, because it takes longer
-SCENARIOS = (*("default", "default", "cheats") * 3, "slow_workers")  # in turn
+SCENARIOS = (*("default", "default", "cheats") * 2, "default", "cheats", "contested", "slow_workers")  # in turn
 
 
 def plans(operations: int, databases: Sequence[str], scenarios: Sequence[str]) -> Iterator[Plan]:

@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from tests.simulation.model import Model, Observation, Rule, Violation
+from tests.simulation.model.history import TIME, Graph, History, Visit
+from tests.simulation.model.observe import Span
 from tests.simulation.model.story import KEY, Change, Story, second, tell_story
 from tests.simulation.model.walk import Walk
 from tests.simulation.test_purchases import WRONG
 from tests.support.trade import Trade
 
+START = datetime(2027, 1, 1, tzinfo=UTC)
 STORIES: list[Story] = []  # the only one
 
 
@@ -157,6 +160,28 @@ def test_an_open_thing_ends_by_its_last_deadline(story: Story) -> None:
     model.check_liveness(ends)
     with pytest.raises(Violation, match="LIVENESS"):
         model.check_liveness(ends + timedelta(seconds=1))
+
+
+@pytest.mark.parametrize(
+    "ended_after, called_after, possible",
+    [
+        (61, 30, {"delivered", "completed"}),  # the deadline ended it, and then the clock went back
+        (61, 62, {"completed"}),
+        (20, 30, {"completed"}),  # a call ended it
+    ],
+)
+def test_a_clock_that_goes_back_makes_an_ended_state_possible(
+    ended_after: int, called_after: int, possible: set[str]
+) -> None:
+    def span(low: float, seconds: int) -> Span:
+        return Span(low, low + 1, moment := START + timedelta(seconds=seconds), moment)
+
+    graph = Graph({"delivered": ((TIME, "completed"), ("accept:buyer", "completed")), "completed": ()}, ["delivered"])
+    visits = [
+        Visit("delivered", span(0, 0), first_high=1, last_low=0, due=START + timedelta(seconds=60)),
+        Visit("completed", span(2, ended_after), first_high=3, last_low=2),
+    ]
+    assert History(graph, "a job", visits).possible(span(4, called_after)) == possible
 
 
 def test_a_lost_answer_may_have_had_its_effect(story: Story) -> None:

@@ -112,10 +112,14 @@ class History:
 
     def _set_back(self, place: int, span: Span) -> None:
         """Forget the states that a deadline began, if a clock shows an earlier time again."""
+        if self._is_set_back(place, span):
+            del self.visits[place + 1 :]
+
+    def _is_set_back(self, place: int, span: Span) -> bool:
+        """Tell if a deadline ended this visit, but the clock of a later call is before it again."""
         visit, following = self.visits[place : place + 2]
         timed = (TIME, following.state) in self.graph.moves[visit.state] and following.first_high <= span.low
-        if timed and visit.due is not None and span.began <= visit.due <= following.first.ended:
-            del self.visits[place + 1 :]
+        return timed and visit.due is not None and span.began <= visit.due <= following.first.ended
 
     def stands(self, visit: Visit) -> bool:
         return any(one is visit for one in self.visits)
@@ -168,8 +172,9 @@ class History:
         """Return the states that the thing may have been in at the moment of a call."""
         states: set[str] = set()
         for place, visit in enumerate(self.visits):
-            left = self.visits[place + 1].first_high if place + 1 < len(self.visits) else None
-            if (left is None or left > span.low) and self._entered(place, span):
+            is_last = place + 1 == len(self.visits)
+            left = not is_last and self.visits[place + 1].first_high <= span.low
+            if (not left or self._is_set_back(place, span)) and self._entered(place, span):
                 states.add(visit.state)
         for state in list(states):
             self._spread(state, span, states)
