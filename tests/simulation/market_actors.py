@@ -50,9 +50,9 @@ TRADES: Mapping[str, Any] = {**MOVES, "accept": accept, "deliver": deliver, "dec
 
 
 class Trader(Judge):
-    """An agent that buys, sells, judges and answers bounties, and is away at times."""
+    """An agent that buys, sells and answers bounties, and is away at times. One in three judges too."""
 
-    judges = False
+    may_judge, judges = True, False
     listings = OFFERS  # it creates three of them
     since: str | None = None  # the last event that it has seen
 
@@ -65,7 +65,7 @@ class Trader(Judge):
 
     async def settle_in(self) -> None:
         """Take webhooks, make a schedule and create listings; one in three offers to judge."""
-        self.judges = self.likely(1 / 3)
+        self.judges = self.may_judge and self.likely(1 / 3)
         await self.call("set_evaluator", enabled=self.judges)
         await self.call("create_webhook", url=f"https://{self.identity.handle}.hooks.example.com/{self.identity.id}")
         await self.call("create_schedule", in_seconds=60, interval_seconds=self.random.choice((300, 3_600)))
@@ -128,6 +128,7 @@ class Trader(Judge):
 class Returner(Trader):
     """A seller that accepts jobs and returns most of their inputs, until buyers find others."""
 
+    may_judge = False
     listings = (SOON, QUOTED)  # a job that was paid first cannot be returned
 
     @property

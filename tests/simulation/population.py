@@ -38,7 +38,7 @@ class Traits:
     wrong: float = 0.05  # it pays or delivers something wrong
     stale: float = 0.05  # it tries an action that its job does not offer
     vanishes: float = 0.01  # it goes away, each time it acts
-    returns: float = 0.35  # it returns the input of a job that a worker has accepted
+    returns: float = 0.35  # it returns the input of a job that it has accepted
 
 
 @dataclass

@@ -15,7 +15,7 @@ class Scenario:
     buyers: int = 8
     evaluators: int = 5
     clients: int = 1  # without an account, which buy with signed payments
-    traders: int = 10  # each buys, sells and judges, and is away at times
+    traders: int = 10  # each buys, sells and is away at times; one in three judges too
     returners: int = 0  # each sells, and returns almost every job; at most 10
     withdraws: float = 1.0  # the share of their disputes that buyers may withdraw
     votes: float = 1.0  # the share of their seats on which evaluators vote

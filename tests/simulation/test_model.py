@@ -162,6 +162,11 @@ def test_an_open_thing_ends_by_its_last_deadline(story: Story) -> None:
         model.check_liveness(ends + timedelta(seconds=1))
 
 
+def _span(low: float, seconds: int) -> Span:
+    moment = START + timedelta(seconds=seconds)
+    return Span(low, low + 1, moment, moment)
+
+
 @pytest.mark.parametrize(
     "ended_after, called_after, possible",
     [
@@ -173,15 +178,26 @@ def test_an_open_thing_ends_by_its_last_deadline(story: Story) -> None:
 def test_a_clock_that_goes_back_makes_an_ended_state_possible(
     ended_after: int, called_after: int, possible: set[str]
 ) -> None:
-    def span(low: float, seconds: int) -> Span:
-        return Span(low, low + 1, moment := START + timedelta(seconds=seconds), moment)
-
     graph = Graph({"delivered": ((TIME, "completed"), ("accept:buyer", "completed")), "completed": ()}, ["delivered"])
     visits = [
-        Visit("delivered", span(0, 0), first_high=1, last_low=0, due=START + timedelta(seconds=60)),
-        Visit("completed", span(2, ended_after), first_high=3, last_low=2),
+        Visit("delivered", _span(0, 0), first_high=1, last_low=0, due=START + timedelta(seconds=60)),
+        Visit("completed", _span(2, ended_after), first_high=3, last_low=2),
     ]
-    assert History(graph, "a job", visits).possible(span(4, called_after)) == possible
+    assert History(graph, "a job", visits).possible(_span(4, called_after)) == possible
+
+
+def test_a_clock_that_goes_back_takes_no_call_back() -> None:
+    """A payment after the deadline cannot be undone by an earlier time."""
+    moves = {"awaiting": ((TIME, "unpaid"),), "unpaid": (("pay:buyer", "in_progress"),), "in_progress": ()}
+    visits = [
+        Visit("awaiting", _span(0, 0), first_high=1, last_low=0, due=START + timedelta(seconds=60)),
+        Visit("unpaid", _span(2, 61), first_high=3, last_low=2),
+        Visit("in_progress", _span(4, 62), first_high=5, last_low=4),
+    ]
+    history, again = History(Graph(moves, ["awaiting"]), "a job", visits), _span(6, 30)
+    assert history.possible(again) == {"in_progress"}
+    history._set_back(0, again)
+    assert [one.state for one in history.visits] == ["awaiting", "unpaid", "in_progress"]
 
 
 def test_a_lost_answer_may_have_had_its_effect(story: Story) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
+from itertools import pairwise
 
 from tests.simulation.model.observe import Rule, Sight, Span
 
@@ -116,12 +117,14 @@ class History:
             del self.visits[place + 1 :]
 
     def _is_set_back(self, place: int, span: Span) -> bool:
-        """Tell if a deadline ended this visit, but the clock of a later call is before it again."""
+        """Tell if deadlines alone ended this visit, but the clock of a later call is before them again."""
         visit, following = self.visits[place : place + 2]
-        timed = (TIME, following.state) in self.graph.moves[visit.state] and following.first_high <= span.low
-        return timed and visit.due is not None and span.began <= visit.due <= following.first.ended
+        timed = all((TIME, to.state) in self.graph.moves[one.state] for one, to in pairwise(self.visits[place:]))
+        back = visit.due is not None and span.began <= visit.due <= following.first.ended
+        return timed and back and following.first_high <= span.low
 
     def stands(self, visit: Visit) -> bool:
+        """Tell if a visit was not forgotten because a clock was set back."""
         return any(one is visit for one in self.visits)
 
     def _place(self, state: str, sight: Sight) -> int:
