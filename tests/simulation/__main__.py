@@ -8,9 +8,12 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.simulation.scenarios import named, names
 from tests.support.memory_folder import use_memory
 
 if TYPE_CHECKING:
@@ -24,29 +27,60 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.simulation", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, help="of the one run; 1 if not given")
     parser.add_argument("--minutes", type=float, help="make runs of new seeds until the time is over or one fails")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="with --minutes: runs at once")
-    parser.add_argument("--operations", type=int, default=10_000, help="of each run")
+    parser.add_argument("--operations", type=int, default=10_000, help="of each run; %(default)s if not given")
     parser.add_argument(
         "--database", choices=["sqlite", "postgres", BOTH], help="both: with --minutes, a tenth of it on PostgreSQL"
     )
-    parser.add_argument("--scenario", help="a file of tests/simulation/scenarios; with --minutes, some in turn")
-    parser.add_argument("--log", type=Path, help="write the event log to this file")
+    parser.add_argument("--scenario", help=f"{', '.join(names())}; with --minutes, several in turn if not given")
+    parser.add_argument("--log", type=Path, help="write the event log, one line of JSON for each event, to this file")
     parser.add_argument(
         "--matrix", action="store_true", help="print the moves by the faults around them, and the holes"
     )
-    parser.add_argument("--counts", type=Path, help="add the sums of the runs to those in this file")
-    parser.add_argument("--report", type=Path, help="write a page of HTML about the run to this file")
+    parser.add_argument("--counts", type=Path, help="add the sums of the runs that pass to those in this file")
+    parser.add_argument("--report", type=Path, help="write a page of HTML about the run to this file, if it passes")
     parser.add_argument("--as-it-is", action="store_true", help="do not look for the shortest run that fails")
     given = parser.parse_args()
-    if given.minutes is None and given.database == BOTH:
-        parser.error("--database both needs --minutes")
+    if wrong := "".join(islice(mistakes(given), 1)):
+        parser.error(wrong)
     if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets of texts must not differ between processes
         command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         os.execve(sys.executable, command, os.environ | {"PYTHONHASHSEED": "0"})
     use_memory()
     return one_run(given) if given.minutes is None else many_runs(given)
+
+
+def mistakes(given: argparse.Namespace) -> Iterator[str]:
+    """Yield each way in which the options are wrong or do not fit together."""
+    yield from (f"--{name} must be at least 1" for name in ("operations", "processes") if getattr(given, name) < 1)
+    if given.minutes is None and given.database == BOTH:
+        yield "--database both needs --minutes"
+    if given.minutes is not None and not given.minutes > 0:
+        yield "--minutes must be more than 0"
+    for name in ("seed", "log", "report", "matrix"):
+        if given.minutes is not None and getattr(given, name) not in (None, False):
+            yield f"--minutes makes runs of new seeds and takes no --{name}; leave one of them out"
+    yield from mistakes_of_scenario(given)
+    yield from mistakes_of_files(given)
+
+
+def mistakes_of_scenario(given: argparse.Namespace) -> Iterator[str]:
+    try:
+        processes = 1 if given.scenario is None else named(given.scenario).processes
+    except ValueError as error:
+        yield f"--scenario: {error}"
+    else:
+        if processes > 1 and given.database != "postgres":
+            yield f"--scenario {given.scenario} runs several processes on one database; add --database postgres"
+
+
+def mistakes_of_files(given: argparse.Namespace) -> Iterator[str]:
+    for name in ("log", "report", "counts"):
+        path = getattr(given, name)
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            yield f"--{name}: {path} is a folder, or is in a folder that does not exist"
 
 
 def many_runs(given: argparse.Namespace) -> int:
@@ -57,7 +91,7 @@ def many_runs(given: argparse.Namespace) -> int:
     scenarios = SCENARIOS if given.scenario is None else (given.scenario,)
     made = plans(given.operations, databases, scenarios)
     failed = torture(given.minutes, made, given.processes, given.counts)
-    return 0 if failed is None else explain(failed)
+    return 0 if failed is None else ended(failed, given)
 
 
 def one_run(given: argparse.Namespace) -> int:
@@ -67,12 +101,14 @@ def one_run(given: argparse.Namespace) -> int:
     from tests.simulation.run import Failure, Plan, run
     from tests.simulation.sums import Sums
 
-    plan = Plan(given.seed, given.operations, given.scenario or "default", given.database or "sqlite", given.log)
+    known = Sums.read(given.counts) if given.counts else Sums()
+    seed = 1 if given.seed is None else given.seed
+    plan = Plan(seed, given.operations, given.scenario or "default", given.database or "sqlite", given.log)
     began = time.perf_counter()
     result = run(plan)
     if isinstance(result, Failure):
         print(f"seed {plan.seed} failed after {result.operations} operations: {result.message}", flush=True)
-        return 1 if given.as_it_is else explain(result)
+        return ended(result, given)
     seconds = time.perf_counter() - began
     hours = seconds / 3600
     made, faults = result.operations, result.faults.total()
@@ -82,12 +118,11 @@ def one_run(given: argparse.Namespace) -> int:
     print(f"per hour: {made / hours:,.0f} operations, {faults / hours:,.0f} faults")
     for name, counts in (("operations", result.by_operation), ("answers", result.by_code), ("faults", result.faults)):
         print(f"{name}: " + ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common()))
-    print(*result.ledger.lines(), *lines(result.tried), sep="\n")
+    print(*result.ledger.lines(), *lines(result.tried, enough=1), sep="\n")
     print(f"log sha256: {result.digest}")
     if given.matrix:
         print(*result.matrix.lines(), sep="\n")
     if given.counts:
-        known = Sums.read(given.counts)
         known.add(plan, result)
         known.seconds += seconds
         given.counts.write_bytes(known.written())
@@ -96,10 +131,12 @@ def one_run(given: argparse.Namespace) -> int:
     return 0
 
 
-def explain(failure: "Failure") -> int:
-    """Print the shortest run that fails and its story; return the exit code of a failure."""
+def ended(failure: "Failure", given: argparse.Namespace) -> int:
+    """Print the shortest run that fails and its story, if asked to; return the exit code of a failure."""
     from tests.simulation.run import smallest
 
+    if given.as_it_is:
+        return 1
     least = smallest(failure)
     print("", *least.story, "", sep="\n")
     print(f"{least.message}\n\nlog sha256: {least.digest}")

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 Place = tuple[str, str]  # a state of a job, and the role of the caller
 Tried = Counter[tuple[Place, str]]  # by place and action
 
-ENOUGH, EVERY = 1_000, 500  # checks of each place, in this number of times as many operations
+ENOUGH = 1_000  # checks that a series makes of each place
+EVERY = 500  # operations, in which a place is checked once at most
 REMEMBERED = 50  # jobs of each state, the newest
 PLACES = tuple((state, role) for state in sorted({kind(one) for one in JOB.moves}) for role in (BUYER, SELLER))
 # The market decides these without a look at a chain, so that a dry run needs no money.
@@ -167,11 +168,14 @@ def fewest(tried: Tried) -> dict[Place, int]:
     return {place: min(tried[place, action] for action in CALLS) for place in PLACES}
 
 
-def lines(tried: Tried) -> Iterator[str]:
-    """Yield the counts of checks as text: the smallest, and the places with too few."""
+def lines(tried: Tried, enough: int = ENOUGH) -> Iterator[str]:
+    """Yield the counts of checks as text: the smallest, and the places with too few.
+
+    A run of usual length cannot reach ENOUGH; only a series can.
+    """
     counts = fewest(tried)
     least = min(PLACES, key=lambda place: counts[place])
     yield f"available_actions: {tried.total():,} checks, at least {counts[least]:,} of each action, state and role"
-    few = [f"{state} by the {role} {counts[state, role]:,}" for state, role in PLACES if counts[state, role] < ENOUGH]
+    few = [f"{state} by the {role} {counts[state, role]:,}" for state, role in PLACES if counts[state, role] < enough]
     if few:
-        yield f"fewer than {ENOUGH:,} checks: {', '.join(few)}"
+        yield f"fewer than {enough:,} checks: {', '.join(few)}"

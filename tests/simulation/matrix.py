@@ -100,6 +100,13 @@ class Matrix:
         for row in ROWS:
             yield " ".join((f"{' '.join(row):{wide}}", *(f"{self.counts[row, one]:>12,}" for one in columns)))
         yield f"{self.without_reason()} of {len(ROWS) * len(columns)} cells are empty without a reason:"
+        yield from (f"  {hole}" for hole in self.hole_lines())
+
+    def hole_lines(self) -> Iterator[str]:
+        """Yield the empty cells of each move as text, with their reason."""
+        columns = {one for one in self.classes if one in self.seen}
         for (table, move), empty, reason in self.holes():
-            under = "any fault" if len(empty) == len(columns) else ", ".join(empty)
-            yield f"  {table} {move}: not under {under}{'' if reason is None else f', because {reason}'}"
+            under = ", ".join(one for one in empty if one != NONE)
+            parts = ["not without a fault"] * (NONE in empty) + [f"not under {under}"] * bool(under)
+            found = "never" if columns == {*empty} else "; ".join(parts)
+            yield f"{table} {move}: {found}{'' if reason is None else f', because {reason}'}"

@@ -13,13 +13,12 @@ from tests.support.market import OPERATOR_SECRET
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
-RETURNER = Traits(returns=0.9)  # so often that the market counts its returns as failures
-VANISHER = Traits(vanishes=0.05)  # away for most of the time, so that its deadlines pass
+RETURNS_MOST = Traits(returns=0.9)  # so often that the market counts its returns as failures
+VANISHES = Traits(vanishes=0.05)  # away for most of the time, so that its deadlines pass
 TRAITS: Mapping[tuple[type[Actor], int], Traits] = {
-    (Trader, 0): RETURNER,
-    **{(Returner, number): RETURNER for number in range(10)},
-    (Trader, 1): VANISHER,
-    (Trader, 2): VANISHER,
+    (Trader, 0): RETURNS_MOST,
+    (Trader, 1): VANISHES,
+    (Trader, 2): VANISHES,
     **{(Evaluator, number): Traits(vanishes=0.03) for number in range(3)},
 }
 
@@ -32,7 +31,7 @@ async def populate(simulation: "Simulation") -> list[Actor]:
         Returner: scenario.returners, Stranger: 1,
     }  # fmt: skip
     actors: list[Actor] = [
-        kind(simulation, await register(simulation, f"{kind.__name__} {number}"), TRAITS.get((kind, number), Traits()))
+        kind(simulation, await register(simulation, f"{kind.__name__} {number}"), _traits(kind, number))
         for kind, count in kinds.items()
         for number in range(count)
     ]
@@ -46,3 +45,7 @@ async def populate(simulation: "Simulation") -> list[Actor]:
     itself = Identity("operator", "operator", {"test": OPERATOR_SECRET}, b"", None)
     clients = await paying_clients(simulation, scenario.clients) if scenario.clients else []
     return [*actors, Operator(simulation, itself, Traits()), *clients]
+
+
+def _traits(kind: type[Actor], number: int) -> Traits:
+    return RETURNS_MOST if kind is Returner else TRAITS.get((kind, number), Traits())

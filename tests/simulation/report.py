@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from math import log
 
-from tests.simulation.available import ENOUGH, Tried, fewest
+from tests.simulation.available import ENOUGH, EVERY, Tried, fewest
 from tests.simulation.cheats.ledger import Ledger
 from tests.simulation.matrix import REASONS, ROWS, Matrix
 from tests.simulation.model.lifecycle import BUYER, SELLER
@@ -56,13 +56,15 @@ def _head(result: Result, command: str) -> Parts:
 def _calls(result: Result) -> Parts:
     yield "<h2>Operations by kind</h2>"
     yield _text(
-        "Each bar counts the calls of one operation. A call that a crash interrupted is repeated, and counts once."
+        "Each bar counts the calls of one operation. A call that a crash interrupted is repeated, and counts once. Bars such as "
+        "“POST v1” are raw requests of cheats."
     )
     yield from _bars(result.by_operation)
     yield "<h2>Answers by code</h2>"
     refused = result.by_code.total() - result.by_code["ok"]
     yield _text(
-        f"“ok” is a record; the other words are codes of errors. {refused:,} of {result.by_code.total():,} calls were refused."
+        "“ok” is a record; the other words are codes of errors, or the status of a raw request. "
+        f"{refused:,} of {result.by_code.total():,} calls were refused."
     )
     yield from _bars(result.by_code)
 
@@ -101,7 +103,7 @@ def _matrix(matrix: Matrix) -> Parts:
     most = max(matrix.counts.values(), default=1)
     yield "<h2>Moves of the lifecycle tables, by the faults around them</h2>"
     yield _text(
-        "Each row is a move of a table; each column is a class of faults that was active up to a minute before the move or just after it. "
+        "Each row is a move of a table; each column is a class of faults that was active up to a minute before the move or just after it, and “none” has the moves without a fault around them. "
         "Darker cells have more moves. Red cells are empty; grey ones cannot be filled; the list below gives the reasons. "
         f"{matrix.without_reason():,} of {len(ROWS) * len(columns):,} cells are empty without a reason."
     )
@@ -114,9 +116,7 @@ def _matrix(matrix: Matrix) -> Parts:
         ),
     )
     yield "<details><summary>Holes and their reasons</summary><ul>"
-    for (table, move), empty, reason in matrix.holes():
-        under, why = ", ".join(empty), "" if reason is None else f", because {reason}"
-        yield f"<li>{escape(f'{table}, {move}: not under {under}{why}')}</li>"
+    yield from (f"<li>{escape(hole)}</li>" for hole in matrix.hole_lines())
     yield "</ul></details>"
 
 
@@ -134,7 +134,8 @@ def _actions(tried: Tried) -> Parts:
     yield "<h2>Checks of available_actions</h2>"
     yield _text(
         f"Each action was tried by dry run on jobs of each state, for both parties: {tried.total():,} times in all. The figures are those "
-        f"of the action that was tried least. Red cells are below {ENOUGH:,}."
+        f"of the action that was tried least. A place is checked at most once in {EVERY} operations, and a series of runs needs "
+        f"{ENOUGH:,} checks of each. Red cells have no check in this run."
     )
     yield from _table(
         ("state", BUYER, SELLER),
@@ -146,7 +147,7 @@ def _actions(tried: Tried) -> Parts:
 
 
 def _checks(count: int) -> str:
-    return f'<td class="{"hole" if count < ENOUGH else "reason"}">{count:,}</td>'
+    return f'<td class="{"reason" if count else "hole"}">{count:,}</td>'
 
 
 def _cheats(ledger: Ledger) -> Parts:

@@ -16,7 +16,7 @@ class Scenario:
     evaluators: int = 5
     clients: int = 1  # without an account, which buy with signed payments
     traders: int = 10  # each buys, sells and is away at times; one in three judges too
-    returners: int = 0  # each sells, and returns almost every job; at most 10
+    returners: int = 0  # each sells, and returns almost every job
     withdraws: float = 1.0  # the share of their disputes that buyers may withdraw
     votes: float = 1.0  # the share of their seats on which evaluators vote
     cheats: float = 0.0  # the share of actions that are the cheats'; with any, all limits of the market are on
@@ -24,7 +24,9 @@ class Scenario:
     doubled: float = 0.0  # the share of calls that write whose message arrives twice
     gap_seconds: float = 2.0  # between two actions, on average
     pause_seconds: float = 15.0  # between two rounds of the background loops
-    quiet_seconds: float = 0.0  # without calls, after each QUIET_EVERY operations, so that deadlines pass amid faults
+    quiet_seconds: float = (
+        0.0  # without calls, after each QUIET_EVERY (simulation.py) operations, so that deadlines pass amid faults
+    )
     targeted_seconds: float = 0.0  # between two faults that are put just before rare moves, at least
     reorg_seconds: float = 0.0  # between two reorgs of the chain, on average
     deep_reorgs: float = 0.0  # the share of reorgs that replace confirmed blocks too
@@ -44,12 +46,15 @@ class Scenario:
     stop_seconds: float = 0.0  # between two stops of the last process, on average
 
 
+def names() -> list[str]:
+    return sorted(file.stem for file in FOLDER.glob("*.toml"))
+
+
 def named(name: str) -> Scenario:
     """Read a scenario file. Raises ValueError for an unknown name or member."""
     path = FOLDER / f"{name}.toml"
     if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
-        raise ValueError(f"unknown scenario {name}; known: {known}")
+        raise ValueError(f"unknown scenario {name}; known: {', '.join(names())}")
     given = tomllib.loads(path.read_text())
     unknown = given.keys() - {one.name for one in fields(Scenario)}
     if unknown:

@@ -45,7 +45,8 @@ def torture(minutes: float, made: Iterator[Plan], processes: int = 1, counts: Pa
             if not running:
                 break
             for done in wait(running, return_when=FIRST_COMPLETED).done:
-                failed = _added(sums, running.pop(done), done) or failed
+                found = _added(sums, running.pop(done), done)
+                failed = failed or found
             sums.seconds = time.monotonic() - began
             if counts:
                 counts.write_bytes((before + sums).written())

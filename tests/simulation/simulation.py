@@ -292,9 +292,7 @@ class Simulation:
         about = {"operation": call.operation, "wire": call.wire, "given": call.arguments}
         self.log.write("call", number=call.number, agent=agent, **about)
         answer = await self._until_answered(call, agent)
-        self.by_operation[call.operation] += 1
-        self.by_hour[int(self.loop.elapsed // 3600)] += 1
-        self.by_code[answer.code or "ok"] += 1
+        self.counted(call.operation, answer.code or "ok")
         body = orjson.dumps(answer.body, option=orjson.OPT_SORT_KEYS)
         state = answer.body.get("status") if isinstance(answer.body, dict) else None
         about = {"status": answer.status, "code": answer.code, "state": state, "id": answer.body.get("id")}
@@ -303,6 +301,12 @@ class Simulation:
         for oracle in self.oracles:
             oracle.observe(seen)
         return answer
+
+    def counted(self, operation: str, code: str) -> None:
+        """Count an answered call or raw request."""
+        self.by_operation[operation] += 1
+        self.by_hour[int(self.loop.elapsed // 3600)] += 1
+        self.by_code[code] += 1
 
     def _observation(self, call: Call, agent: str | None, answer: Answer, began: float) -> Observation:
         """Return a call with the bounds of its time.

@@ -69,7 +69,10 @@ class Sums:
         """Read a file of sums; a file that is not there has none."""
         if not path.exists():
             return Sums()
-        found = orjson.loads(path.read_bytes())
+        try:
+            found = orjson.loads(path.read_bytes())
+        except ValueError as error:
+            raise SystemExit(f"{path} is no file of sums: {error}; name another file") from error
         tried = {((state, role), action): count for state, role, action, count in found["tried"]}
         figures = {name: found[name] for name in FIGURES}
         return Sums(**figures, matrix=Matrix.of(found), tried=Counter(tried))

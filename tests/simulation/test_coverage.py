@@ -156,7 +156,12 @@ def test_a_hole_is_named_unless_its_reason_is_known(monkeypatch: pytest.MonkeyPa
     assert [row for row, empty, _ in matrix.holes() if empty == ["crash"]] == [impossible, first]
     lines = [*matrix.lines()]
     assert f"  {first[0]} {first[1]}: not under crash" in lines
-    assert f"  {impossible[0]} {impossible[1]}: not under none, because it is forbidden" in lines
+    assert f"  {impossible[0]} {impossible[1]}: not without a fault, because it is forbidden" in lines
+    assert f"  {rest[0][0]} {rest[0][1]}: never" in lines
+    matrix.counts[first, NONE] = 0
+    matrix.counts[first, "reorg"] = 1
+    matrix.seen.add("reorg")
+    assert f"  {first[0]} {first[1]}: not without a fault; not under crash" in matrix.lines()
 
 
 def test_a_run_counts_moves_and_none_that_cannot_happen(result: Result) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.simulation import series
+from tests.simulation.__main__ import main
 from tests.simulation.available import PLACES
 from tests.simulation.matrix import NONE, ROWS, Matrix
 from tests.simulation.records import Result
@@ -54,3 +55,35 @@ def test_a_series_ends_at_the_first_failure(
     assert isinstance(found, Failure)
     assert found.plan == Plan(found.plan.seed, 500, "calm", "postgres")
     assert f"seed {found.plan.seed}, calm on postgres: failed after 7 operations: it broke" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "options, mistake",
+    [
+        ("--operations 0", "--operations must be at least 1"),
+        ("--processes 0", "--processes must be at least 1"),
+        ("--database both", "--database both needs --minutes"),
+        ("--minutes 0", "--minutes must be more than 0"),
+        ("--minutes 1 --seed 0", "takes no --seed"),
+        ("--minutes 1 --matrix", "takes no --matrix"),
+        ("--scenario dull", "unknown scenario dull; known: calm,"),
+        ("--scenario two_processes", "add --database postgres"),
+        ("--report /nowhere/page.html", "--report: /nowhere/page.html"),
+        ("--counts /", "--counts: / is a folder"),
+    ],
+)
+def test_wrong_options_are_refused_before_a_run(
+    options: str, mistake: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["simulation", *options.split()])
+    with pytest.raises(SystemExit) as refused:
+        main()
+    assert refused.value.code == 2
+    assert mistake in capsys.readouterr().err
+
+
+def test_a_file_that_has_no_sums_is_refused(tmp_path: Path) -> None:
+    wrong = tmp_path / "notes.txt"
+    wrong.write_text("none")
+    with pytest.raises(SystemExit, match="is no file of sums"):
+        Sums.read(wrong)

@@ -131,7 +131,7 @@ class Cheat(Actor):
             if seen.status not in UNSURE or not patient:
                 break
             await simulation.sleep(self.random.expovariate(0.2))
-        simulation.by_operation[f"{method} {path.split('/')[1]}"] += 1
+        simulation.counted(f"{method} {path.split('/')[1]}", "ok" if seen.status < 400 else f"HTTP {seen.status}")
         simulation.log.write("reply", number=number, status=seen.status, sha256=sha256(seen.raw).hexdigest())
         return seen
 
