@@ -132,7 +132,7 @@ def one_run(given: argparse.Namespace) -> int:
 
 
 def ended(failure: "Failure", given: argparse.Namespace) -> int:
-    """Print the shortest run that fails and its story, if asked to; return the exit code of a failure."""
+    """Print the shortest run that fails, unless it was left as it is; return the exit code."""
     from tests.simulation.run import smallest
 
     if given.as_it_is:

@@ -50,7 +50,7 @@ TRADES: Mapping[str, Any] = {**MOVES, "accept": accept, "deliver": deliver, "dec
 
 
 class Trader(Judge):
-    """An agent that buys, sells and answers bounties, and is away at times. One in three judges too."""
+    """An agent that buys, sells and answers bounties. One in three judges too."""
 
     may_judge, judges = True, False
     listings = OFFERS  # it creates three of them

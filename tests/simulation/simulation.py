@@ -39,6 +39,7 @@ from tests.simulation.nodes import Nodes
 from tests.simulation.oracles import ORACLES, Oracle
 from tests.simulation.outside import Elsewhere, Received, Sanctioned
 from tests.simulation.panels import Panels
+from tests.simulation.payments import Payments
 from tests.simulation.peers import PeerServers
 from tests.simulation.populate import populate
 from tests.simulation.population import Actor, Identity
@@ -58,6 +59,7 @@ from tools.engine.config import Limits
 
 MORE: tuple[type[Oracle], ...] = (
     Actions, Taint, Visits, Timed, JobEvents, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged, Received, Sanctioned, Elsewhere,
+    Payments,
 )  # fmt: skip
 IN_FLIGHT = 8
 QUIET_EVERY = 1_000  # operations

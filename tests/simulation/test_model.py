@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.model import Model, Observation, Rule, Violation
-from tests.simulation.model.history import TIME, Graph, History, Visit
+from tests.simulation.model.history import TIME, Call, Graph, History, Visit
 from tests.simulation.model.observe import Span
 from tests.simulation.model.story import KEY, Change, Story, second, tell_story
 from tests.simulation.model.walk import Walk
@@ -168,22 +168,24 @@ def _span(low: float, seconds: int) -> Span:
 
 
 @pytest.mark.parametrize(
-    "ended_after, called_after, possible",
+    "ended_after, accepted_after, called_after, possible",
     [
-        (61, 30, {"delivered", "completed"}),  # the deadline ended it, and then the clock went back
-        (61, 62, {"completed"}),
-        (20, 30, {"completed"}),  # a call ended it
+        (61, None, 30, {"delivered", "completed"}),  # the deadline ended it, and then the clock went back
+        (61, None, 62, {"completed"}),
+        (61, 59, 30, {"completed"}),  # a call ended it, and then the clock went on and back
+        (20, 20, 30, {"completed"}),
     ],
 )
 def test_a_clock_that_goes_back_makes_an_ended_state_possible(
-    ended_after: int, called_after: int, possible: set[str]
+    ended_after: int, accepted_after: int | None, called_after: int, possible: set[str]
 ) -> None:
     graph = Graph({"delivered": ((TIME, "completed"), ("accept:buyer", "completed")), "completed": ()}, ["delivered"])
     visits = [
         Visit("delivered", _span(0, 0), first_high=1, last_low=0, due=START + timedelta(seconds=60)),
         Visit("completed", _span(2, ended_after), first_high=3, last_low=2),
     ]
-    assert History(graph, "a job", visits).possible(_span(4, called_after)) == possible
+    calls = [] if accepted_after is None else [Call("accept:buyer", _span(1, accepted_after), "completed")]
+    assert History(graph, "a job", visits, calls).possible(_span(4, called_after)) == possible
 
 
 def test_a_clock_that_goes_back_takes_no_call_back() -> None:

@@ -117,11 +117,17 @@ class History:
             del self.visits[place + 1 :]
 
     def _is_set_back(self, place: int, span: Span) -> bool:
-        """Tell if deadlines alone ended this visit, but the clock of a later call is before them again."""
+        """Tell if only deadlines ended this visit, but a later call began before them again."""
         visit, following = self.visits[place : place + 2]
         timed = all((TIME, to.state) in self.graph.moves[one.state] for one, to in pairwise(self.visits[place:]))
         back = visit.due is not None and span.began <= visit.due <= following.first.ended
-        return timed and back and following.first_high <= span.low
+        return timed and back and following.first_high <= span.low and not self._called(visit, following)
+
+    def _called(self, visit: Visit, following: Visit) -> bool:
+        """Tell if the answer of a call shows that it began the state after a visit."""
+        known = [one for one in self.calls if one.state == following.state]
+        calls = [one for one in known if (one.label, following.state) in self.graph.moves[visit.state]]
+        return any(self._made(one, following, [visit.state]) for one in calls)
 
     def stands(self, visit: Visit) -> bool:
         """Tell if a visit was not forgotten because a clock was set back."""
