@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.simulation.scenarios import named, names
-from tests.support.memory_folder import use_memory
+from tests.support.memory_folder import remove_on_sigterm, use_memory
 
 if TYPE_CHECKING:
     from tests.simulation.run import Failure, Plan
@@ -49,6 +49,7 @@ def main() -> int:
         command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         os.execve(sys.executable, command, os.environ | {"PYTHONHASHSEED": "0"})
     use_memory()
+    remove_on_sigterm()
     return one_run(given) if given.minutes is None else many_runs(given)
 
 
@@ -60,7 +61,8 @@ def mistakes(given: argparse.Namespace) -> Iterator[str]:
     if given.minutes is not None and not given.minutes > 0:
         yield "--minutes must be more than 0"
     for name in ("seed", "log", "report", "matrix"):
-        if given.minutes is not None and getattr(given, name) not in (None, False):
+        value = getattr(given, name)
+        if given.minutes is not None and value is not None and value is not False:  # a seed may be 0
             yield f"--minutes makes runs of new seeds and takes no --{name}; leave one of them out"
     yield from mistakes_of_scenario(given)
     yield from mistakes_of_files(given)

@@ -11,7 +11,7 @@ from random import SystemRandom
 from tests.simulation.records import Result
 from tests.simulation.run import Failure, Plan, run
 from tests.simulation.sums import Sums
-from tests.support.memory_folder import use_memory
+from tests.support.memory_folder import remove_on_sigterm, use_memory
 
 POSTGRES_SHARE = 10  # of both databases, PostgreSQL gets a tenth of the operations, because it takes longer
 SCENARIOS = (*("default", "default", "cheats") * 2, "default", "cheats", "contested", "slow_workers")  # in turn
@@ -36,7 +36,7 @@ def torture(minutes: float, made: Iterator[Plan], processes: int = 1, counts: Pa
     """
     began, sums, failed = time.monotonic(), Sums(), None
     before = Sums.read(counts) if counts else Sums()
-    with ProcessPoolExecutor(processes, get_context("spawn"), use_memory) as pool:
+    with ProcessPoolExecutor(processes, get_context("spawn"), _prepare) as pool:
         running: dict[Future[Result | Failure], Plan] = {}
         while failed is None:
             while len(running) < processes and (not sums.runs or time.monotonic() - began < 60 * minutes):
@@ -53,6 +53,12 @@ def torture(minutes: float, made: Iterator[Plan], processes: int = 1, counts: Pa
         pool.shutdown(cancel_futures=True)
     print(*sums.lines(), sep="\n", flush=True)
     return failed
+
+
+def _prepare() -> None:
+    """Prepare a process that makes runs."""
+    use_memory()
+    remove_on_sigterm()
 
 
 def _added(sums: Sums, plan: Plan, done: "Future[Result | Failure]") -> Failure | None:

@@ -75,6 +75,8 @@ def test_a_series_ends_at_the_first_failure(
 def test_wrong_options_are_refused_before_a_run(
     options: str, mistake: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "1")
+    monkeypatch.setattr("os.execve", lambda *_: pytest.fail("a run begins"))
     monkeypatch.setattr("sys.argv", ["simulation", *options.split()])
     with pytest.raises(SystemExit) as refused:
         main()

@@ -25,10 +25,10 @@ class Desk(Actor):
 
     async def settle_in(self) -> str:
         """Become the operator's, and return the id of the listing."""
-        operator = self.simulation.call(
+        answer = await self.simulation.call(
             "operator", OPERATOR_SECRET, "set_first_party", agent_id=self.identity.id, first_party=True
         )
-        assert not (await operator).refused
+        assert not answer.refused
         return str((await self.call("create_listing", **OFFER, max_open_jobs=PLACES)).body["id"])
 
     async def act(self) -> None:
