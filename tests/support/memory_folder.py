@@ -21,7 +21,7 @@ def use_memory() -> None:
 
 
 def remove_on_sigterm() -> None:
-    """End this process and its children on SIGTERM in good order, so that they remove their files."""
+    """End this process and its children on SIGTERM so that they remove their files."""
 
     def end(number: int, _: object) -> None:
         for child in active_children():
