@@ -1,13 +1,14 @@
 """Follow cases: panel, votes, ruling, and what they mean for the job."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tests.simulation.model.history import PANEL, Call, History, Visit
 from tests.simulation.model.jobs import Jobs
 from tests.simulation.model.lifecycle import DISPUTE
 from tests.simulation.model.observe import Rule, Sight, Span, at, later
+from tests.simulation.model.votes import Ballots
 
 _PARTIES = ("buyer", "seller")
 _OUTCOMES = ("buyer", "seller", "split")
@@ -22,11 +23,9 @@ class Dispute:
     id: str
     agreed: dict[str, Any]
     history: History
+    ballots: Ballots
     job_id: str | None = None
     ends: Any = None  # outcome, resolved_by and tally, once closed
-    votes: dict[str, tuple[str, Span]] = field(default_factory=dict)
-    lost: set[str | None] = field(default_factory=set)  # evaluators whose answer to a vote never came
-    deadlines: dict[int, str] = field(default_factory=dict)  # verdict_by, by round
 
 
 class Disputes:
@@ -40,19 +39,24 @@ class Disputes:
     def show(self, record: Any, sight: Sight) -> Dispute:
         """Take in a case record."""
         agreed = {name: record[name] for name in _AGREED}
-        found = self.known.setdefault(record["id"], Dispute(record["id"], agreed, History(DISPUTE, record["id"])))
+        found = self.known.get(record["id"]) or self._new(record["id"], agreed)
         sight.check(found.agreed == agreed, Rule.DISPUTE, f"{agreed} was {found.agreed}", found.id)
         self._job(found, record, sight)
         visit, new = found.history.show(record["status"], sight)
         visit.due = visit.due or at(record["verdict_by"])
         self._secrets(found, record, sight)
         self._panel(found, record, sight)
-        self._own_vote(found, record, sight)
+        self._votes(found, record, sight)
         if record["status"] == "resolved":
             self._closed(found, record, sight)
         if new:
             self.jobs.doubts.add(sight.span, lambda: self._caused(found, visit, sight))
         return found
+
+    def _new(self, name: str, agreed: dict[str, Any]) -> Dispute:
+        ballots = Ballots(name, self.jobs.contract.clock_seconds)
+        self.known[name] = Dispute(name, agreed, History(DISPUTE, name), ballots)
+        return self.known[name]
 
     def _job(self, found: Dispute, record: Any, sight: Sight) -> None:
         if record["job_id"]:
@@ -76,20 +80,32 @@ class Disputes:
         if record["status"] != "panel":
             sight.check(record["verdict_by"] is None, Rule.DISPUTE, "a deadline without a panel", found.id)
             return
-        kept = found.deadlines.setdefault(record["round"], record["verdict_by"])
-        sight.check(kept == record["verdict_by"], Rule.DEADLINE, f"verdict_by was {kept}", found.id)
+        kept = record["verdict_by"]
+        found.ballots.due(record["round"], kept, sight)
+        self._punctual(found, record, sight)
         window = self.jobs.contract.verdict_seconds[record["env"]]
         first = later(at(record["created_at"]), window)
         # A vacant seat is drawn again before the deadline; Panels checks that no other seat waits then.
         moved = at(kept) == first if record["round"] == 1 else first <= at(kept) <= later(sight.span.ended, window)
         sight.check(moved, Rule.DEADLINE, f"verdict_by of round {record['round']} is {kept}", found.id)
 
-    def _own_vote(self, found: Dispute, record: Any, sight: Sight) -> None:
-        mine, cast = record["my_vote"], found.votes.get(str(sight.seen.agent))
-        if mine is None or cast is None or not cast[1].precedes(sight.span):
-            return
-        same = (mine["status"], mine["outcome"]) == ("voted", cast[0])
-        sight.check(same, Rule.VOTE, f"the vote {cast[0]} became {mine['status']} {mine['outcome']}", found.id)
+    def _punctual(self, found: Dispute, record: Any, sight: Sight) -> None:
+        """Check that no panel waits after its deadline.
+
+        Only a call that writes draws seats again, so a read may show the first round longer.
+        """
+        ends = record["round"] == self.jobs.contract.rounds or sight.seen.operation == "submit_verdict"
+        waits = not ends or sight.span.began < at(record["verdict_by"])
+        sight.check(waits, Rule.PUNCTUAL, f"the panel waits after {record['verdict_by']}", found.id)
+
+    def _votes(self, found: Dispute, record: Any, sight: Sight) -> None:
+        seat = record["my_vote"]
+        sight.check((seat is not None) == (record["role"] == "evaluator"), Rule.VOTE, f"the seat is {seat}", found.id)
+        if seat is not None:
+            found.ballots.show(record, sight)
+        if seat is not None and seat["status"] == "voted":
+            self.jobs.doubts.add(sight.span, lambda: found.ballots.was_sent(seat, sight))
+        self.jobs.doubts.add(sight.span, lambda: found.ballots.counted(record, sight))
 
     def _closed(self, found: Dispute, record: Any, sight: Sight) -> None:
         tally, outcome = record["tally"], record["outcome"]
@@ -115,7 +131,8 @@ class Disputes:
 
     def _tallied(self, found: Dispute, record: Any, sight: Sight) -> None:
         """Check that each vote seen before the end counts, and that the job says the same."""
-        cast = Counter(outcome for outcome, _ in found.votes.values())
+        found.ballots.listed(record, sight)
+        cast = Counter(one.outcome for one in found.ballots.cast.values())
         counted = all(cast[one] <= record["tally"].get(one, 0) for one in _OUTCOMES)
         sight.check(counted, Rule.VOTE, f"{dict(cast)} were cast, {record['tally']} counted", found.id)
         job = self.jobs.known.get(found.job_id or "")
@@ -138,25 +155,25 @@ class Disputes:
         found = self.known.get(str(seen.arguments["dispute_id"]))
         if seen.succeeded:
             found = self.show(seen.body, sight)
-            given, mine = seen.arguments["outcome"], seen.body["my_vote"]
-            cast = found.votes.setdefault(str(seen.agent), (given, sight.span))
-            sight.check(cast[0] == given, Rule.VOTE, f"{seen.agent} has voted {cast[0]} already", found.id)
-            right = mine is not None and mine["outcome"] == given and seen.body["role"] == "evaluator"
-            sight.check(right, Rule.VOTE, f"the vote {given} is kept as {mine}", found.id)
+            found.ballots.accept(sight)
             evidence = seen.body["evidence"]
             counts = sight.span.ended >= at(evidence["votes_count_from"]) or len(evidence["done"]) == len(_PARTIES)
             sight.check(counts, Rule.VOTE, "a vote counts before the evidence is complete", found.id)
         elif found is not None and seen.unknown:
-            found.lost.add(seen.agent)
+            found.ballots.lose(sight)
             found.history.calls.append(Call(PANEL, sight.lost))
-        elif found is not None and seen.code in ("already_voted", "dispute_closed"):
+        elif found is not None and seen.code in ("already_voted", "dispute_closed", "deadline_missed"):
             self.jobs.doubts.add(sight.span, lambda: self._not_voted(found, sight))
 
     def _not_voted(self, found: Dispute, sight: Sight) -> None:
-        seen, cast = sight.seen, found.votes.get(str(sight.seen.agent))
+        seen, ballots = sight.seen, found.ballots
+        if seen.code == "deadline_missed":
+            ballots.missed(sight)
+            return
         if seen.code == "already_voted":
-            other = cast is not None and cast[0] != seen.arguments["outcome"] and cast[1].may_precede(sight.span)
-            sight.check(other or seen.agent in found.lost, Rule.REFUSAL, "the same vote again is refused", found.id)
+            cast = ballots.cast.get(str(seen.agent))
+            other = cast is not None and cast.outcome != seen.arguments["outcome"] and cast.span.may_precede(sight.span)
+            sight.check(other or seen.agent in ballots.lost, Rule.REFUSAL, "the same vote again is refused", found.id)
             return
         states = found.history.possible(sight.span)
         sight.check(states != {"panel"}, Rule.REFUSAL, f"dispute_closed in {sorted(states)}", found.id)
@@ -170,10 +187,18 @@ class Disputes:
             right = (seen.body["role"], seen.body["resolved_by"]) == ("buyer", "buyer")
             sight.check(right, Rule.DISPUTE, f"withdrawn by the {seen.body['role']}", found.id)
             self._withdraws(found, Call("withdraw:buyer", sight.span, "resolved"))
+            self.jobs.doubts.add(sight.span, lambda: self._undecided(found, sight))
         elif found is not None and seen.unknown:
             self._withdraws(found, Call("withdraw:buyer", sight.lost))
         elif found is not None and seen.code == "dispute_closed":
             self.jobs.doubts.add(sight.span, lambda: self._was_open(found, sight))
+
+    def _undecided(self, found: Dispute, sight: Sight) -> None:
+        """Check that the panel's last deadline had not ended a case that is withdrawn."""
+        due = at(found.ballots.deadlines.get(self.jobs.contract.rounds))
+        spans = [one.span for one in found.history.calls if one.label == "withdraw:buyer"]
+        in_time = due is None or sight.seen.body["escalation_reason"] or any(one.began < due for one in spans)
+        sight.check(bool(in_time), Rule.PUNCTUAL, f"withdrawn after the panel's end at {due}", found.id)
 
     def _withdraws(self, found: Dispute, call: Call) -> None:
         found.history.calls.append(call)

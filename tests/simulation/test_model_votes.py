@@ -1,0 +1,122 @@
+"""Tests of the model's judgement of votes: each check fails on one changed answer of the story."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.simulation.model import Model, Observation, Rule, Violation
+from tests.simulation.model.story import Change, Story, second, tell_story
+from tests.support.trade import Trade
+
+WINDOW = 600  # seconds to vote on test
+STORIES: list[Story] = []  # the only one
+
+
+@pytest.fixture
+async def story(trade: Trade) -> Story:
+    if not STORIES:
+        STORIES.append(await tell_story(trade))
+    return STORIES[0]
+
+
+def late(story: Story, name: str, **seat: Any) -> Mapping[str, Observation]:
+    """Make a call a window later."""
+    changed = story.named[name]
+    body = changed.body | {"my_vote": changed.body["my_vote"] | seat}
+    began, ended = (one + timedelta(seconds=WINDOW) for one in (changed.began, changed.ended))
+    return story.with_answer(name, body=body, began=began, ended=ended)
+
+
+def late_and_told(story: Story) -> Mapping[str, Observation]:
+    voted = story.named["vote 1"].body["my_vote"]["voted_at"]
+    return late(story, "vote 1", voted_at=second(voted, WINDOW))
+
+
+def seen(story: Story, status: str, seconds: int = 0, **more: Any) -> Mapping[str, Observation]:
+    """Let another judge read the case after the first vote."""
+    vote, until = story.named["vote 0"], [*story.named][: [*story.named].index("vote 0") + 1]
+    empty = {"outcome": None, "rationale": None, "voted_at": None, "status": status}
+    body = vote.body | {"my_vote": vote.body["my_vote"] | empty} | more
+    moment = vote.ended + timedelta(seconds=seconds)
+    read = replace(
+        vote, agent=story.named["vote 2"].agent, operation="get_dispute", arguments={"dispute_id": body["id"]},
+        idempotency_key=None, body=body, began=moment, ended=moment, after=len(until),
+    )  # fmt: skip
+    return {name: story.named[name] for name in until} | {"read": read}
+
+
+def again(story: Story, **seat: Any) -> Mapping[str, Observation]:
+    """Let the first judge send its vote again, with other words."""
+    first = story.named["vote 0"]
+    given = dict(first.arguments) | {"rationale": "Other words."}
+    body = first.body | {"my_vote": first.body["my_vote"] | seat}
+    until = [*story.named][: [*story.named].index("vote 0") + 1]
+    twice = replace(first, arguments=given, idempotency_key=None, body=body, after=len(until))
+    return {name: story.named[name] for name in until} | {"again": twice}
+
+
+def missed(story: Story, seconds: int, told: int = 0) -> Mapping[str, Observation]:
+    """Refuse a vote because of its deadline."""
+    found = story.refused("vote 1", "deadline_missed")
+    until = datetime.fromisoformat(story.named["case"].body["verdict_by"])
+    error = {"code": "deadline_missed", "details": {"deadline_at": (until + timedelta(seconds=told)).isoformat()}}
+    moment = until + timedelta(seconds=seconds)
+    return {**found, "vote 1": replace(found["vote 1"], body={"error": error}, began=moment, ended=moment)}
+
+
+def missed_though_cast(story: Story) -> Mapping[str, Observation]:
+    """Refuse a second vote, after its deadline, as if the first one had not been cast."""
+    refusal = [*missed(story, WINDOW).values()][-1]
+    until = [*story.named][: [*story.named].index("vote 0") + 1]
+    found = replace(refusal, agent=story.named["vote 0"].agent, after=len(until))
+    return {name: story.named[name] for name in until} | {"too late": found}
+
+
+CHANGES: dict[str, tuple[Rule, Change]] = {
+    "a vote after its deadline": (Rule.PUNCTUAL, late_and_told),
+    "a late vote that seems to be in time": (Rule.PUNCTUAL, lambda s: late(s, "vote 0")),
+    "a vote at another time than its call": (Rule.VOTE, lambda s: s.changed("vote 0", my_vote__voted_at=lambda one: second(one, -1))),
+    "a vote with other words": (Rule.VOTE, lambda s: s.changed("vote 0", my_vote__rationale="Other words.")),
+    "another outcome": (Rule.VOTE, lambda s: s.changed("vote 0", my_vote__outcome="buyer")),
+    "no seat of an evaluator": (Rule.VOTE, lambda s: s.changed("vote 0", my_vote=None)),
+    "the seat of a party": (Rule.VOTE, lambda s: s.changed("case", my_vote=s.named["vote 0"].body["my_vote"])),
+    "a deadline of one seat alone": (Rule.DEADLINE, lambda s: s.changed("vote 0", my_vote__deadline_at=lambda one: second(one, 60))),
+    "a second vote that counts": (Rule.VOTE, lambda s: again(s, rationale="Other words.")),
+    "a second vote at another time": (Rule.VOTE, lambda s: again(s, voted_at=second(s.named["vote 0"].body["my_vote"]["voted_at"], 1))),
+    "a seat that waits too long": (Rule.PUNCTUAL, lambda s: seen(s, "pending", WINDOW)),
+    "a seat missed too early": (Rule.PUNCTUAL, lambda s: seen(s, "missed")),
+    "a vote that was not sent": (Rule.VOTE, lambda s: seen(s, "voted", my_vote=s.named["vote 0"].body["my_vote"])),
+    "a vote on a seat that waits": (Rule.VOTE, lambda s: seen(s, "pending", my_vote=s.named["vote 0"].body["my_vote"] | {"status": "pending"})),
+    "agreed before the end": (Rule.VOTE, lambda s: s.changed("vote 0", my_vote__agreed=True)),
+    "too few votes": (Rule.VOTE, lambda s: seen(s, "pending", votes_received=0)),
+    "too many votes": (Rule.VOTE, lambda s: seen(s, "pending", votes_received=2)),
+    "a verdict in other words": (Rule.VOTE, lambda s: s.changed("closed case", verdicts__0__rationale="Other words.")),
+    "a refusal before the deadline": (Rule.REFUSAL, lambda s: missed(s, -1)),
+    "a refusal for another deadline": (Rule.REFUSAL, lambda s: missed(s, 1, told=60)),
+    "a refusal of a vote that counts": (Rule.REFUSAL, missed_though_cast),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_changed_answer_breaks_its_rule(story: Story, name: str) -> None:
+    rule, change = CHANGES[name]
+    with pytest.raises(Violation) as found:
+        story.replayed(change(story))
+    assert found.value.rule is rule, found.value
+
+
+@pytest.mark.parametrize(
+    "unchanged",
+    [
+        lambda story: seen(story, "pending"),
+        lambda story: seen(story, "missed", WINDOW),
+        lambda story: again(story),
+        lambda story: missed(story, 1),
+        lambda story: story.with_answer("vote 0", status=0, body=None),
+    ],
+)
+def test_the_model_agrees_with_what_the_contract_allows(story: Story, unchanged: Change) -> None:
+    assert isinstance(story.replayed(unchanged(story)), Model)
