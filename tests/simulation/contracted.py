@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from tests.simulation import model
-from tests.simulation.loop import JUMP_SECONDS
 from tests.simulation.model import Contract, Model
 from tests.simulation.oracles import Oracle
 from tests.simulation.records import Observation, Violation
@@ -17,7 +16,7 @@ class Contracted(Oracle):
 
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)
-        off = 2 * JUMP_SECONDS if simulation.scenario.clock_seconds else 0.0
+        off = simulation.scenario.clocks_differ
         self.model = Model(
             Contract(clock_seconds=off), oldest=lambda: min(self.in_flight.values(), default=float("inf"))
         )

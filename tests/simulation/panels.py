@@ -18,7 +18,6 @@ from storage.statements import in_json_list, is_one_of
 from storage.tables import AgentRow, EventRow, HeldWalletRow, JobRow, SeatRow, SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import SeatStatus
-from tests.simulation.loop import JUMP_SECONDS
 from tests.simulation.oracles import Oracle
 from tests.simulation.records import Violation
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 PAID, PARTIAL, DRAWN = "job.paid", "job.payment_partial", "dispute.panel"
-CLOCKS_DIFFER = timedelta(seconds=2 * JUMP_SECONDS)
 BEYOND = datetime.max.replace(tzinfo=UTC)
 PAID_SHARE, COMMON_SHARE = 10, 2  # more than a tenth, more than half (decisions, Independent evaluators)
 
@@ -36,6 +34,7 @@ _events: Query[EventRow] = Query(
     .order_by(EventRow.id)
 )
 _seats: Query[SeatRow] = Query(select(SeatRow).where(SeatRow.dispute_id == bindparam("dispute_id")))
+_late: Query[SeatRow] = Query(select(SeatRow).where(SeatRow.voted_at >= SeatRow.deadline_at))
 _wallets: Query[Any] = Query(
     select(HeldWalletRow.agent_id, HeldWalletRow.address, AgentRow.first_party)
     .join_from(HeldWalletRow.__table__, AgentRow.__table__, AgentRow.id == HeldWalletRow.agent_id)
@@ -81,6 +80,9 @@ class Panels(Oracle):
         self.known = set[str]()  # settlements and draws
 
     async def look(self) -> None:
+        late = await self.simulation.read(lambda tx: tx.all(_late))
+        if late:
+            raise Violation(f"votes count after their deadlines: {late}")
         for event in await self.simulation.read(lambda tx: tx.all(_events, after=self.after)):
             self.after = event.id
             data = orjson.loads(event.data)
@@ -107,7 +109,7 @@ class Panels(Oracle):
         seats, job, members = await self.simulation.read(lambda tx: self._members(tx, dispute_id, number))
         parties = {job.buyer_id, job.seller_id}
         if number > 1:
-            judge_second_draw(dispute_id, seats)
+            judge_second_draw(dispute_id, seats, self.simulation.scenario.clocks_differ)
         for seat in seats:
             for other in [one for name, one in members.items() if name != seat.agent_id and seat.round == number]:
                 why = next(_relations(members[seat.agent_id], other, party=other.id in parties), None)
@@ -151,13 +153,16 @@ class Panels(Oracle):
         return found
 
 
-def judge_second_draw(dispute_id: str, seats: Sequence[SeatRow]) -> None:
-    """Raise Violation if seats were drawn again while one of the first round could still vote."""
+def judge_second_draw(dispute_id: str, seats: Sequence[SeatRow], clocks_differ: float) -> None:
+    """Raise Violation if seats were drawn again while one of the first round could still vote.
+
+    `clocks_differ` is by how many seconds two clocks of the market may differ.
+    """
     drawn_at = min(seat.drawn_at for seat in seats if seat.round > 1)
     for seat in seats:
         ended = {SeatStatus.VOTED: seat.voted_at, SeatStatus.MISSED: seat.deadline_at, SeatStatus.PENDING: BEYOND}
         until = ended.get(seat.status)
-        if seat.round == 1 and until is not None and until > drawn_at + CLOCKS_DIFFER:
+        if seat.round == 1 and until is not None and until > drawn_at + timedelta(seconds=clocks_differ):
             raise Violation(f"{dispute_id} was drawn again while {seat.agent_id} could vote: {seat}")
 
 

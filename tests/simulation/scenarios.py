@@ -4,6 +4,8 @@ import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from tests.simulation.loop import JUMP_SECONDS
+
 FOLDER = Path(__file__).parent / "scenarios"
 
 
@@ -44,6 +46,14 @@ class Scenario:
     lost_replies: float = 0.0  # the share of answers that do not reach their client
     processes: int = 1  # more only on PostgreSQL
     stop_seconds: float = 0.0  # between two stops of the last process, on average
+
+    @property
+    def clocks_differ(self) -> float:
+        """Return by how many seconds two clocks of the market differ at most.
+
+        A clock differs from itself as much when it is set.
+        """
+        return 2 * JUMP_SECONDS if self.clock_seconds else 0.0
 
 
 def names() -> list[str]:

@@ -126,15 +126,22 @@ def seat(status: SeatStatus, number: int = 1, voted: float | None = None, deadli
     [
         (seat(SeatStatus.VOID), True),
         (seat(SeatStatus.VOTED, voted=290), True),
-        (seat(SeatStatus.VOTED, voted=490), False),
+        (seat(SeatStatus.VOTED, voted=301), False),
         (seat(SeatStatus.MISSED, deadline=300), True),
-        (seat(SeatStatus.MISSED, deadline=600), False),
+        (seat(SeatStatus.MISSED, deadline=301), False),
         (seat(SeatStatus.PENDING), False),
     ],
 )
 def test_no_seat_of_the_first_round_waits_when_seats_are_drawn_again(first: SeatRow, allowed: bool) -> None:
     with nullcontext() if allowed else pytest.raises(Violation, match="could vote"):
-        judge_second_draw("dsp_1", [first, seat(SeatStatus.PENDING, number=2)])
+        judge_second_draw("dsp_1", [first, seat(SeatStatus.PENDING, number=2)], clocks_differ=0.0)
+
+
+@pytest.mark.parametrize(("deadline", "allowed"), [(480, True), (481, False)])
+def test_clocks_that_differ_may_draw_seats_again_early(deadline: float, allowed: bool) -> None:
+    seats = [seat(SeatStatus.MISSED, deadline=deadline), seat(SeatStatus.PENDING, number=2)]
+    with nullcontext() if allowed else pytest.raises(Violation, match="could vote"):
+        judge_second_draw("dsp_1", seats, clocks_differ=180.0)
 
 
 def test_an_error_in_the_log_is_a_violation_and_a_warning_is_none() -> None:
