@@ -75,6 +75,12 @@ def early_end(story: Story) -> Mapping[str, Observation]:
     return story.with_answer("expired", began=moment, ended=moment)
 
 
+def strangers(story: Story) -> Any:
+    """Return the list of settlements as if a stranger might see it."""
+    body = story.named["settlements"].body
+    return body | {"data": [one | {"direction": None} for one in body["data"]]}
+
+
 def seconds(number: int) -> Any:
     return lambda text: second(text, number)
 
@@ -96,6 +102,11 @@ CHANGES: dict[str, tuple[Rule, Change]] = {
     "a stranger's read": (Rule.PARTY, lambda s: s.with_answer("open", agent="agt_stranger")),
     "a hidden job": (Rule.PARTY, lambda s: s.refused("open", "not_found", 404)),
     "the other environment": (Rule.PARTY, lambda s: s.with_answer("open", env="live")),
+    "an acceptance that vanishes": (Rule.AGREED, lambda s: s.changed("completed", accepted_at=None)),
+    "an end that vanishes": (Rule.AGREED, lambda s: s.changed("completed", completed_at=None)),
+    "a reference that vanishes": (Rule.AGREED, lambda s: s.changed("completed", reference=None)),
+    "another input": (Rule.AGREED, lambda s: s.changed("open for the seller", input={"text": "other"})),
+    "an input that vanishes": (Rule.AGREED, lambda s: s.changed("completed", input=None)),
     "another title": (Rule.AGREED, lambda s: s.changed("open", title="Another")),
     "an accept_by one second early": (Rule.DEADLINE, lambda s: s.changed("order", deadlines__accept_by=seconds(-1), waiting_on__until=seconds(-1))),
     "a pay_by one second early": (Rule.DEADLINE, lambda s: s.changed("sealed", deadlines__pay_by=seconds(-1), payment__pay_by=seconds(-1), waiting_on__until=seconds(-1))),
@@ -113,6 +124,11 @@ CHANGES: dict[str, tuple[Rule, Change]] = {
     "a quote that was not made": (Rule.PRICE, lambda s: s.changed("agree", price=30_000, payment__amount=30_000, payment__display="0.030000 USDC", quoted_price=30_000)),
     "terms off by one": (Rule.TERMS, lambda s: s.changed("terms", amount=lambda n: n + 1)),
     "a payment one short": (Rule.TRANSFER, lambda s: s.changed("pay", payment__settlement__amount=lambda n: n - 1)),
+    "another time of a payment": (Rule.TRANSFER, lambda s: s.changed("settlements", data__0__settled_at=seconds(1))),
+    "a payment without its time": (Rule.TRANSFER, lambda s: s.changed("settlements", data__0__settled_at=None)),
+    "a payment to another wallet": (Rule.TRANSFER, lambda s: s.changed("settlements", data__0__pay_to="0x00")),
+    "a payment to a wallet that was not told": (Rule.TRANSFER, lambda s: s.changed("pay", payment__settlement__pay_to="0x00")),
+    "a job paid at another time": (Rule.TRANSFER, lambda s: s.changed("pay", payment__settlement__settled_at=seconds(1))),
     "a transaction spent twice": (Rule.TRANSFER, spent_twice),
     "a refund off by one": (Rule.REFUND, lambda s: s.changed("give up", refund_expected=lambda n: n - 1, payment__refund_expected=lambda n: n - 1)),
     "a refund still due": (Rule.REFUND, lambda s: s.changed("give up", refund_due=False, refund_expected=None)),
@@ -121,6 +137,8 @@ CHANGES: dict[str, tuple[Rule, Change]] = {
     "an exact size before payment": (Rule.SEALED, lambda s: s.changed("sealed", output_bytes=22)),
     "another output": (Rule.DIGEST, lambda s: s.changed("revealed", output={"english": "bye"})),
     "another commitment": (Rule.DIGEST, lambda s: s.changed("sealed", output_commitment="sha256:00")),
+    "a hash that vanishes": (Rule.DIGEST, lambda s: s.changed("completed", deliveries__0__output_hash=None)),
+    "a salt that vanishes": (Rule.DIGEST, lambda s: s.changed("completed", deliveries__0__output_salt=None)),
     "a forgotten delivery": (Rule.DELIVERIES, lambda s: s.changed("revealed", deliveries=lambda many: many[1:])),
     "a revision too many": (Rule.REVISIONS, lambda s: s.changed("revise", revision_count=3)),
     "a second review": (Rule.REVIEW, another_review),
@@ -132,6 +150,8 @@ CHANGES: dict[str, tuple[Rule, Change]] = {
     "a reference used twice": (Rule.REFERENCE, lambda s: s.changed("order upfront", reference="first")),
     "one place too many": (Rule.PLACES, second_job),
     "a list out of order": (Rule.LIST, lambda s: s.changed("jobs", data=lambda many: many[::-1])),
+    "a payment missing in the list": (Rule.LIST, lambda s: s.changed("settlements", data=[])),
+    "a payment of others in the list": (Rule.PARTY, lambda s: s.with_answer("settlements", agent="agt_stranger", body=strangers(s))),
     "a job missing in the inbox": (Rule.INBOX, lambda s: s.changed("inbox", jobs_awaiting_my_action=[])),
     "another awarded job": (Rule.BOUNTY, lambda s: s.changed("awarded", awarded_job_id="job_other")),
     "an awarded bounty that opens": (Rule.ORDER, lambda s: s.changed("awarded", status="open", awarded_job_id=None)),

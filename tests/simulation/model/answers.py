@@ -184,10 +184,20 @@ class Lists:
         sight.check(newest_first and len(ids) <= given.get("limit", 20), Rule.LIST, "not newest first, or too many")
 
     def listed_settlements(self, sight: Sight) -> None:
-        """Take in the answer of list_settlements: the caller's own."""
-        if sight.seen.succeeded:
-            for record in sight.seen.body["data"]:
-                self.jobs.money.show(record, sight)
+        """Take in the answer of list_settlements: the caller's own, newest first."""
+        seen = sight.seen
+        if not seen.succeeded:
+            return
+        records = seen.body["data"]
+        self._ordered(records, seen.arguments, sight)
+        for record in records:
+            sight.check(record["direction"] is not None, Rule.PARTY, "another agent's transfer", record["job_id"])
+            self.jobs.money.show(record, sight)
+        if seen.arguments.get("cursor") is None:
+            full = len(records) >= seen.arguments.get("limit", 20)
+            shown = {record["id"] for record in records}
+            expected = self.jobs.money.known_to(str(seen.agent), sight, min(shown) if full else "")
+            sight.check(expected <= shown, Rule.LIST, f"the transfers {expected - shown} are missing")
 
     def listed_reviews(self, sight: Sight) -> None:
         """Take in the answer of list_reviews."""
@@ -267,10 +277,8 @@ class Lists:
         )
         sight.check(not record["output_sealed"] or hidden, Rule.SEALED, "a sealed delivery is shown", record["job_id"])
         if job is not None:
-            kept = job.digests.setdefault(record["revision"], {})
-            for name in ("output_hash", "output_commitment", "output_salt"):
-                same = record[name] is None or kept.setdefault(name, record[name]) == record[name]
-                sight.check(same, Rule.DIGEST, f"{name} of delivery {record['revision']} changed", job.id)
+            wrong = job.digest(record["revision"], record, str(role), sealed=record["output_sealed"])
+            sight.check(not wrong, Rule.DIGEST, f"{wrong} of delivery {record['revision']} changed", job.id)
 
 
 def _status(state: str) -> str:

@@ -8,6 +8,8 @@ from tests.simulation.model.history import History
 from tests.simulation.model.lifecycle import BUYER, SELLER, kind
 from tests.simulation.model.observe import Span, at, later
 
+_DIGESTS = ("output_hash", "output_commitment", "output_salt")
+
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
@@ -57,6 +59,8 @@ class Job:
     agreed: dict[str, Any]
     history: History
     once: dict[str, Any] = field(default_factory=dict)
+    since: dict[str, Span] = field(default_factory=dict)  # the first answers that showed what is in `once`
+    input: bytes | None = None  # a digest of it
     origin: Span | None = None  # the call that created it
     price: int | None = None
     due: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # by state
@@ -70,6 +74,18 @@ class Job:
 
     def role(self, agent: str | None) -> str | None:
         return BUYER if agent == self.buyer else SELLER if agent == self.seller else None
+
+    def digest(self, revision: int, shown: Any, role: str, *, sealed: bool) -> list[str]:
+        """Keep the hash, commitment and salt of a delivery; return those that changed or vanished.
+
+        While it is sealed, nobody sees the salt, and only the seller sees the hash.
+        """
+        hidden = {"output_salt"} | ({"output_hash"} if role == BUYER else set()) if sealed else set()
+        kept = self.digests.setdefault(revision, {})
+        for name in _DIGESTS:
+            if shown[name] is not None:
+                kept.setdefault(name, shown[name])
+        return [name for name in _DIGESTS if name not in hidden and kept.get(name) != shown[name]]
 
     def possible(self, span: Span) -> set[str]:
         return self.history.possible(span)

@@ -2,11 +2,14 @@
 
 from collections import Counter
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
+
+import orjson
 
 from tests.simulation.model.history import VERDICT, Call, History, Visit
 from tests.simulation.model.job import Job, Stamps
-from tests.simulation.model.lifecycle import AWARDED_JOB, JOB, kind, reviewable
+from tests.simulation.model.lifecycle import AWARDED_JOB, JOB, SELLER, kind, reviewable
 from tests.simulation.model.money import Money
 from tests.simulation.model.observe import Contract, Doubts, Rule, Sight, Span, at, later
 from tests.simulation.model.records import RECORD_RULES, View, due_of
@@ -23,6 +26,7 @@ _AGREED = (
     "panel_seed_hash",
 )
 _ONCE = ("accepted_at", "completed_at", "dispute_id", "reference", "max_price")
+_BUYERS_OWN = ("reference", "max_price")  # not shown to the seller
 _FORGET_AFTER = 5_000  # answers; no call is in flight for so long
 _CLOCK_SLACK = 0.001  # timestamps are cut to milliseconds
 _EARLY = ("declined", "cancelled", "expired", "unpaid", "unpaid_sealed")
@@ -73,6 +77,7 @@ class Jobs:
         if new:
             job.stamps[view.state] = Stamps.of(record)
             self.doubts.add(sight.span, lambda: self._caused(job, visit, sight))
+        self._shown_again(job, view)
         self._deadlines_stay(job, view)
         self._price(job, view)
         self._deliveries(job, view)
@@ -113,8 +118,27 @@ class Jobs:
             not changed and parties == (job.buyer, job.seller), Rule.AGREED, f"{changed or 'a party'} changed", job.id
         )
         for name in _ONCE:
-            kept = job.once.setdefault(name, record[name]) if record[name] is not None else None
-            sight.check(kept == record[name], Rule.AGREED, f"{name} was {kept} and is {record[name]}", job.id)
+            if record[name] is not None:
+                job.since.setdefault(name, sight.span)
+                kept = job.once.setdefault(name, record[name])
+                sight.check(kept == record[name], Rule.AGREED, f"{name} was {kept} and is {record[name]}", job.id)
+        self._input(job, record, sight)
+
+    def _input(self, job: Job, record: Any, sight: Sight) -> None:
+        if record.get("archived_at"):
+            return
+        found = sha256(orjson.dumps(record["input"], option=orjson.OPT_SORT_KEYS)).digest()
+        job.input = job.input or found
+        sight.check(job.input == found, Rule.AGREED, "the input changed", job.id)
+
+    def _shown_again(self, job: Job, view: View) -> None:
+        """Check that nothing which was shown once has vanished."""
+        for name in (one for one in _ONCE if view.record[one] is None and one in job.since):
+            # A clock that is set back takes back the end that a deadline made.
+            undone = name == "completed_at" and bool(self.contract.clock_seconds)
+            hidden = name in _BUYERS_OWN and view.role == SELLER
+            vanished = job.since[name].precedes(view.sight.span) and not undone and not hidden
+            view.check(not vanished, Rule.AGREED, f"{name} was {job.once[name]} and is null")
 
     def _deadlines_stay(self, job: Job, view: View) -> None:
         found = view.record["deadlines"]
@@ -154,11 +178,8 @@ class Jobs:
         self._digest(job, view, made - 1 if view.kind != "cancelled" else listed[-1], record)
 
     def _digest(self, job: Job, view: View, revision: int, shown: Any) -> None:
-        kept = job.digests.setdefault(revision, {})
-        for name in ("output_hash", "output_commitment", "output_salt"):
-            if shown[name] is not None:
-                same = kept.setdefault(name, shown[name]) == shown[name]
-                view.check(same, Rule.DIGEST, f"{name} of delivery {revision} changed")
+        wrong = job.digest(revision, shown, view.role, sealed=view.sealed)
+        view.check(not wrong, Rule.DIGEST, f"{wrong} of delivery {revision} changed")
 
     def _review_offered(self, job: Job, view: View) -> None:
         if not reviewable(view.state):
@@ -184,9 +205,12 @@ class Jobs:
                 right = found["job_id"] == job.id and found["kind"] == kind_
                 view.check(right, Rule.TRANSFER, f"a {found['kind']} of {found['job_id']} stands as {kind_}")
                 self.money.show(found, view.sight)
+        if paid["settlement"] and paid["pay_to"]:
+            right = paid["settlement"]["pay_to"].lower() == paid["pay_to"].lower()
+            view.check(right, Rule.TRANSFER, f"paid to {paid['settlement']['pay_to']}, not {paid['pay_to']}")
         if paid["paid_at"]:
-            settled = bool(paid["settlement"]) and paid["settlement"]["status"] == "settled"
-            view.check(settled, Rule.TRANSFER, "paid without a settled transfer")
+            settled = bool(paid["settlement"]) and paid["settlement"]["settled_at"] == paid["paid_at"]
+            view.check(settled, Rule.TRANSFER, "paid without a transfer that settled then")
         if paid["paid_at"] or job.id in self.money.of_job or view.record["refund_due"]:
             self.doubts.add(view.sight.span, lambda: self._owed(job, view))
 

@@ -19,6 +19,8 @@ class Transfer:
     status: str
     payer: str
     payee: str
+    pay_to: str
+    settled_at: str | None
     voluntary: bool
     partial: bool  # once below the price
     span: Span
@@ -59,12 +61,16 @@ class Money:
             found["amount"],
             found["payer_agent_id"],
             found["payee_agent_id"],
+            found["pay_to"],
         )
-        kept = (known.id, known.job_id, known.kind, known.amount, known.payer, known.payee)
+        kept = (known.id, known.job_id, known.kind, known.amount, known.payer, known.payee, known.pay_to)
         sight.check(shown == kept, Rule.TRANSFER, f"{name[1]} was {kept} and is {shown}", known.job_id)
         if known.surely(sight.span):
             fits = found["status"] in _STATUSES[known.status]
             sight.check(fits, Rule.TRANSFER, f"{known.status} became {found['status']}", known.job_id)
+        known.settled_at = known.settled_at or found["settled_at"]
+        same = found["settled_at"] in (None, known.settled_at)
+        sight.check(same, Rule.TRANSFER, f"settled at {known.settled_at} and {found['settled_at']}", known.job_id)
         if known.status == "partial":
             known.status = found["status"]
 
@@ -74,6 +80,8 @@ class Money:
             type(found["amount"]) is int and found["amount"] > 0, Rule.TRANSFER, "the amount is no whole sum", job
         )
         sight.check(found["status"] in _STATUSES, Rule.TRANSFER, f"there is no status {found['status']}", job)
+        settled = (found["status"] == "settled") == (found["settled_at"] is not None)
+        sight.check(settled, Rule.TRANSFER, f"{found['status']}, settled at {found['settled_at']}", job)
         sent = {found["payer_agent_id"]: "out", found["payee_agent_id"]: "in"}
         role = sent.get(sight.seen.agent)
         sight.check(
@@ -83,13 +91,21 @@ class Money:
     def _keep(self, name: tuple[str, str], found: Any, sight: Sight) -> None:
         kept = Transfer(
             found["id"], found["job_id"], found["kind"], found["amount"], found["status"],
-            found["payer_agent_id"], found["payee_agent_id"], bool(found.get("voluntary")),
+            found["payer_agent_id"], found["payee_agent_id"], found["pay_to"], found["settled_at"], bool(found.get("voluntary")),
             found["status"] == "partial" or name in self.short, sight.span,
         )  # fmt: skip
         self.transfers[name], self.ids[kept.id] = kept, name
         self.of_job.setdefault(kept.job_id, []).append(kept)
         if kept.kind == "payment":
             self.paid_by.setdefault((name[0], kept.payer), []).append(kept)
+
+    def known_to(self, agent: str, sight: Sight, after: str) -> set[str]:
+        """Return the ids from one on of an agent's transfers that were shown before a call."""
+        return {
+            one.id
+            for (env, _), one in self.transfers.items()
+            if env == sight.seen.env and agent in (one.payer, one.payee) and one.surely(sight.span) and one.id >= after
+        }
 
     def arrived(self, job_id: str) -> list[Transfer]:
         """Return the payments of a job that count towards its price."""
