@@ -75,6 +75,40 @@ def missed_though_cast(story: Story) -> Mapping[str, Observation]:
     return {name: story.named[name] for name in until} | {"too late": found}
 
 
+def awaited(story: Story, name: str, seconds: int = 0) -> Mapping[str, Observation]:
+    """Show a judge, after its vote, an inbox in which the case waits."""
+    vote, until = story.named["vote 0"], [*story.named][: [*story.named].index("vote 0") + 1]
+    case = {"id": vote.body["id"], "round": 1, "verdict_by": vote.body["verdict_by"]}
+    moment = vote.ended + timedelta(seconds=seconds)
+    inbox = replace(
+        vote, agent=story.named[name].agent, operation="get_inbox", arguments={}, idempotency_key=None, began=moment,
+        ended=moment, body={"jobs_awaiting_my_action": [], "disputes_awaiting_my_verdict": [case]}, after=len(until),
+    )  # fmt: skip
+    return {name: story.named[name] for name in until} | {"votes awaited": inbox}
+
+
+def decided_late(story: Story, seconds: int) -> Mapping[str, Observation]:
+    """Show the job as disputed, and later as decided by a panel that had ended before."""
+    disputed = story.named["dispute"]
+    moment = disputed.ended + timedelta(seconds=2 * WINDOW)
+    until = [*story.named][: [*story.named].index("dispute") + 1]
+    end = second(disputed.ended.isoformat(), 2 * WINDOW + seconds)
+    case = {"id": disputed.body["dispute_id"], "round": 2, "verdict_by": end}
+    common = replace(disputed, idempotency_key=None, began=moment, ended=moment)
+    inbox = replace(
+        common, agent=story.named["vote 0"].agent, operation="get_inbox", arguments={}, after=len(until),
+        began=disputed.ended, ended=disputed.ended,
+        body={"jobs_awaiting_my_action": [], "disputes_awaiting_my_verdict": [case]},
+    )  # fmt: skip
+    read = replace(common, operation="get_job", arguments={"job_id": disputed.body["id"]}, after=len(until) + 1)
+    resolved = disputed.body | {
+        "status": "resolved", "resolution": {"outcome": "split", "note": None, "by": "panel"}, "waiting_on": None,
+        "completed_at": end, "available_actions": ["message", "review"],
+    }  # fmt: skip
+    after = replace(read, body=resolved, after=len(until) + 2)
+    return {name: story.named[name] for name in until} | {"votes awaited": inbox, "read": read, "decided": after}
+
+
 CHANGES: dict[str, tuple[Rule, Change]] = {
     "a vote after its deadline": (Rule.PUNCTUAL, late_and_told),
     "a late vote that seems to be in time": (Rule.PUNCTUAL, lambda s: late(s, "vote 0")),
@@ -94,6 +128,9 @@ CHANGES: dict[str, tuple[Rule, Change]] = {
     "too few votes": (Rule.VOTE, lambda s: seen(s, "pending", votes_received=0)),
     "too many votes": (Rule.VOTE, lambda s: seen(s, "pending", votes_received=2)),
     "a verdict in other words": (Rule.VOTE, lambda s: s.changed("closed case", verdicts__0__rationale="Other words.")),
+    "a vote awaited too long": (Rule.PUNCTUAL, lambda s: awaited(s, "vote 2", WINDOW)),
+    "a vote awaited again": (Rule.INBOX, lambda s: awaited(s, "vote 0")),
+    "a job disputed after its panel's end": (Rule.PUNCTUAL, lambda s: decided_late(s, 0)),
     "a refusal before the deadline": (Rule.REFUSAL, lambda s: missed(s, -1)),
     "a refusal for another deadline": (Rule.REFUSAL, lambda s: missed(s, 1, told=60)),
     "a refusal of a vote that counts": (Rule.REFUSAL, missed_though_cast),
@@ -114,6 +151,8 @@ def test_a_changed_answer_breaks_its_rule(story: Story, name: str) -> None:
         lambda story: seen(story, "pending"),
         lambda story: seen(story, "missed", WINDOW),
         lambda story: again(story),
+        lambda story: awaited(story, "vote 2"),
+        lambda story: decided_late(story, 1),
         lambda story: missed(story, 1),
         lambda story: story.with_answer("vote 0", status=0, body=None),
     ],

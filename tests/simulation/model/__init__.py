@@ -138,7 +138,7 @@ class Model:
             **dict.fromkeys(("search_listings", "list_my_listings"), self._list_of_listings),
             "get_job": self.lists.got_job,
             "list_jobs": self.lists.listed_jobs,
-            "get_inbox": self.lists.inbox,
+            "get_inbox": self._inbox,
             "get_delivery": self.lists.delivery,
             "list_settlements": self.lists.listed_settlements,
             "buy_with_x402": self.purchases.bought,
@@ -178,6 +178,10 @@ class Model:
     def _list_of_bounties(self, sight: Sight) -> None:
         for record in sight.seen.body["data"] if sight.seen.succeeded else ():
             self.bounties.show(record, sight)
+
+    def _inbox(self, sight: Sight) -> None:
+        self.lists.inbox(sight)
+        self.disputes.awaited(sight)
 
     def _dispute(self, sight: Sight) -> None:
         if sight.seen.succeeded:

@@ -54,8 +54,7 @@ class Disputes:
         return found
 
     def _new(self, name: str, agreed: dict[str, Any]) -> Dispute:
-        ballots = Ballots(name, self.jobs.contract.clock_seconds)
-        self.known[name] = Dispute(name, agreed, History(DISPUTE, name), ballots)
+        self.known[name] = Dispute(name, agreed, History(DISPUTE, name), self.jobs.ballots_of(name))
         return self.known[name]
 
     def _job(self, found: Dispute, record: Any, sight: Sight) -> None:
@@ -146,6 +145,17 @@ class Disputes:
         ruled = any(job == found.job_id for job, _ in self.rulings)
         caused = found.history.causes(visit, lambda name: name == PANEL or (name == "resolve:operator" and ruled))
         sight.check(caused, Rule.DISPUTE, f"nothing explains {visit.state}", found.id)
+
+    def awaited(self, sight: Sight) -> None:
+        """Take in the cases of an inbox that wait for the caller's vote."""
+        for entry in sight.seen.body["disputes_awaiting_my_verdict"] if sight.seen.succeeded else ():
+            ballots = self.jobs.ballots_of(entry["id"])
+            ballots.due(entry["round"], entry["verdict_by"], sight)
+            waits = sight.span.began < at(entry["verdict_by"])
+            sight.check(waits, Rule.PUNCTUAL, f"a vote is awaited after {entry['verdict_by']}", entry["id"])
+            cast = ballots.cast.get(str(sight.seen.agent))
+            done = cast is not None and cast.span.precedes(sight.span)
+            sight.check(not done, Rule.INBOX, "a vote is awaited that counts already", entry["id"])
 
     # -- calls -------------------------------------------------------------------------------------------------------
 

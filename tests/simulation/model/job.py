@@ -69,6 +69,7 @@ class Job:
     quotes: list[tuple[int, Span]] = field(default_factory=list)
     offered: tuple[float, ...] = ()  # turnarounds in seconds that its listing or award gave
     turnaround: float | None = None  # seconds, as its first deadline shows
+    disputed_at: datetime | None = None  # the latest time at which an answer showed it so
     purchased: int = 0  # its number among the purchases of its listing without an account; 0: it is none
     paid_late: tuple[int, Span] | None = None  # a purchase's payment that arrived after the job had ended
 

@@ -13,6 +13,7 @@ from tests.simulation.model.lifecycle import AWARDED_JOB, JOB, SELLER, kind, rev
 from tests.simulation.model.money import Money
 from tests.simulation.model.observe import Contract, Doubts, Rule, Sight, Span, at, later
 from tests.simulation.model.records import RECORD_RULES, View, due_of
+from tests.simulation.model.votes import Ballots
 
 _AGREED = (
     "env",
@@ -38,6 +39,7 @@ class Jobs:
     def __init__(self, contract: Contract, doubts: Doubts, money: Money) -> None:
         self.contract, self.doubts, self.money = contract, doubts, money
         self.known: dict[str, Job] = {}
+        self.ballots: dict[str, Ballots] = {}  # by case
         self.of_listing: dict[str, list[Job]] = {}
         self.of_buyer: dict[tuple[str, str], list[Job]] = {}
         self.of_agent: dict[tuple[str, str], list[Job]] = {}
@@ -78,6 +80,7 @@ class Jobs:
             job.stamps[view.state] = Stamps.of(record)
             self.doubts.add(sight.span, lambda: self._caused(job, visit, sight))
         self._shown_again(job, view)
+        self._decided(job, view)
         self._deadlines_stay(job, view)
         self._price(job, view)
         self._deliveries(job, view)
@@ -139,6 +142,22 @@ class Jobs:
             hidden = name in _BUYERS_OWN and view.role == SELLER
             vanished = job.since[name].precedes(view.sight.span) and not undone and not hidden
             view.check(not vanished, Rule.AGREED, f"{name} was {job.once[name]} and is null")
+
+    def ballots_of(self, case: str) -> Ballots:
+        return self.ballots.setdefault(case, Ballots(case, self.contract.clock_seconds))
+
+    def _decided(self, job: Job, view: View) -> None:
+        """Check that a job which its panel decides is not disputed after the last deadline.
+
+        That deadline decides or escalates a case, and the panel does not decide an escalated one.
+        """
+        if view.kind == "disputed":
+            job.disputed_at = max(job.disputed_at or view.sight.span.began, view.sight.span.began)
+        resolution = view.record["resolution"] or {}
+        if view.kind == "resolved" and resolution.get("by") == "panel":
+            due = at(self.ballots_of(view.record["dispute_id"]).deadlines.get(self.contract.rounds))
+            in_time = None in (due, job.disputed_at) or job.disputed_at < due
+            view.check(in_time, Rule.PUNCTUAL, f"disputed at {job.disputed_at}, after its panel's end at {due}")
 
     def _deadlines_stay(self, job: Job, view: View) -> None:
         found = view.record["deadlines"]
