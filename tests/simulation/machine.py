@@ -36,6 +36,7 @@ from tools.kernel.errors import Json
 from tools.kernel.json_schema import Violation
 
 PROXY = "192.0.2.1"  # a trusted proxy in front of the market
+SIGNING_SEED = bytes(32)  # of the market's key
 
 
 class Crashed(Exception):
@@ -122,7 +123,7 @@ class Machine:
         store.now_seconds = self.clock.monotonic
         near = self.neighbours
         world = World(
-            self.clock, self.dice, near.chains, SeedSigner(bytes(32)), near.sanctions, Checks(), near.web, near.dns,
+            self.clock, self.dice, near.chains, SeedSigner(SIGNING_SEED), near.sanctions, Checks(), near.web, near.dns,
             near.facilitators,
         )  # fmt: skip
         market = make_market(store, world, self.config)

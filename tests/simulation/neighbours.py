@@ -1,6 +1,6 @@
 """Simulated web servers and name servers."""
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from random import Random
@@ -17,24 +17,29 @@ class Receivers:
     """Web servers that take webhooks, each once by its ids; the last bodies are kept by URL.
 
     While `failing`, each answers with an error or not at all, also after it took the body, and `note` counts it. `watch`
-    sees every body.
+    sees every body, and `check` every body with its headers.
     """
 
     def __init__(self, random: Random, note: Callable[[str], None]) -> None:
         self.random, self.note, self.failing = random, note, False
         self.watch: Callable[[str, bytes], None] = lambda url, body: None
+        self.check: Callable[[bytes, Mapping[str, str]], None] = lambda body, headers: None
         self.received: dict[str, deque[bytes]] = defaultdict(lambda: deque(maxlen=KEPT))
         self.taken: dict[tuple[str, str], bytes] = {}  # by URL and ids of event and webhook: the hash
+        self.refused = Counter[str]()  # by ids of event and webhook: the times that it was not taken
         self.repeated = 0
         self.contradictions: list[tuple[str, str]] = []  # URLs and ids that came with two bodies
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
         self.watch(url, body)
+        self.check(body, headers)
+        ids = f"{headers['webhook-id']} {headers['X-Webhook-Id']}"
         fate = self.random.choice(("silent", "error", "lost")) if self.failing else "usual"
         if fate in ("silent", "error"):
             self.note("webhook")
+            self.refused[ids] += 1
         else:
-            self._take((url, f"{headers['webhook-id']} {headers['X-Webhook-Id']}"), body)
+            self._take((url, ids), body)
         if fate == "lost":
             self.note("webhook_lost")
         if fate in ("silent", "lost"):

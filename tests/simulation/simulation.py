@@ -47,6 +47,7 @@ from tests.simulation.processes import StoppableLoop
 from tests.simulation.records import Failed, Observation, Result, Violation
 from tests.simulation.scenarios import Scenario
 from tests.simulation.settle import settle
+from tests.simulation.signed import Signed
 from tests.simulation.taint import Taint
 from tests.simulation.targets import Targets
 from tests.simulation.timed import Timed
@@ -59,7 +60,7 @@ from tools.engine.config import Limits
 
 MORE: tuple[type[Oracle], ...] = (
     Actions, Taint, Visits, Timed, JobEvents, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged, Received, Sanctioned, Elsewhere,
-    Payments,
+    Payments, Signed,
 )  # fmt: skip
 IN_FLIGHT = 8
 QUIET_EVERY = 1_000  # operations
