@@ -1,7 +1,7 @@
 """The loops that disturb a run: each begins its kind of fault at seeded moments, and ends it after a while."""
 
 from collections.abc import AsyncIterator, Coroutine
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.faults import KINDS
@@ -23,6 +23,7 @@ class Disturbances:
     def __init__(self, simulation: "Simulation") -> None:
         self.simulation, self.scenario = simulation, simulation.scenario
         self.random = simulation.new_random()
+        self.ended_at: datetime | None = None
         confirmations = simulation.chain.network.confirmations
         self.node_faults = (
             Faults(nodes=3, down=0.5),
@@ -48,6 +49,7 @@ class Disturbances:
     def end(self) -> None:
         """End all faults, and let every process run."""
         simulation = self.simulation
+        self.ended_at = simulation.clock.now()
         simulation.nodes.heal()
         simulation.facilitator.heal()
         simulation.web.failing = simulation.messages.failing = False

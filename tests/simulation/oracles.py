@@ -124,7 +124,7 @@ class Events(Oracle):
 
     async def at_end(self) -> None:
         await self.look()
-        found = {row.id for row in await self.simulation.read(lambda tx: [*_all_events(tx)])}
+        found = {row.id for row in await self.simulation.read(lambda tx: [*all_events(tx)])}
         missed = sorted(found - self.seen.keys())
         lost = {agent for event, agent in self.seen.items() if event not in found}
         left = await self.simulation.read(lambda tx: [one for one in sorted(lost) if tx.get(AgentRow, one)])
@@ -132,7 +132,7 @@ class Events(Oracle):
             raise Violation(f"a reader in their order missed the events {missed}, and {left} lost some of theirs")
 
 
-def _all_events(tx: Tx) -> Iterator[EventRow]:
+def all_events(tx: Tx) -> Iterator[EventRow]:
     after = 0
     while rows := tx.all(events_from, after=after):
         yield from rows

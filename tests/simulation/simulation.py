@@ -14,6 +14,7 @@ import orjson
 from storage.open import SQLITE
 from storage.transaction import Tx, Unavailable
 from storage.vocabulary import Env
+from tests.simulation.arrived import Arrived
 from tests.simulation.available import Actions
 from tests.simulation.chain import SimulatedChain
 from tests.simulation.cheats.base import CHEATING, Cheat
@@ -25,6 +26,7 @@ from tests.simulation.deadlines import Deadlines
 from tests.simulation.disturbances import Disturbances
 from tests.simulation.facilitator import NotedFacilitator
 from tests.simulation.faults import CommitCrashes, Conflicts
+from tests.simulation.fired import Fired
 from tests.simulation.job_events import JobEvents
 from tests.simulation.keys import RevokedKeys
 from tests.simulation.leases import Leases
@@ -60,7 +62,7 @@ from tools.engine.config import Limits
 
 MORE: tuple[type[Oracle], ...] = (
     Actions, Taint, Visits, Timed, JobEvents, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged, Received, Sanctioned, Elsewhere,
-    Payments, Signed,
+    Payments, Signed, Arrived, Fired,
 )  # fmt: skip
 IN_FLIGHT = 8
 QUIET_EVERY = 1_000  # operations
