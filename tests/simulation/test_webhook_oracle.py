@@ -87,7 +87,7 @@ def test_a_wrong_signature_is_found(market: pytest.MonkeyPatch, name: str, broke
 )
 def test_a_wrong_header_is_found(market: pytest.MonkeyPatch, changed: Mapping[str, str], fault: str) -> None:
     headers_of = deliveries.headers_of
-    market.setattr(deliveries, "headers_of", lambda *given: headers_of(*given) | changed)
+    market.setattr(deliveries, "headers_of", lambda *given: {**headers_of(*given), **changed})
     assert fault in message()
 
 
