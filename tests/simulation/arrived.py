@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 SLACK = timedelta(seconds=SLACK_SECONDS)
+LAST_SECONDS = 2 * SLACK_SECONDS  # for events of the last deadlines to be sent
 MOST_FAILURES = 20  # deliveries given up in a row, which disable a webhook
 TOO_MANY = "too_many_waiting"
 TEST = "webhook.test"  # is for one webhook only
@@ -82,6 +83,7 @@ class Arrived(Oracle):
     async def look(self) -> None: ...
 
     async def at_end(self) -> None:
+        await self.simulation.sleep(LAST_SECONDS)
         await self.simulation.read(self._judge)
 
     def _judge(self, tx: Tx) -> None:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 SLACK_SECONDS = 300.0  # for the market's loops to see a deadline
-LAST_SECONDS = 2 * SLACK_SECONDS  # for events of the last deadlines to be sent
 ROUNDS = 10  # a missed panel is drawn again, so that its case has more than one deadline
 
 _LAST = {
@@ -49,7 +48,6 @@ async def settle(simulation: "Simulation") -> None:
     for _ in range(ROUNDS):
         last = await simulation.read(_last)
         if last is None:
-            await simulation.sleep(LAST_SECONDS)
             return
         left = (last - simulation.machine.clock.now()).total_seconds()
         await simulation.sleep(max(left, 0.0) + SLACK_SECONDS)
