@@ -9,12 +9,11 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.simulation.scenarios import named, names
-from tests.support.memory_folder import remove_on_sigterm, use_memory
+from tests.support.memory_folder import end_on_sigterm, use_memory
 
 if TYPE_CHECKING:
     from tests.simulation.run import Failure, Plan
@@ -43,13 +42,13 @@ def main() -> int:
     parser.add_argument("--report", type=Path, help="write a page of HTML about the run to this file, if it passes")
     parser.add_argument("--as-it-is", action="store_true", help="do not look for the shortest run that fails")
     given = parser.parse_args()
-    if wrong := "".join(islice(mistakes(given), 1)):
+    if wrong := next(mistakes(given), None):
         parser.error(wrong)
     if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets of texts must not differ between processes
         command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         os.execve(sys.executable, command, os.environ | {"PYTHONHASHSEED": "0"})
     use_memory()
-    remove_on_sigterm()
+    end_on_sigterm()
     return one_run(given) if given.minutes is None else many_runs(given)
 
 
@@ -93,7 +92,7 @@ def many_runs(given: argparse.Namespace) -> int:
     scenarios = SCENARIOS if given.scenario is None else (given.scenario,)
     made = plans(given.operations, databases, scenarios)
     failed = torture(given.minutes, made, given.processes, given.counts)
-    return 0 if failed is None else ended(failed, given)
+    return 0 if failed is None else explain(failed, given)
 
 
 def one_run(given: argparse.Namespace) -> int:
@@ -110,7 +109,7 @@ def one_run(given: argparse.Namespace) -> int:
     result = run(plan)
     if isinstance(result, Failure):
         print(f"seed {plan.seed} failed after {result.operations} operations: {result.message}", flush=True)
-        return ended(result, given)
+        return explain(result, given)
     seconds = time.perf_counter() - began
     hours = seconds / 3600
     made, faults = result.operations, result.faults.total()
@@ -133,8 +132,8 @@ def one_run(given: argparse.Namespace) -> int:
     return 0
 
 
-def ended(failure: "Failure", given: argparse.Namespace) -> int:
-    """Print the shortest run that fails, unless it was left as it is; return the exit code."""
+def explain(failure: "Failure", given: argparse.Namespace) -> int:
+    """Print the shortest run that fails, unless --as-it-is is given; return the exit code."""
     from tests.simulation.run import smallest
 
     if given.as_it_is:

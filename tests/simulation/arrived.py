@@ -1,7 +1,7 @@
 """The oracle of arrivals: at the end of a run, each webhook was taken by its receiver, or given up as promised."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, select
@@ -12,13 +12,12 @@ from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, DeliveryStatus, WebhookStatus
 from tests.simulation.oracles import Oracle, all_events
 from tests.simulation.records import Observation, Violation
-from tests.simulation.settle import SLACK_SECONDS
+from tests.simulation.settle import SLACK_SECONDS, is_overdue
 from tools.kernel.ids import event_id
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
-SLACK = timedelta(seconds=SLACK_SECONDS)
 LAST_SECONDS = 2 * SLACK_SECONDS  # for events of the last deadlines to be sent
 MOST_FAILURES = 20  # deliveries given up in a row, which disable a webhook
 TOO_MANY = "too_many_waiting"
@@ -77,10 +76,7 @@ class Arrived(Oracle):
         wanted = Subscription(body["id"], seen.agent or "", body["env"], tuple(body["event_types"]), seen.ended)
         before = self.promised.pop(wanted.webhook_id, None)
         if body["status"] == "active" and wanted.webhook_id not in self.ended:
-            unchanged = before is not None and before.types == wanted.types
-            self.promised[wanted.webhook_id] = before if before is not None and unchanged else wanted
-
-    async def look(self) -> None: ...
+            self.promised[wanted.webhook_id] = before if before and before.types == wanted.types else wanted
 
     async def at_end(self) -> None:
         await self.simulation.sleep(LAST_SECONDS)
@@ -96,7 +92,7 @@ class Arrived(Oracle):
         for event in all_events(tx):
             for one in by_owner.get(event.agent_id, ()):
                 ids = f"{event_id(event.id)} {one.webhook_id}"
-                if one.wants(event) and ids not in taken and self._is_late(event.created_at):
+                if one.wants(event) and ids not in taken and is_overdue(self.simulation, event.created_at):
                     self._check(tx, event, one, self.simulation.web.refused[ids])
 
     def _is_active(self, tx: Tx, one: Subscription) -> bool:
@@ -114,18 +110,17 @@ class Arrived(Oracle):
             raise Violation(f"{one.webhook_id} is disabled for {row.disabled_reason} after {failed} refused posts")
         return False
 
-    def _is_late(self, due: datetime) -> bool:
-        """Tell if what was due at a time should be done: it was due long ago, without faults since."""
-        ended_at = self.simulation.disturbances.ended_at
-        return ended_at is not None and max(due, ended_at) + SLACK < self.simulation.clock.now()
-
     def _check(self, tx: Tx, event: EventRow, one: Subscription, refused: int) -> None:
         """Raise Violation unless a refused delivery failed, or waits for its next attempt."""
         row = tx.one(_deliveries, webhook_id=one.webhook_id, number=event.id)
         if row is not None and (refused or row.last_error == TOO_MANY):
             if row.status is DeliveryStatus.FAILED:
                 return
-            if row.status is DeliveryStatus.PENDING and row.due_at is not None and not self._is_late(row.due_at):
+            if (
+                row.status is DeliveryStatus.PENDING
+                and row.due_at is not None
+                and not is_overdue(self.simulation, row.due_at)
+            ):
                 return
         state = "no delivery" if row is None else f"{row.id} {row.status}, due {row.due_at}, {row.last_error}"
         raise Violation(

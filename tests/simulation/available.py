@@ -19,7 +19,7 @@ Place = tuple[str, str]  # a state of a job, and the role of the caller
 Tried = Counter[tuple[Place, str]]  # by place and action
 
 ENOUGH = 1_000  # checks that a series makes of each place
-EVERY = 500  # operations, in which a place is checked once at most
+EVERY = 500  # operations between two checks of one place, at least
 REMEMBERED = 50  # jobs of each state, the newest
 PLACES = tuple((state, role) for state in sorted({kind(one) for one in JOB.moves}) for role in (BUYER, SELLER))
 # The market decides these without a look at a chain, so that a dry run needs no money.

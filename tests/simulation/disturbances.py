@@ -23,7 +23,7 @@ class Disturbances:
     def __init__(self, simulation: "Simulation") -> None:
         self.simulation, self.scenario = simulation, simulation.scenario
         self.random = simulation.new_random()
-        self.ended_at: datetime | None = None
+        self.ended_at: datetime | None = None  # when all faults were ended for good
         confirmations = simulation.chain.network.confirmations
         self.node_faults = (
             Faults(nodes=3, down=0.5),

@@ -12,12 +12,11 @@ from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
 from tests.simulation.oracles import Oracle, all_events
 from tests.simulation.records import Observation, Violation
-from tests.simulation.settle import SLACK_SECONDS
+from tests.simulation.settle import is_overdue
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
-SLACK = timedelta(seconds=SLACK_SECONDS)
 ROUNDED = timedelta(milliseconds=1)  # a shown time is up to so much earlier than the stored one
 
 
@@ -74,8 +73,6 @@ class Fired(Oracle):
             first_at = datetime.fromisoformat(body["run_at"])
             self.plans.setdefault(body["id"], Plan(body["id"], seen.agent or "", first_at, interval, body["max_runs"]))
 
-    async def look(self) -> None: ...
-
     async def at_end(self) -> None:
         await self.simulation.read(self._judge)
 
@@ -98,7 +95,6 @@ class Fired(Oracle):
         for count, run in enumerate(runs):
             if run.due_at not in plan.after(runs[:count]):
                 raise Violation(f"{plan} fired for {run.due_at} after {runs[:count]}")
-        due = plan.after(runs)
-        ended_at, now = self.simulation.disturbances.ended_at, self.simulation.clock.now()
-        if due and ended_at is not None and max(*due, ended_at) + SLACK < now:
-            raise Violation(f"{plan} did not fire for {max(due)}, until {now}, after {len(runs)} times")
+        due = max(plan.after(runs), default=None)
+        if due is not None and is_overdue(self.simulation, due):
+            raise Violation(f"{plan} did not fire for {due}, after {len(runs)} times")

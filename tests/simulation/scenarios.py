@@ -26,9 +26,7 @@ class Scenario:
     doubled: float = 0.0  # the share of calls that write whose message arrives twice
     gap_seconds: float = 2.0  # between two actions, on average
     pause_seconds: float = 15.0  # between two rounds of the background loops
-    quiet_seconds: float = (
-        0.0  # without calls, after each QUIET_EVERY (simulation.py) operations, so that deadlines pass amid faults
-    )
+    quiet_seconds: float = 0.0  # without calls, after QUIET_EVERY operations (simulation.py), so that deadlines pass
     targeted_seconds: float = 0.0  # between two faults that are put just before rare moves, at least
     reorg_seconds: float = 0.0  # between two reorgs of the chain, on average
     deep_reorgs: float = 0.0  # the share of reorgs that replace confirmed blocks too

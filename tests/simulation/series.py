@@ -11,7 +11,7 @@ from random import SystemRandom
 from tests.simulation.records import Result
 from tests.simulation.run import Failure, Plan, run
 from tests.simulation.sums import Sums
-from tests.support.memory_folder import remove_on_sigterm, use_memory
+from tests.support.memory_folder import end_on_sigterm, use_memory
 
 POSTGRES_SHARE = 10  # of both databases, PostgreSQL gets a tenth of the operations, because it takes longer
 SCENARIOS = (*("default", "default", "cheats") * 2, "default", "cheats", "contested", "slow_workers")  # in turn
@@ -58,7 +58,7 @@ def torture(minutes: float, made: Iterator[Plan], processes: int = 1, counts: Pa
 def _prepare() -> None:
     """Prepare a process that makes runs."""
     use_memory()
-    remove_on_sigterm()
+    end_on_sigterm()
 
 
 def _added(sums: Sums, plan: Plan, done: "Future[Result | Failure]") -> Failure | None:

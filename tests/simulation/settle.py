@@ -1,6 +1,6 @@
 """The end of a run: without faults and calls, everything open ends by its last deadline."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -55,6 +55,12 @@ async def settle(simulation: "Simulation") -> None:
         if overdue:
             raise Violation(f"without faults, nothing happened by its deadline: {overdue}")
     raise Violation(f"after {ROUNDS} times the longest deadline, something is open still")
+
+
+def is_overdue(simulation: "Simulation", due: datetime) -> bool:
+    """Tell if what was due at a time should be done: it was due long ago, without faults since."""
+    ended_at, slack = simulation.disturbances.ended_at, timedelta(seconds=SLACK_SECONDS)
+    return ended_at is not None and max(due, ended_at) + slack < simulation.clock.now()
 
 
 def _last(tx: Tx) -> datetime | None:

@@ -163,7 +163,7 @@ def _is_of_market(signature: str, content: bytes) -> bool:
 def _v1(secret: str, post: Post) -> str:
     """Return the v1 of Standard Webhooks.
 
-    Its key are the bytes that the secret after `whsec_` encodes in base64.
+    Its key is the bytes that the secret after `whsec_` encodes in base64.
     """
     rest = secret.removeprefix("whsec_")
     try:

@@ -10,20 +10,13 @@ import pytest
 from tests.simulation.model import Model, Observation, Rule, Violation
 from tests.simulation.model.history import TIME, Call, Graph, History, Visit
 from tests.simulation.model.observe import Span
-from tests.simulation.model.story import KEY, Change, Story, second, tell_story
+from tests.simulation.model.story import KEY, Change, Story, second
 from tests.simulation.model.walk import Walk
+from tests.simulation.test_model_votes import VOTES
 from tests.simulation.test_purchases import WRONG
 from tests.support.trade import Trade
 
 START = datetime(2027, 1, 1, tzinfo=UTC)
-STORIES: list[Story] = []  # the only one
-
-
-@pytest.fixture
-async def story(trade: Trade) -> Story:
-    if not STORIES:
-        STORIES.append(await tell_story(trade))
-    return STORIES[0]
 
 
 @pytest.mark.parametrize("seed, at_once", [(1, 1), (2, 3), (3, 6)])
@@ -164,9 +157,9 @@ CHANGES: dict[str, tuple[Rule, Change]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("name", CHANGES | VOTES)
 def test_a_changed_answer_breaks_its_rule(story: Story, name: str) -> None:
-    rule, change = CHANGES[name]
+    rule, change = (CHANGES | VOTES)[name]
     with pytest.raises(Violation) as found:
         story.replayed(change(story))
     assert found.value.rule is rule, found.value

@@ -20,7 +20,7 @@ def use_memory() -> None:
         os.environ["TMPDIR"] = tempfile.tempdir = str(FOLDER)
 
 
-def remove_on_sigterm() -> None:
+def end_on_sigterm() -> None:
     """End this process and its children on SIGTERM so that they remove their files."""
 
     def end(number: int, _: object) -> None:
