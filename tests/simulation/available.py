@@ -89,7 +89,7 @@ class Actions(Oracle):
         if place is not None and self.looks[place] < self.simulation.made / EVERY:
             self.looks[place] += 1
             key, job_id = places[place]
-            self.simulation.check_later(self._look_at(key, place, job_id))
+            self.simulation.start(self._look_at(key, place, job_id))
 
     async def _look_at(self, key: str, place: Place, job_id: str) -> None:
         """Try all actions on a job; judge them if the job stayed as it was."""

@@ -1,6 +1,7 @@
 """Acts of agents on bounties: post one, propose on one, and decide."""
 
-from tests.simulation.population import WORDS, Actor
+from tests.simulation.order_acts import WORDS
+from tests.simulation.population import Actor
 from tests.simulation.taint import Kind
 from tests.support.trade import ENGLISH, PRICE
 

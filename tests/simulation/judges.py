@@ -1,11 +1,19 @@
 """Agents that judge disputes: they rest at times, go away with open seats, and are suspended."""
 
-from tests.simulation.population import Actor, number_of
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from tests.simulation.population import Actor, Identity, Json, Traits, number_of
 from tests.simulation.taint import Kind
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
 
 HOUR = 3_600
 UNWANTED_ONCE_IN = 6  # no evaluator votes on one case in this number
 WORKED_HOURS = 2  # of each three, the same ones for all judges
+LATE_ONCE_IN = 6  # an evaluator votes at the deadline of one seat in this number, or after it
+AFTER_SECONDS = (-2.0, 0.5, 15.0, 40.0, 90.0)  # from the deadline to such a vote
 
 
 class Judge(Actor):
@@ -15,6 +23,10 @@ class Judge(Actor):
     """
 
     offers = True
+
+    def __init__(self, simulation: "Simulation", identity: Identity, traits: Traits) -> None:
+        super().__init__(simulation, identity, traits)
+        self.late = set[str]()  # cases in which it votes late
 
     async def rest(self) -> None:
         """Offer to judge, or stop it, as the hour demands."""
@@ -31,13 +43,25 @@ class Judge(Actor):
         """Vote in the cases that wait for this agent."""
         inbox = await self.call("get_inbox")
         for case in [] if inbox.refused else inbox.body["disputes_awaiting_my_verdict"]:
-            if not self.votes_on(case["id"]):
+            if not self.votes_on(case["id"]) or case["id"] in self.late:
                 continue
-            outcome, why = (
-                self.random.choice(("buyer", "seller", "split")),
-                self.private(Kind.VOTE, "As I see it.", case["id"]),
-            )
-            await self.call("submit_verdict", dispute_id=case["id"], outcome=outcome, rationale=why)
+            if number_of(f"late {self.identity.id} {case['id']}", LATE_ONCE_IN) == 0:
+                self.late.add(case["id"])
+                self.simulation.start(self.vote_late(case))
+            else:
+                await self.vote(case)
+
+    async def vote(self, case: Json) -> None:
+        why = self.private(Kind.VOTE, "As I see it.", case["id"])
+        outcome = self.random.choice(("buyer", "seller", "split"))
+        await self.call("submit_verdict", dispute_id=case["id"], outcome=outcome, rationale=why)
+
+    async def vote_late(self, case: Json) -> None:
+        """Wait until about the deadline of a seat, vote, and read the case."""
+        due = datetime.fromisoformat(case["verdict_by"]) + timedelta(seconds=self.random.choice(AFTER_SECONDS))
+        await self.simulation.sleep(max(0.0, (due - self.simulation.clock.now()).total_seconds()))
+        await self.vote(case)
+        await self.call("get_dispute", dispute_id=case["id"])
 
 
 class Evaluator(Judge):

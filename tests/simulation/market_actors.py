@@ -6,8 +6,10 @@ from typing import Any
 from tests.simulation.account_actors import change_keys, wait_for_news
 from tests.simulation.bounty_actors import decide, post, propose
 from tests.simulation.judges import Judge
-from tests.simulation.population import MOVES, WORDS, Actor, Json
+from tests.simulation.order_acts import order
+from tests.simulation.population import MOVES, Actor, Json
 from tests.simulation.private_acts import note, remind, write
+from tests.simulation.shop_acts import change_listing, change_webhook, reuse_key, take_webhooks
 from tests.simulation.taint import Kind
 from tests.support.trade import OFFER, PRICE
 
@@ -15,6 +17,7 @@ SOON: Json = OFFER | {"turnaround_seconds": 300, "max_open_jobs": 10}
 QUOTED: Json = {name: value for name, value in SOON.items() if name != "price"} | {"pricing_model": "quote"}
 OFFERS: tuple[Json, ...] = (
     SOON, SOON | {"payment": "upfront"}, SOON | {"price": 0}, QUOTED, QUOTED | {"payment": "upfront"},
+    SOON | {"pricing_model": "per_unit", "unit_name": "line", "price": PRICE // 2},
 )  # fmt: skip
 AT_ONCE = 4  # jobs of one list
 WORKERS = (None, "w1", "w2")
@@ -67,7 +70,7 @@ class Trader(Judge):
         """Take webhooks, make a schedule and create listings; one in three offers to judge."""
         self.judges = self.may_judge and self.likely(1 / 3)
         await self.call("set_evaluator", enabled=self.judges)
-        await self.call("create_webhook", url=f"https://{self.identity.handle}.hooks.example.com/{self.identity.id}")
+        await take_webhooks(self)
         await self.call("create_schedule", in_seconds=60, interval_seconds=self.random.choice((300, 3_600)))
         for offer in self.random.sample(self.listings, min(3, len(self.listings))):
             await self.call("create_listing", **offer)
@@ -79,9 +82,9 @@ class Trader(Judge):
             return
         deeds = (
             self.sell, self.buy, self.order, self.judge, self.bounty, self.confide, self.wait, self.change_keys,
-            self.look_elsewhere,
+            self.look_elsewhere, self.change_shop,
         )  # fmt: skip
-        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.5, 1.5, 0.3, 0.5))
+        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.5, 1.5, 0.3, 0.5, 1))
         await deed()
 
     async def sell(self) -> None:
@@ -118,11 +121,13 @@ class Trader(Judge):
 
     async def order(self) -> None:
         payment = {"payment": "upfront"} if self.likely(0.4) else {}  # rare otherwise
-        found = await self.call("search_listings", q="translate", limit=20, **payment)
-        if not found.refused and found.body["data"]:
-            listing = self.random.choice(found.body["data"])
-            text = self.private(Kind.LETTER, self.random.choice(WORDS), listing["seller"]["id"])
-            await self.call("create_job", listing_id=listing["id"], input={"text": text})
+        await order(self, q="translate", limit=20, **payment)
+
+    async def change_shop(self) -> None:
+        if self.likely(0.5):
+            await change_listing(self, self.listings)
+        else:
+            await self.random.choice((change_webhook, reuse_key))(self)
 
 
 class Returner(Trader):

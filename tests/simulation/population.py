@@ -10,6 +10,7 @@ from zlib import crc32
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
+from tests.simulation.order_acts import order
 from tests.simulation.taint import Kind, Taint
 from tests.simulation.wires import Answer
 from tests.support.trade import OFFER, PRICE
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 CAPITAL = 10**12  # minor units of USDC that each wallet starts with
 AWAY_SECONDS = (900, 1_800, 4_000, 9_000)  # long enough that each deadline of its jobs passes at times
-WORDS = ("guten Tag", "bonjour", "buenos dias", "god dag", "dzien dobry")
 LATE_ONCE_IN = 8  # an agent is too late with one step in this number
 PATIENCE = 0.7  # the chance that an agent leaves a job alone that waits for another
 REPORTED_AGAIN = (15.0, 40.0)  # seconds after the last report of a transfer
@@ -59,6 +59,8 @@ class Actor(ABC):
     """An agent with goals. `act` makes a few calls."""
 
     back_at = 0.0  # virtual seconds
+    found_before: Json | None = None  # the listing of its last order
+    named_order: Json | None = None  # its last order with a reference
 
     def __init__(self, simulation: "Simulation", identity: Identity, traits: Traits) -> None:
         self.simulation, self.identity, self.traits = simulation, identity, traits
@@ -226,15 +228,10 @@ class Buyer(Actor):
     """An agent that orders work and pays for it."""
 
     async def act(self) -> None:
-        await (self.order() if self.likely(0.25) else self.tend_a_job("buyer"))
-
-    async def order(self) -> None:
-        found = await self.call("search_listings", q=self.random.choice(("translate", "english", None)), limit=10)
-        if found.refused or not found.body["data"]:
-            return
-        listing = self.random.choice(found.body["data"])
-        text = self.private(Kind.LETTER, self.random.choice(WORDS), listing["seller"]["id"])
-        await self.call("create_job", listing_id=listing["id"], input={"text": text})
+        if self.likely(0.25):
+            await order(self, q=self.random.choice(("translate", "english", None)), limit=10)
+        else:
+            await self.tend_a_job("buyer")
 
 
 async def register(simulation: "Simulation", name: str) -> Identity:

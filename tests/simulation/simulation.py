@@ -129,7 +129,7 @@ class Simulation:
 
     def _look_at_purchases(self) -> None:
         """Look after each change, because a purchase leaves no trace of the statuses it passes."""
-        self.check_later(self.oracle(Coverage).look_at_purchases())
+        self.start(self.oracle(Coverage).look_at_purchases())
 
     def new_random(self) -> Random:
         """Return a generator for one part of the run, which other parts' choices do not change."""
@@ -225,7 +225,7 @@ class Simulation:
             await machine.ended.wait()
             await self._chance(REST_SECONDS)
             machine.open()
-            self.check_later(self._look_after_crash())  # the process may end during a look
+            self.start(self._look_after_crash())  # the process may end during a look
 
     async def _look_after_crash(self) -> None:
         async with self.looking:
@@ -250,8 +250,9 @@ class Simulation:
     def oracle(self, kind: type[Kind]) -> Kind:
         return next(one for one in self.oracles if isinstance(one, kind))
 
-    def check_later(self, check: Coroutine[Any, Any, None]) -> None:
-        self.later.append(asyncio.create_task(check))
+    def start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine beside the calls of the agents."""
+        self.later.append(asyncio.create_task(coroutine))
 
     async def read(self, read: Callable[[Tx], T]) -> T:
         """Read the rows of the market, once a process runs and its database answers."""
@@ -274,12 +275,13 @@ class Simulation:
 
     async def call(self, agent: str | None, key: str | None, operation: str, /, **given: Any) -> Answer:
         """Make a call for an agent. Its message may arrive twice; both answers then are observed."""
-        number, payment = self.count(), given.pop("signed_payment", None)
+        number, payment, name = self.count(), given.pop("signed_payment", None), given.pop("idempotency_key", None)
         wire = "door" if self.random.random() >= self.scenario.wires else self.random.choice(WIRES[1:])
         if CATALOGUE[operation].auth == "admin" or operation == "buy_with_x402":  # the wires have no headers for these
             wire = "door"
         ip = ADDRESS if key else address_of(number)  # a call without a key counts against its address
-        call = Call(number, operation, given, key, self._name(number, agent, key), wire, ip, payment=payment)
+        name = name or self._name(number, agent, key)
+        call = Call(number, operation, given, key, name, wire, ip, payment=payment)
         await self.targets.before_call(agent, call)
         doubled = self.random.random() < self.scenario.doubled or self.double_next
         if call.op.safe or payment is not None or not doubled:

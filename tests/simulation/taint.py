@@ -151,11 +151,11 @@ class Taint(Oracle):
         """
         for secret in SECRET.findall(text):
             if self._leaks(secret, call):
-                self.simulation.check_later(_fail(f"{place} shows the secret {secret.decode()}"))
+                self.simulation.start(_fail(f"{place} shows the secret {secret.decode()}"))
         for token in dict.fromkeys(TOKEN.findall(text)):
             private = self.texts[token]
             if not {OPERATOR, private.author, private.about} & {*readers}:
-                self.simulation.check_later(self._check(token, readers, place))
+                self.simulation.start(self._check(token, readers, place))
 
     def _leaks(self, secret: bytes, call: str | None) -> bool:
         if secret not in self.secrets:

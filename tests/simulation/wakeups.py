@@ -34,7 +34,7 @@ class Wakeups(Oracle):
         waited = call.operation in WAITING and call.arguments.get("wait_seconds") and since
         if waited and not answer.refused and answer.body["next_since"] == since and self._are_clocks_right():
             before = self.simulation.machine.clock.now() - LATE
-            self.simulation.check_later(self._look_for(seen, str(since), before))
+            self.simulation.start(self._look_for(seen, str(since), before))
 
     def _are_clocks_right(self) -> bool:
         """Tell if the clocks of all processes agree, and did during the wait."""
