@@ -93,4 +93,35 @@ PLANTS = (
         "owner = caller.agent_id or ANONYMOUS",
         "owner = ANONYMOUS",
     ),
+    Plant(
+        "a webhook signed without its body",
+        "tools/events/webhooks/deliveries.py",
+        "content = signed_content(posting.event_id, timestamp, posting.body)",
+        'content = signed_content(posting.event_id, timestamp, b"")',
+    ),
+    Plant(
+        "a seat that lives a minute too long",
+        "tools/jobs/panel_rules.py",
+        "if any(now >= seat.deadline_at for seat in waiting):",
+        "if any((now - seat.deadline_at).total_seconds() >= 60 for seat in waiting):",
+        "slow_workers",
+    ),
+    Plant(
+        "a payment to its own buyer",
+        "tools/jobs/payments/terms.py",
+        '        pay_to=row.pay_to or "",\n        pay_from',
+        '        pay_to=payer or row.pay_to or "",\n        pay_from',
+    ),
+    Plant(
+        "a paused listing that can be ordered",
+        "tools/jobs/place_order.py",
+        "    if listing.status is not ListingStatus.ACTIVE:\n",
+        "    if listing.status is ListingStatus.ARCHIVED:\n",
+    ),
+    Plant(
+        "an old secret that signs no more",
+        "tools/events/webhooks/logic.py",
+        "now < row.previous_until else None",
+        "now >= row.previous_until else None",
+    ),
 )

@@ -10,8 +10,8 @@ from tests.simulation.plants import PLANTS, Plant
 from tests.simulation.scenarios import named
 
 
-def test_there_are_twelve_planted_faults_of_their_own() -> None:
-    assert len({one.name for one in PLANTS}) == len(PLANTS) == 12
+def test_there_are_seventeen_planted_faults_of_their_own() -> None:
+    assert len({one.name for one in PLANTS}) == len(PLANTS) == 17
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
