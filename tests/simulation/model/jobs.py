@@ -44,6 +44,7 @@ class Jobs:
         self.of_buyer: dict[tuple[str, str], list[Job]] = {}
         self.of_agent: dict[tuple[str, str], list[Job]] = {}
         self.completed: Counter[str] = Counter()  # forgotten completed jobs, by listing
+        self.expired: dict[str, set[str]] = {}  # by listing: the buyers of forgotten expired jobs
         self.left: set[str] = set()  # agents whose account was deleted
         self.callers: set[str] = set()  # agents that have made a call
         self.bought: dict[str, set[tuple[str, str]]] = {}  # by listing: the payments of clients without an account
@@ -62,6 +63,8 @@ class Jobs:
         gone = job.history.graph.final(last.state) and last.first_high < span.low - _FORGET_AFTER
         if gone and count and reviewable(last.state):
             self.completed[job.agreed["listing_id"]] += 1
+        if gone and count and last.state == "expired":
+            self.expired.setdefault(job.agreed["listing_id"], set()).add(job.buyer)
         return gone
 
     # -- a record ----------------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ class Listing:
     """All versions of a listing that answers showed."""
 
     seller: str
+    env: str
     versions: dict[Offer, Span] = field(default_factory=dict)
     uncertain: bool = False  # a change may have happened that no answer showed
 
@@ -54,6 +55,10 @@ class Listing:
             and not any(o.changed_at > offer.changed_at and f.precedes(span) for o, f in self.versions.items())
         ]
 
+    def was_shown(self, span: Span) -> bool:
+        """Say if an answer had shown the listing before a call."""
+        return any(first.precedes(span) for first in self.versions.values())
+
 
 class Listings:
     """All listings, and the rules of an order from one."""
@@ -65,7 +70,7 @@ class Listings:
 
     def show(self, record: Any, sight: Sight) -> None:
         """Take in a listing record."""
-        listing = self.known.setdefault(record["id"], Listing(record["seller"]["id"]))
+        listing = self.known.setdefault(record["id"], Listing(record["seller"]["id"], record["env"]))
         offer = Offer.of(record)
         written = sight.seen.operation in ("create_listing", "update_listing", "archive_listing")
         first = sight.span if written else Span(-1, sight.span.high, sight.span.began, sight.span.ended)
@@ -96,6 +101,8 @@ class Listings:
             self.jobs.lost_orders.append(order)
         elif seen.code in ("seller_busy", "job_limit", "price_above_max", "reference_reused"):
             self.jobs.doubts.add(sight.span, lambda: self._refused(sight))
+        elif seen.code in GONE:
+            self.jobs.doubts.add(sight.span, lambda: self.gone(sight))
 
     def _new(self, record: Any, sight: Sight) -> None:
         seen, given = sight.seen, sight.seen.arguments
@@ -251,7 +258,52 @@ class Listings:
         lost = any(one[:2] == (seen.env, seen.agent) for one in self.jobs.lost_orders)
         return lost or (kept is not None and kept[0] != _order(seen) and kept[2].may_precede(sight.span))
 
+    def gone(self, sight: Sight) -> None:
+        """Check that a listing which an order or a purchase did not find, or not on sale, may be gone."""
+        listing_id, code = str(sight.seen.arguments["listing_id"]), sight.seen.code
+        listing = self.known.get(listing_id)
+        if listing is None or listing.uncertain or listing.seller in self.jobs.left:
+            return
+        justified = self._hidden(listing, sight) if code == "not_found" else self._off_sale(listing_id, listing, sight)
+        message = f"{code}, and the listing is known as {listing.offers(sight.span)}"
+        sight.check(justified, Rule.REFUSAL, message, listing_id)
 
+    def _hidden(self, listing: Listing, sight: Sight) -> bool:
+        """Say if a listing may be hidden from an order: it is of the other environment, or was not shown yet.
+
+        A purchase finds a listing of any environment, if it does not name one.
+        """
+        seen = sight.seen
+        env = seen.arguments.get("env") if seen.operation == "buy_with_x402" else seen.env
+        other = env not in (None, listing.env) or seen.error.get("param") not in (None, "listing_id")
+        return other or not listing.was_shown(sight.span)
+
+    def _off_sale(self, listing_id: str, listing: Listing, sight: Sight) -> bool:
+        """Say if a listing may have been off sale: its seller withdrew it, or the market paused it.
+
+        If clocks differ, the time of a change does not tell which version is the last one.
+        """
+        dated = not self.jobs.contract.clock_seconds
+        shown = [offer for offer, first in listing.versions.items() if first.may_precede(sight.span)]
+        met = listing.offers(sight.span) if dated else shown
+        return any(one.status != "active" for one in met) or self._deserted(listing_id, sight)
+
+    def _deserted(self, listing_id: str, sight: Sight) -> bool:
+        """Say if orders of as many buyers as pause a listing may have expired.
+
+        The market also asks that these orders were the last ones, and that the seller made no call for a day. Neither
+        is checked, because a process that crashes forgets when it saw a seller.
+        """
+        jobs = self.jobs.living(self.jobs.of_listing, listing_id, sight.span)
+        buyers = {one.buyer for one in jobs if any(kind(state) == "expired" for state in one.possible(sight.span))}
+        buyers |= self.jobs.expired.get(listing_id, set())
+        buyers |= {buyer for _, buyer, listing, _ in self.jobs.lost_orders if listing == listing_id}
+        buyers |= {payer for payer, _ in self.jobs.bought.get(listing_id, ())}
+        return len(buyers) >= _IGNORED
+
+
+GONE = ("listing_unavailable", "not_found")
+_IGNORED = 3  # orders in a row, of different buyers, that pause the listing of an absent seller
 _OTHER_SELLERS = 3  # as many paid sellers count like a payment to this one
 
 

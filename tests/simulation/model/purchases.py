@@ -10,7 +10,7 @@ import rfc8785
 
 from tests.simulation.model.jobs import Jobs
 from tests.simulation.model.lifecycle import kind
-from tests.simulation.model.listings import Listings, Offer
+from tests.simulation.model.listings import GONE, Listings, Offer
 from tests.simulation.model.observe import Observation, Rule, Sight, Span
 
 TERMS = 402
@@ -76,6 +76,8 @@ class Purchases:
         given = authorization(seen.arguments.get("signed_payment"))
         if seen.status == TERMS:
             self._terms(sight)
+        if seen.code in GONE:
+            self.jobs.doubts.add(sight.span, lambda: self.listings.gone(sight))
         if given is None:
             sight.check(not seen.succeeded, Rule.PURCHASE, "something is bought without a payment")
             return
