@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import heappop, heappush
+from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -73,6 +74,7 @@ class SimulatedChain:
         self._blocks: dict[int, list[Mined]] = {}  # only those with transactions
         self._branches = [(0, 0)]  # the first block of each branch, and its number
         self._reorgs = 0
+        self.replaced_at = -inf  # the monotonic time of the last reorg
         self._fork: Fork | None = None
         self._transfers: list[Transfer] = []
         self._once_final: defaultdict[str, list[Transfer]] = defaultdict(list)
@@ -198,6 +200,7 @@ class SimulatedChain:
         places = {one.transaction.hash: one for one in found}
         self._fork = Fork(start, self._head, hashes, blocks, places)
         self._reorgs += 1
+        self.replaced_at = self.clock.monotonic()
         del self._branches[bisect_right(self._branches, (start - 1, self._reorgs)) :]
         self._branches.append((start, self._reorgs))
         while self._transfers and self._transfers[-1].block_number >= start:

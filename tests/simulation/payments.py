@@ -27,7 +27,7 @@ class Payments(Oracle):
         body = seen.answer.body
         if seen.call.operation == "set_wallet_address" and not seen.answer.refused and seen.agent:
             self.wallets[seen.agent].add(str(seen.call.arguments["address"]).lower())
-        for job in _jobs(body):
+        for job in jobs_in(body):
             self.parties[job["id"]] = job["buyer"]["id"], job["seller"]["id"]
         if isinstance(body, dict) and body.get("object") == "payment_terms" and body["job_id"] in self.parties:
             self._judge_terms(body, self._chain(seen))
@@ -66,7 +66,7 @@ class Payments(Oracle):
                 raise Violation(f"{one} between the parties of {given['job_id']} is refused: {error['message']}")
 
 
-def _jobs(body: Any) -> Iterator[Json]:
+def jobs_in(body: Any) -> Iterator[Json]:
     """Yield the jobs that an answer shows with both parties."""
     if isinstance(body, dict):
         rows = body["data"] if isinstance(body.get("data"), list) else [body]

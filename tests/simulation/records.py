@@ -18,6 +18,7 @@ class Observation:
     answer: Answer
     began: datetime
     ended: datetime
+    since: float = 0.0  # the second of the loop's time when the call began
 
 
 class Violation(AssertionError):

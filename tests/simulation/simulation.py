@@ -47,6 +47,7 @@ from tests.simulation.populate import populate
 from tests.simulation.population import Actor, Identity
 from tests.simulation.processes import StoppableLoop
 from tests.simulation.records import Failed, Observation, Result, Violation
+from tests.simulation.refused_payments import RefusedPayments
 from tests.simulation.scenarios import Scenario
 from tests.simulation.settle import settle
 from tests.simulation.signed import Signed
@@ -62,7 +63,7 @@ from tools.engine.config import Limits
 
 MORE: tuple[type[Oracle], ...] = (
     Actions, Taint, Visits, Timed, JobEvents, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged, Received, Sanctioned, Elsewhere,
-    Payments, Signed, Arrived, Fired,
+    Payments, RefusedPayments, Signed, Arrived, Fired,
 )  # fmt: skip
 IN_FLIGHT = 8
 QUIET_EVERY = 1_000  # operations
@@ -323,7 +324,7 @@ class Simulation:
         """
         clocks = [one.clock for one in self.machines]
         bounds = min(one.earliest(began) for one in clocks), max(one.latest() for one in clocks)
-        return Observation(call, agent, answer, *bounds)
+        return Observation(call, agent, answer, *bounds, began)
 
     def _name(self, number: int, agent: str | None, key: str | None) -> str:
         """Return the idempotency key of a call.
