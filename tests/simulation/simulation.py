@@ -47,6 +47,7 @@ from tests.simulation.populate import populate
 from tests.simulation.population import Actor, Identity
 from tests.simulation.processes import StoppableLoop
 from tests.simulation.records import Failed, Observation, Result, Violation
+from tests.simulation.refused_deliveries import RefusedDeliveries
 from tests.simulation.refused_payments import RefusedPayments
 from tests.simulation.scenarios import Scenario
 from tests.simulation.settle import settle
@@ -63,7 +64,7 @@ from tools.engine.config import Limits
 
 MORE: tuple[type[Oracle], ...] = (
     Actions, Taint, Visits, Timed, JobEvents, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged, Received, Sanctioned, Elsewhere,
-    Payments, RefusedPayments, Signed, Arrived, Fired,
+    Payments, RefusedPayments, RefusedDeliveries, Signed, Arrived, Fired,
 )  # fmt: skip
 IN_FLIGHT = 8
 QUIET_EVERY = 1_000  # operations
