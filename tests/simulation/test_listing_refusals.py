@@ -1,6 +1,6 @@
 """The model believes that a listing is gone only if it may be."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,10 @@ def refused(story: Story, code: str, name: str = "order upfront", **changes: Any
 def before(story: Story, code: str, *extra: Observation) -> Mapping[str, Observation]:
     """Return the answers up to a refused order, with others just before it."""
     *first, last = refused(story, code).values()
-    answers = [*first, *extra, last]
+    return _in_turn([*first, *extra, last])
+
+
+def _in_turn(answers: Sequence[Observation]) -> Mapping[str, Observation]:
     return {str(place): replace(one, after=place) for place, one in enumerate(answers)}
 
 
@@ -31,13 +34,24 @@ def of_seller(story: Story, operation: str, status: int = 200, **given: Any) -> 
     return replace(offered, operation=operation, status=status, arguments=given, idempotency_key=None)
 
 
-def changed(story: Story, *statuses: str) -> Mapping[str, Observation]:
-    """Let the seller change the status of its listing, each time a second later, before an order is refused."""
+def updates(story: Story, *statuses: str, **also: str) -> Iterator[Observation]:
+    """Let the seller change the status of its listing, each time a second later."""
     offered = story.named["upfront"].body
-    update = of_seller(story, "update_listing", listing_id=offered["id"])
-    times = [second(offered["updated_at"], number + 1) for number in range(len(statuses))]
-    bodies = [offered | {"status": one, "updated_at": moment} for one, moment in zip(statuses, times, strict=True)]
-    return before(story, UNAVAILABLE, *(replace(update, number=100 + n, body=body) for n, body in enumerate(bodies)))
+    for number, status in enumerate(statuses):
+        body = offered | {"status": status, "updated_at": second(offered["updated_at"], number + 1)} | also
+        yield replace(of_seller(story, "update_listing", listing_id=offered["id"]), number=100 + number, body=body)
+
+
+def changed(story: Story, *statuses: str) -> Mapping[str, Observation]:
+    """Change the status of a listing before an order is refused."""
+    return before(story, UNAVAILABLE, *updates(story, *statuses))
+
+
+def sold(story: Story, *statuses: str, **also: str) -> Mapping[str, Observation]:
+    """Change the status of a listing before an order succeeds."""
+    place = [*story.named].index("order upfront")
+    answers = [*story.named.values()]
+    return _in_turn([*answers[:place], *updates(story, *statuses, **also), answers[place]])
 
 
 def perhaps_paused(story: Story) -> Mapping[str, Observation]:
@@ -105,6 +119,18 @@ def test_a_listing_that_is_there_is_not_gone(story: Story, name: str) -> None:
     with pytest.raises(Violation) as found:
         story.replayed(WRONG[name](story))
     assert found.value.rule is Rule.REFUSAL, found.value
+
+
+@pytest.mark.parametrize("status", ["paused", "archived"])
+def test_a_listing_that_its_seller_withdrew_is_not_ordered(story: Story, status: str) -> None:
+    with pytest.raises(Violation) as found:
+        story.replayed(sold(story, status))
+    assert found.value.rule is Rule.RESULT, found.value
+
+
+def test_a_listing_is_ordered_while_it_is_on_sale(story: Story) -> None:
+    assert story.replayed(sold(story, "paused", "active"))
+    assert story.replayed(sold(story, "paused", paused_by="market"))  # its seller may have called since
 
 
 @pytest.mark.parametrize("name", RIGHT)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
@@ -10,15 +11,16 @@ import orjson
 from tests.simulation.model.job import Job
 from tests.simulation.model.jobs import Jobs
 from tests.simulation.model.lifecycle import PLACE, kind, reviewable
-from tests.simulation.model.observe import Observation, Rule, Sight, Span, at
+from tests.simulation.model.observe import Observation, Rule, Sight, Span, at, later
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
     """One version of a listing, as far as orders depend on it."""
 
-    changed_at: str
+    changed_at: datetime
     status: str
+    paused_by: str | None
     model: str
     price: int | None
     payment: str
@@ -31,9 +33,9 @@ class Offer:
     def of(record: Any) -> "Offer":
         pricing = record["pricing"]
         return Offer(
-            record["updated_at"], record["status"], pricing["model"], pricing["price"], record["payment"],
-            record["accept_timeout_seconds"], record["turnaround_seconds"], record["max_open_jobs"],
-            record["first_party"],
+            at(record["updated_at"]), record["status"], record["paused_by"], pricing["model"], pricing["price"],
+            record["payment"], record["accept_timeout_seconds"], record["turnaround_seconds"],
+            record["max_open_jobs"], record["first_party"],
         )  # fmt: skip
 
 
@@ -43,17 +45,15 @@ class Listing:
 
     seller: str
     env: str
+    clock_seconds: float  # by which the times of two changes may be wrong
     versions: dict[Offer, Span] = field(default_factory=dict)
     uncertain: bool = False  # a change may have happened that no answer showed
 
     def offers(self, span: Span) -> list[Offer]:
         """Return the versions that an order may have met."""
-        return [
-            offer
-            for offer, first in self.versions.items()
-            if first.low < span.high
-            and not any(o.changed_at > offer.changed_at and f.precedes(span) for o, f in self.versions.items())
-        ]
+        before = [offer.changed_at for offer, first in self.versions.items() if first.precedes(span)]
+        least = later(max(before, default=_LONG_AGO), -self.clock_seconds)
+        return [one for one, first in self.versions.items() if first.low < span.high and one.changed_at >= least]
 
     def was_shown(self, span: Span) -> bool:
         """Say if an answer had shown the listing before a call."""
@@ -70,7 +70,9 @@ class Listings:
 
     def show(self, record: Any, sight: Sight) -> None:
         """Take in a listing record."""
-        listing = self.known.setdefault(record["id"], Listing(record["seller"]["id"], record["env"]))
+        listing = self.known.setdefault(
+            record["id"], Listing(record["seller"]["id"], record["env"], self.jobs.contract.clock_seconds)
+        )
         offer = Offer.of(record)
         written = sight.seen.operation in ("create_listing", "update_listing", "archive_listing")
         first = sight.span if written else Span(-1, sight.span.high, sight.span.began, sight.span.ended)
@@ -138,7 +140,10 @@ class Listings:
         if listing is None or listing.uncertain or not listing.versions:
             return
         offers = listing.offers(sight.span)
-        fitting = [one for one in offers if _priced(one, record)]
+        # The market puts a listing that it paused on sale again when its seller calls.
+        on_sale = [one for one in offers if one.status == "active" or one.paused_by == "market"]
+        sight.check(bool(on_sale), Rule.RESULT, f"an order of a listing that is not on sale: {offers}", job.id)
+        fitting = [one for one in on_sale if _priced(one, record)]
         sight.check(bool(fitting), Rule.PRICE, f"{record['price']} for {record['units']} fits none of {offers}", job.id)
         fitting = [one for one in fitting if _timed(one, record)]
         sight.check(bool(fitting), Rule.DEADLINE, f"accept_by fits none of {offers}", job.id)
@@ -279,14 +284,9 @@ class Listings:
         return other or not listing.was_shown(sight.span)
 
     def _off_sale(self, listing_id: str, listing: Listing, sight: Sight) -> bool:
-        """Say if a listing may have been off sale: its seller withdrew it, or the market paused it.
-
-        If clocks differ, the time of a change does not tell which version is the last one.
-        """
-        dated = not self.jobs.contract.clock_seconds
-        shown = [offer for offer, first in listing.versions.items() if first.may_precede(sight.span)]
-        met = listing.offers(sight.span) if dated else shown
-        return any(one.status != "active" for one in met) or self._deserted(listing_id, sight)
+        """Say if a listing may have been off sale: its seller withdrew it, or the market paused it."""
+        withdrawn = any(one.status != "active" for one in listing.offers(sight.span))
+        return withdrawn or self._deserted(listing_id, sight)
 
     def _deserted(self, listing_id: str, sight: Sight) -> bool:
         """Say if orders of as many buyers as pause a listing may have expired.
@@ -304,6 +304,7 @@ class Listings:
 
 GONE = ("listing_unavailable", "not_found")
 _IGNORED = 3  # orders in a row, of different buyers, that pause the listing of an absent seller
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 _OTHER_SELLERS = 3  # as many paid sellers count like a payment to this one
 
 
