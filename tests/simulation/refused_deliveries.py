@@ -57,7 +57,10 @@ class RefusedDeliveries(Oracle):
 
 
 def _schemas(body: Any) -> Iterator[tuple[str, Json]]:
-    """Yield the output schemas that an answer shows, by listing or bounty; lists may leave them out."""
+    """Yield the output schemas that an answer shows, by listing or bounty.
+
+    Lists may leave them out.
+    """
     rows = body["data"] if isinstance(body, dict) and isinstance(body.get("data"), list) else [body]
     for one in (row for row in rows if isinstance(row, dict)):
         if one.get("object") == "listing":

@@ -92,7 +92,7 @@ class RefusedPayments(Oracle):
         return payments.wallets[payer], payments.wallets[payee]
 
     def _between(self, seen: Observation) -> Transfer | None:
-        """Return the transfer of the transaction, if it is its only one and went between the parties of the job."""
+        """Return the only transfer of a transaction, if it went between the parties of the job."""
         payers, payees = self._wallets(seen)
         found = self._place(seen)[0].transfers_of(_hash(seen))
         if len(found) != 1 or not found[0].amount:
@@ -114,9 +114,10 @@ class RefusedPayments(Oracle):
 
 
 def _leaves_a_rest(sent: Transfer, details: Json, *, refund: bool) -> bool:
-    """Say if a recorded transfer may leave something due; what is not recorded has moved nothing.
+    """Say if a transfer may leave something due.
 
-    A refund of all that was due may, because a repeat of its call also counts what was paid since.
+    One that is refused without a record of it has moved nothing. A refund of all that was due may, because a repeat of
+    its call also counts what was paid since.
     """
     if not details.get("recorded") or details["remaining"] <= 0:
         return False

@@ -24,7 +24,7 @@ PENDING, NOT_FOUND, INVALID = "transaction_pending", "transaction_not_found", "p
 
 @dataclass
 class Scene:
-    """A chain with its nodes, the oracle, and a job of the buyer and the seller that was just made."""
+    """A chain with its nodes, the oracle, and a job that was just made."""
 
     def __post_init__(self) -> None:
         self.model = chain_scene.Model()

@@ -264,7 +264,7 @@ class Listings:
         return lost or (kept is not None and kept[0] != _order(seen) and kept[2].may_precede(sight.span))
 
     def gone(self, sight: Sight) -> None:
-        """Check that a listing which an order or a purchase did not find, or not on sale, may be gone."""
+        """Check that a listing which an order or a purchase did not get may be gone."""
         listing_id, code = str(sight.seen.arguments["listing_id"]), sight.seen.code
         listing = self.known.get(listing_id)
         if listing is None or listing.uncertain or listing.seller in self.jobs.left:
@@ -274,9 +274,10 @@ class Listings:
         sight.check(justified, Rule.REFUSAL, message, listing_id)
 
     def _hidden(self, listing: Listing, sight: Sight) -> bool:
-        """Say if a listing may be hidden from an order: it is of the other environment, or was not shown yet.
+        """Say if a listing may be hidden from an order.
 
-        A purchase finds a listing of any environment, if it does not name one.
+        It is of the other environment, or no answer had shown it before. A purchase that names no environment finds a
+        listing of each.
         """
         seen = sight.seen
         env = seen.arguments.get("env") if seen.operation == "buy_with_x402" else seen.env
