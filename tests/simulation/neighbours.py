@@ -26,6 +26,7 @@ class Receivers:
         self.check: Callable[[bytes, Mapping[str, str]], None] = lambda body, headers: None
         self.received: dict[str, deque[bytes]] = defaultdict(lambda: deque(maxlen=KEPT))
         self.taken: dict[tuple[str, str], bytes] = {}  # by URL and ids of event and webhook: the hash
+        self.posts = Counter[str]()  # by ids of event and webhook
         self.refused = Counter[str]()  # by ids of event and webhook: the times that it was not taken
         self.repeated = 0
         self.contradictions: list[tuple[str, str]] = []  # URLs and ids that came with two bodies
@@ -34,6 +35,7 @@ class Receivers:
         self.watch(url, body)
         self.check(body, headers)
         ids = f"{headers['webhook-id']} {headers['X-Webhook-Id']}"
+        self.posts[ids] += 1
         fate = self.random.choice(("silent", "error", "lost")) if self.failing else "usual"
         if fate in ("silent", "error"):
             self.note("webhook")

@@ -28,6 +28,7 @@ from tests.simulation.facilitator import NotedFacilitator
 from tests.simulation.faults import CommitCrashes, Conflicts
 from tests.simulation.fired import Fired
 from tests.simulation.job_events import JobEvents
+from tests.simulation.kept import Kept
 from tests.simulation.keys import RevokedKeys
 from tests.simulation.leases import Leases
 from tests.simulation.log import EventLog
@@ -49,6 +50,7 @@ from tests.simulation.processes import StoppableLoop
 from tests.simulation.records import Failed, Observation, Result, Violation
 from tests.simulation.refused_deliveries import RefusedDeliveries
 from tests.simulation.refused_payments import RefusedPayments
+from tests.simulation.retries import Retries
 from tests.simulation.scenarios import Scenario
 from tests.simulation.settle import settle
 from tests.simulation.signed import Signed
@@ -64,7 +66,7 @@ from tools.engine.config import Limits
 
 MORE: tuple[type[Oracle], ...] = (
     Actions, Taint, Visits, Timed, JobEvents, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged, Received, Sanctioned, Elsewhere,
-    Payments, RefusedPayments, RefusedDeliveries, Signed, Arrived, Fired,
+    Payments, RefusedPayments, RefusedDeliveries, Signed, Arrived, Fired, Kept, Retries,
 )  # fmt: skip
 IN_FLIGHT = 8
 QUIET_EVERY = 1_000  # operations
