@@ -290,7 +290,7 @@ class Writer(Worker):
                 return tx
 
     def _refuse(self, batch: list[WorkItem], error: Exception) -> None:
-        """Refuse a batch, and drop what it would have changed from the caches.
+        """Refuse a batch, drop what it would have changed from the caches, and wake what waits for its events.
 
         After a failed COMMIT it is unknown whether it took effect.
         """
@@ -298,6 +298,7 @@ class Writer(Worker):
         failure.__cause__ = error
         self.store.deliver_results(
             [WorkResult(asked.future, error=failure) for asked in batch],
+            notified=self.tx.notified if self.tx else frozenset(),
             invalidated=tuple(self.tx.invalidated) if self.tx else (),
         )
         self.discard()

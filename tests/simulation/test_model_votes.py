@@ -66,6 +66,15 @@ def missed_though_cast(story: Story) -> Mapping[str, Observation]:
     return {name: story.named[name] for name in until} | {"too late": found}
 
 
+def vacated(story: Story, operation: str, **given: Any) -> Mapping[str, Observation]:
+    """Refuse a vote because its seat is void, after a call that may have voided it."""
+    found = story.refused("vote 0", "dispute_closed")
+    judge = found.pop("vote 0")
+    call = replace(judge, operation=operation, arguments=given, idempotency_key=None, status=200, body={})
+    calls = [*found.values(), *(replace(call, agent=one) for one in ("agt_operator", judge.agent)), judge]
+    return {str(place): replace(one, after=place) for place, one in enumerate(calls)}
+
+
 def awaited(story: Story, name: str, seconds: int = 0) -> Mapping[str, Observation]:
     """Show a judge, after its vote, an inbox in which the case waits."""
     vote, until = story.named["vote 0"], [*story.named][: [*story.named].index("vote 0") + 1]
@@ -137,6 +146,8 @@ VOTES: dict[str, tuple[Rule, Change]] = {
         lambda story: awaited(story, "vote 2"),
         lambda story: decided_late(story, 1),
         lambda story: missed(story, 1),
+        lambda story: vacated(story, "set_agent_status", agent_id=story.named["vote 0"].agent),
+        lambda story: vacated(story, "set_wallet_address", address="0xA"),
         lambda story: story.with_answer("vote 0", status=0, body=None),
     ],
 )

@@ -157,6 +157,7 @@ class Model:
             "submit_verdict": self.disputes.voted,
             "withdraw_dispute": self.disputes.withdrawn,
             "resolve_job": self.disputes.ruled,
+            "set_wallet_address": self._bound,
             "delete_me": self._left,
             "set_agent_status": self._left,
         }
@@ -191,8 +192,14 @@ class Model:
         for record in sight.seen.body["data"] if sight.seen.succeeded else ():
             self.disputes.show(record, sight)
 
+    def _bound(self, sight: Sight) -> None:
+        """Remember a wallet that an agent may have bound."""
+        if sight.seen.succeeded or sight.seen.unknown:
+            wallet = str(sight.seen.arguments["address"]).lower()
+            self.jobs.holders.setdefault(wallet, set()).add(str(sight.seen.agent))
+
     def _left(self, sight: Sight) -> None:
-        """Remember an agent whose account may have been deleted."""
+        """Remember an agent whose account may have been deleted or suspended."""
         seen = sight.seen
         if seen.succeeded or seen.unknown:
             self.jobs.left.add(str(seen.arguments.get("agent_id") or seen.agent))

@@ -186,7 +186,8 @@ class Disputes:
             sight.check(other or seen.agent in ballots.lost, Rule.REFUSAL, "the same vote again is refused", found.id)
             return
         states = found.history.possible(sight.span)
-        sight.check(states != {"panel"}, Rule.REFUSAL, f"dispute_closed in {sorted(states)}", found.id)
+        closed = states != {"panel"} or self.jobs.may_lose_seat(str(seen.agent))
+        sight.check(closed, Rule.REFUSAL, f"dispute_closed in {sorted(states)}", found.id)
 
     def withdrawn(self, sight: Sight) -> None:
         """Take in the answer of withdraw_dispute: only the buyer's, and only of an undecided case."""

@@ -45,7 +45,8 @@ class Jobs:
         self.of_agent: dict[tuple[str, str], list[Job]] = {}
         self.completed: Counter[str] = Counter()  # forgotten completed jobs, by listing
         self.expired: dict[str, set[str]] = {}  # by listing: the buyers of forgotten expired jobs
-        self.left: set[str] = set()  # agents whose account was deleted
+        self.left: set[str] = set()  # agents whose account was deleted or suspended
+        self.holders: dict[str, set[str]] = {}  # by wallet: the agents that may have bound it
         self.callers: set[str] = set()  # agents that have made a call
         self.bought: dict[str, set[tuple[str, str]]] = {}  # by listing: the payments of clients without an account
         self.purchased: Counter[str] = Counter()  # the jobs of such clients, by listing
@@ -66,6 +67,10 @@ class Jobs:
         if gone and count and last.state == "expired":
             self.expired.setdefault(job.agreed["listing_id"], set()).add(job.buyer)
         return gone
+
+    def may_lose_seat(self, agent: str) -> bool:
+        """Say if an evaluator may lose a seat: it was suspended once, or shares a wallet with another agent."""
+        return agent in self.left or any(agent in held and len(held) > 1 for held in self.holders.values())
 
     # -- a record ----------------------------------------------------------------------------------------------------
 
