@@ -290,7 +290,7 @@ class Writer(Worker):
                 return tx
 
     def _refuse(self, batch: list[WorkItem], error: Exception) -> None:
-        """Refuse a batch, drop what it would have changed from the caches, and wake what waits for its events.
+        """Refuse a batch; drop what it would have changed from caches, and tell of its events.
 
         After a failed COMMIT it is unknown whether it took effect.
         """

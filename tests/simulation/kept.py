@@ -35,10 +35,10 @@ BEFORE_ALL = Write(0, 0, None)
 
 
 class Kept(Oracle):
-    """Each acknowledged message, value of the memory and reason of a stopped job is there at the end.
+    """Each acknowledged message, note in the memory and reason of a job is there at the end.
 
-    Only a call whose reason the job shows stopped it; on a job that is stopped already, it writes
-    nothing. No run archives jobs, and an agent that is deleted need not keep its memory.
+    Only a call whose reason the job shows stopped it; on a job that is stopped already, it writes nothing. No run
+    archives jobs, and an agent that is deleted need not keep its memory.
     """
 
     def __init__(self, simulation: "Simulation") -> None:
@@ -56,12 +56,10 @@ class Kept(Oracle):
         elif operation in ("post_message", "start_thread"):
             made = body["message"] if operation == "start_thread" else body
             self.messages[made["id"]] = _hash([given["body"], given.get("data")])
-        elif (
-            operation in ("decline_job", "cancel_job")
-            and (text := given.get("reason")) == body.get("cancel_reason")
-            and text
-        ):
-            self.notes.setdefault((body["thread_id"], seen.agent, _hash(text)), seen)
+        elif operation in ("decline_job", "cancel_job"):
+            text = given.get("reason")
+            if text and text == body.get("cancel_reason"):
+                self.notes.setdefault((body["thread_id"], seen.agent, _hash(text)), seen)
 
     def _wrote(self, seen: Observation) -> None:
         """Remember a write, and drop those whose answers came before its call.

@@ -27,7 +27,7 @@ _waiting = Query(select(DeliveryRow).where(DeliveryRow.status == literal("pendin
 
 
 class Retries(Oracle):
-    """A failed attempt is followed by another after its wait, ten are made before a delivery is given up.
+    """Each failed attempt but the tenth is followed by another one after its wait.
 
     A delivery that its owner sends again is not judged, because it starts again at once.
     """

@@ -11,7 +11,7 @@ TYPES = (["*"], ["job.*"], ["job.created", "job.paid", "dispute.*"])
 
 
 async def change_listing(actor: Actor, offers: Sequence[Json]) -> None:
-    """Pause a listing or put it back on sale, change its price or its places, or rarely replace it by an offer."""
+    """Pause a listing, put it back on sale, change its price or places, or rarely replace it."""
     listed = await actor.call("list_my_listings", limit=20)
     living = [] if listed.refused else [one for one in listed.body["data"] if one["status"] != "archived"]
     if not living:

@@ -81,7 +81,7 @@ def test_a_note_that_is_not_posted_is_found(market: pytest.MonkeyPatch) -> None:
 
 
 class Market:
-    """A simulated run as far as the oracle of kept texts asks it, with one value in the memory of one agent."""
+    """A run as far as the oracle of kept texts asks it, with one note of one agent."""
 
     def __init__(self) -> None:
         self.made, self.value, self.status = 0, None, AgentStatus.ACTIVE

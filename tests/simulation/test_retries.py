@@ -33,7 +33,7 @@ NOW = AT + timedelta(seconds=1_000)
 
 @pytest.fixture
 def market(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Let a small market whose receivers often fail be judged by the oracle of retries and the contract's model alone."""
+    """Judge a small market whose receivers often fail by the model and this oracle alone."""
     monkeypatch.setattr("tests.simulation.run.named", lambda _: SILENT)
     monkeypatch.setattr("tests.simulation.simulation.QUIET_EVERY", 20)
     monkeypatch.setattr("tests.simulation.simulation.ORACLES", ())
@@ -112,7 +112,7 @@ def later(seconds: float) -> datetime:
 
 
 def judged(row: DeliveryRow, posts: int) -> Retries:
-    """Return an oracle of a run in which one fault has struck, and whose clocks show NOW at most."""
+    """Return an oracle of a run with one fault, whose clocks show NOW at most."""
     web = SimpleNamespace(posts=Counter({f"{event_id(1)} whk_1": posts}))
     clock = SimpleNamespace(latest=lambda: NOW)
 

@@ -69,7 +69,7 @@ class Jobs:
         return gone
 
     def may_lose_seat(self, agent: str) -> bool:
-        """Say if an evaluator may lose a seat: it was suspended once, or shares a wallet with another agent."""
+        """Say if an evaluator may lose a seat: it was suspended, or shares a wallet with another."""
         return agent in self.left or any(agent in held and len(held) > 1 for held in self.holders.values())
 
     # -- a record ----------------------------------------------------------------------------------------------------
