@@ -28,6 +28,7 @@ class Receivers:
         self.taken: dict[tuple[str, str], bytes] = {}  # by URL and ids of event and webhook: the hash
         self.posts = Counter[str]()  # by ids of event and webhook
         self.refused = Counter[str]()  # by ids of event and webhook: the times that it was not taken
+        self.lost = Counter[str]()  # by URL: the bodies that were taken without an answer
         self.repeated = 0
         self.contradictions: list[tuple[str, str]] = []  # URLs and ids that came with two bodies
 
@@ -44,6 +45,7 @@ class Receivers:
             self._take((url, ids), body)
         if fate == "lost":
             self.note("webhook_lost")
+            self.lost[url] += 1
         if fate in ("silent", "lost"):
             raise UrlUnreachable("timeout")
         return Reply(self.random.choice((500, 503, 404)) if fate == "error" else 200)

@@ -146,7 +146,8 @@ class FloodsHosts(Cheat):
         if not posted:
             raise Abandoned("nothing was posted")
         self.attempt()
-        most = 2 * OUTPUT_BYTES + POKES * POKE_BYTES
+        unanswered = self.simulation.web.lost[url]  # the market cannot know that these were taken
+        most = (2 + unanswered) * OUTPUT_BYTES + POKES * POKE_BYTES
         sent = sum(map(len, posted))
         self.gain("load", max(0, sent - most), f"{POKES} bytes made {len(posted)} posts of {sent} bytes to {url}")
 
