@@ -42,7 +42,7 @@ class Purchase:
     job_id: str | None = None
     result: tuple[Any, ...] | None = None
     end: str | None = None  # the code of its failure
-    transaction: str | None = None  # of a failure that was charged
+    transaction: str | None = None  # of the payment that was taken
     ended: Span | None = None  # the first answer with its result or its failure
 
     def is_over(self, span: Span) -> bool:
@@ -52,7 +52,7 @@ class Purchase:
     @property
     def is_charged(self) -> bool | None:
         """Say if an answer showed that the payment was taken; None if none showed the end."""
-        return None if self.ended is None else self.result is not None or self.transaction is not None
+        return None if self.ended is None else self.transaction is not None
 
     @property
     def first(self) -> Span:
@@ -148,7 +148,7 @@ class Purchases:
         shown = order, paid["transaction"], rfc8785.dumps(body["output"])
         sight.check(purchase.end is None, Rule.UNCHARGED, f"bought after {purchase.end}", purchase.job_id)
         self._end(purchase, sight)
-        purchase.result = purchase.result or shown
+        purchase.result, purchase.transaction = purchase.result or shown, paid["transaction"]
         sight.check(purchase.result == shown, Rule.PURCHASE, "one payment bought two results", purchase.job_id)
         self.jobs.doubts.add(sight.span, lambda: self._bought(purchase, body, sight))
 
