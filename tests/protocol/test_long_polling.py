@@ -58,6 +58,22 @@ async def test_progress_is_told_while_a_call_waits(trade: Trade, mode: Any, thro
     assert heard[0][1] == 55
 
 
+@pytest.mark.parametrize("name", WIRES)
+async def test_the_end_of_a_wait_shows_what_no_notification_told(trade: Trade, name: str) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("in_progress", seller, buyer)
+    with patch("tools.engine.long_polling.TICK_SECONDS", 0.05):
+        async with served(trade.market) as url, wire(name, url) as call, asyncio.timeout(20):
+            asked = {"job_id": job["id"], "wait_seconds": 55}
+            task = asyncio.create_task(call("get_job", asked, buyer.keys["test"]))
+            await until_waiting(trade)
+            trade.market.market.services.store.listeners.clear()
+            await trade.deliver(seller, job)
+            assert not task.done()
+            trade.market.pass_seconds(56)
+            assert (await task)["status"] == "delivered"
+
+
 async def until_waiting(trade: Trade) -> None:
     async with asyncio.timeout(10):
         while not trade.market.market.services.notifier.ears:  # noqa: ASYNC110 - the notifier has no event for it

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
+from math import inf
 from random import Random
 from typing import Any, TextIO, TypeVar
 
@@ -109,6 +110,7 @@ class Simulation:
         self.machines = [self._machine(database_url, dice, crashes) for _ in range(scenario.processes)]
         self.machine = self.machines[0]
         self.made, self.by_cheats, self.ledger = 0, 0, Ledger()
+        self.struck_at = -inf  # the second of the loop at which the last fault had an effect
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
         self.by_hour, self.calls_of = Counter[int](), Counter[str | None]()
         self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, *MORE, Contracted, Coverage)]
@@ -268,6 +270,7 @@ class Simulation:
 
     def fault(self, kind: str, **details: Any) -> None:
         self.faults[kind] += 1
+        self.struck_at = self.loop.elapsed
         self.oracle(Coverage).struck(kind)
         self.log.write("fault", fault=kind, **details)
 

@@ -1,6 +1,6 @@
 """The oracle of waiting calls: an event wakes each call that waits for it."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import bindparam, func, select
@@ -13,6 +13,7 @@ from tools.events.event_ids import number_of
 
 WAITING = ("list_events", "get_inbox")
 LATE = timedelta(seconds=10)  # in which a process that lost its connection to the database has another one
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 STEADY_SECONDS = 70.0  # without a jump of a clock, longer than any wait
 
 _missed: Query[Any] = Query(
@@ -20,21 +21,34 @@ _missed: Query[Any] = Query(
         EventRow.agent_id == bindparam("agent_id"),
         EventRow.env == bindparam("env"),
         EventRow.id > bindparam("after"),
-        EventRow.created_at < bindparam("before", type_=EventRow.created_at.type),
+        EventRow.created_at.between(
+            bindparam("begin", type_=EventRow.created_at.type), bindparam("end", type_=EventRow.created_at.type)
+        ),
     )
 )
 
 
 class Wakeups(Oracle):
-    """No event came long before the end of a call that waited and saw nothing."""
+    """No event came long before the answer of a call that waited for it.
+
+    A wake-up may be lost by a fault. Then the call may wait to its end, but it shows the event.
+    """
 
     def observe(self, seen: Observation) -> None:
         call, answer = seen.call, seen.answer
         since = call.arguments.get("since")
         waited = call.operation in WAITING and call.arguments.get("wait_seconds") and since
-        if waited and not answer.refused and answer.body["next_since"] == since and self._are_clocks_right():
-            before = self.simulation.machine.clock.now() - LATE
-            self.simulation.start(self._look_for(seen, str(since), before))
+        if not waited or answer.refused or not self._are_clocks_right():
+            return
+        end = self.simulation.machine.clock.now() - LATE
+        if answer.body["next_since"] == since:
+            self.simulation.start(self._look_for(seen, str(since), LONG_AGO, end))
+        elif self._is_undisturbed(seen) and seen.began < end:
+            self.simulation.start(self._look_for(seen, str(since), seen.began, end))
+
+    def _is_undisturbed(self, seen: Observation) -> bool:
+        """Tell if no fault struck during a call, and no process stops for minutes."""
+        return self.simulation.struck_at < seen.since and not self.simulation.scenario.stop_seconds
 
     def _are_clocks_right(self) -> bool:
         """Tell if the clocks of all processes agree, and did during the wait."""
@@ -42,10 +56,10 @@ class Wakeups(Oracle):
         since = self.simulation.loop.elapsed - STEADY_SECONDS
         return len({one.off for one in clocks}) == 1 and all(one.set_at <= max(since, 0.0) for one in clocks)
 
-    async def _look_for(self, seen: Observation, since: str, before: datetime) -> None:
-        """Look for an event that came long before the answer."""
+    async def _look_for(self, seen: Observation, since: str, begin: datetime, end: datetime) -> None:
+        """Raise Violation for an event between these times, which are long before the answer."""
         env = "live" if (seen.call.key or "").startswith("as_live_") else "test"
-        asked = {"agent_id": seen.agent, "env": env, "after": number_of(since), "before": before}
+        asked = {"agent_id": seen.agent, "env": env, "after": number_of(since), "begin": begin, "end": end}
         found = await self.simulation.read(lambda tx: tx.one(_missed, **asked))
         if found is not None:
             raise Violation(f"{seen.agent} waits from {seen.began} to {seen.ended}, and event {found} does not wake it")

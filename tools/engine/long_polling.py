@@ -1,6 +1,7 @@
 """Long polling: a read is answered as soon as there is something new, or when its time is up.
 
-Meanwhile the read counts as an open stream of its key. A notification of its agent wakes it, and it reads again.
+Meanwhile the read counts as an open stream of its key. A notification of its agent wakes it, and it reads again. It also
+reads at the end of its time, because a notification may be lost.
 """
 
 from collections.abc import Awaitable, Callable
@@ -34,9 +35,10 @@ async def wait(op: Operation, arguments: Arguments, read_ctx: ReadContext, look:
         ear.clear()
         record = await look(read_ctx)
         while not op.is_ready(arguments, record) and not notifier.closed and clock.monotonic() < ends:
-            if not await ear.wait_for(min(TICK_SECONDS, ends - clock.monotonic())):
-                if caller.request.progress is not None:
-                    await caller.request.progress(clock.monotonic() - began, ends - began)
+            woken = await ear.wait_for(min(TICK_SECONDS, ends - clock.monotonic()))
+            if not woken and caller.request.progress is not None:
+                await caller.request.progress(clock.monotonic() - began, ends - began)
+            if not woken and clock.monotonic() < ends:
                 continue
             ear.clear()
             if not await still_opens(caller, read_ctx.services):
