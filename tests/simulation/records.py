@@ -19,6 +19,7 @@ class Observation:
     began: datetime
     ended: datetime
     since: float = 0.0  # the second of the loop's time when the call began
+    tries: int = 1  # more, if a crash or a fault interrupted it
 
 
 class Violation(AssertionError):

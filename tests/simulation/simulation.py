@@ -36,7 +36,7 @@ from tests.simulation.log import EventLog
 from tests.simulation.logged import Logged
 from tests.simulation.loop import SimulatedLoop, VirtualClock
 from tests.simulation.machine import Crashed, Machine, Neighbours, TimedOut, slowed_down, templates_compiled_once
-from tests.simulation.messages import Messages
+from tests.simulation.messages import NOTIFICATION, WAKE_UP, Messages
 from tests.simulation.model import NO_ANSWER
 from tests.simulation.neighbours import Receivers, Zone
 from tests.simulation.nodes import Nodes
@@ -110,7 +110,7 @@ class Simulation:
         self.machines = [self._machine(database_url, dice, crashes) for _ in range(scenario.processes)]
         self.machine = self.machines[0]
         self.made, self.by_cheats, self.ledger = 0, 0, Ledger()
-        self.struck_at = -inf  # the second of the loop at which the last fault had an effect
+        self.missed_at = -inf  # the second of the loop at which a wake-up failed last
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
         self.by_hour, self.calls_of = Counter[int](), Counter[str | None]()
         self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, *MORE, Contracted, Coverage)]
@@ -270,7 +270,8 @@ class Simulation:
 
     def fault(self, kind: str, **details: Any) -> None:
         self.faults[kind] += 1
-        self.struck_at = self.loop.elapsed
+        if kind in (NOTIFICATION, WAKE_UP):
+            self.missed_at = self.loop.elapsed
         self.oracle(Coverage).struck(kind)
         self.log.write("fault", fault=kind, **details)
 
@@ -305,13 +306,13 @@ class Simulation:
         self.oracle(Contracted).begin(call.number)
         about = {"operation": call.operation, "wire": call.wire, "given": call.arguments}
         self.log.write("call", number=call.number, agent=agent, **about)
-        answer = await self._until_answered(call, agent)
+        answer, tries = await self._until_answered(call, agent)
         self.counted(call.operation, answer.code or "ok")
         body = orjson.dumps(answer.body, option=orjson.OPT_SORT_KEYS)
         state = answer.body.get("status") if isinstance(answer.body, dict) else None
         about = {"status": answer.status, "code": answer.code, "state": state, "id": answer.body.get("id")}
         self.log.write("answer", number=call.number, sha256=sha256(body).hexdigest(), **about)
-        seen = self._observation(call, agent, answer, began)
+        seen = self._observation(call, agent, answer, began, tries)
         for oracle in self.oracles:
             oracle.observe(seen)
         return answer
@@ -322,7 +323,7 @@ class Simulation:
         self.by_hour[int(self.loop.elapsed // 3600)] += 1
         self.by_code[code] += 1
 
-    def _observation(self, call: Call, agent: str | None, answer: Answer, began: float) -> Observation:
+    def _observation(self, call: Call, agent: str | None, answer: Answer, began: float, tries: int = 1) -> Observation:
         """Return a call with the bounds of its time.
 
         The earliest is what a clock of the market showed during the call. The latest is what one ever showed, because a
@@ -330,7 +331,7 @@ class Simulation:
         """
         clocks = [one.clock for one in self.machines]
         bounds = min(one.earliest(began) for one in clocks), max(one.latest() for one in clocks)
-        return Observation(call, agent, answer, *bounds, began)
+        return Observation(call, agent, answer, *bounds, began, tries)
 
     def _name(self, number: int, agent: str | None, key: str | None) -> str:
         """Return the idempotency key of a call.
@@ -351,7 +352,8 @@ class Simulation:
             return None
         return None if answer.status in UNSURE else answer
 
-    async def _until_answered(self, call: Call, agent: str | None) -> Answer:
+    async def _until_answered(self, call: Call, agent: str | None) -> tuple[Answer, int]:
+        """Make a call until it is answered; return the answer, and how often it was made."""
         for tries in range(TRIES):
             began = self.loop.elapsed
             try:
@@ -360,7 +362,7 @@ class Simulation:
                 answer = None
                 self.oracle(Contracted).lost(self._observation(call, agent, Answer(NO_ANSWER, {}), began))
             if answer is not None and (not tries or answer.code != "rate_limited"):  # the limit comes before the replay
-                return answer
+                return answer, tries + 1
             await self._chance(REST_SECONDS)
         raise Violation(f"no answer after {TRIES} tries: {call}")
 

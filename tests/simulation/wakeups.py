@@ -47,8 +47,9 @@ class Wakeups(Oracle):
             self.simulation.start(self._look_for(seen, str(since), seen.began, end))
 
     def _is_undisturbed(self, seen: Observation) -> bool:
-        """Tell if no fault struck during a call, and no process stops for minutes."""
-        return self.simulation.struck_at < seen.since and not self.simulation.scenario.stop_seconds
+        """Tell if no wake-up failed during a call, nothing interrupted it, and no process stops for minutes."""
+        no_stops = not self.simulation.scenario.stop_seconds
+        return no_stops and seen.tries == 1 and self.simulation.missed_at < seen.since
 
     def _are_clocks_right(self) -> bool:
         """Tell if the clocks of all processes agree, and did during the wait."""
