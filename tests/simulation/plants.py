@@ -117,6 +117,7 @@ PLANTS = (
         "tools/jobs/place_order.py",
         "    if listing.status is not ListingStatus.ACTIVE:\n",
         "    if listing.status is ListingStatus.ARCHIVED:\n",
+        "slow_workers",
     ),
     Plant(
         "an old secret that signs no more",
