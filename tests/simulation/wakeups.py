@@ -47,7 +47,7 @@ class Wakeups(Oracle):
             self.simulation.start(self._look_for(seen, str(since), seen.began, end))
 
     def _is_undisturbed(self, seen: Observation) -> bool:
-        """Tell if no wake-up failed during a call, nothing interrupted it, and no process stops for minutes."""
+        """Tell if no wake-up failed during a call, nothing interrupted it, and no process stops."""
         no_stops = not self.simulation.scenario.stop_seconds
         return no_stops and seen.tries == 1 and self.simulation.missed_at < seen.since
 

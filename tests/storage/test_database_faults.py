@@ -232,7 +232,7 @@ async def test_a_commit_that_the_disk_refuses_fails_its_batch(sqlite_url: str, o
 async def test_events_of_a_commit_whose_answer_is_lost_wake_what_waits(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The COMMIT took effect, although its caller is refused, and no later one tells of its events."""
+    """The COMMIT took effect, although its caller is refused, and no later one tells of it."""
     woken, finish = asyncio.Event(), type(store.database).finish
     store.listeners.append(lambda told: woken.set() if told & {"agt_buyer", "*"} else None)
 
