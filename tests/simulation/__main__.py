@@ -1,7 +1,10 @@
 """Run simulated markets.
 
-python -m tests.simulation --seed N --operations M     one run
-python -m tests.simulation --minutes 30                new seeds, run after run
+python -m tests.simulation --seed N --operations M                     one run
+python -m tests.simulation --seed 7 --database postgres --report a.html one run on PostgreSQL, and a page about it
+python -m tests.simulation --scenario cheats --log a.jsonl              one run of other agents, and its event log
+python -m tests.simulation --minutes 30                                 new seeds, run after run
+python -m tests.simulation --minutes 60 --database both --counts a.json the same, a tenth on PostgreSQL; sums in a file
 """
 
 import argparse

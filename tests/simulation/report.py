@@ -156,7 +156,8 @@ def _cheats(ledger: Ledger) -> Parts:
         return
     yield "<h2>Cheats</h2>"
     yield _text(
-        "Each row is a kind of cheat: what it tried, what it gained, and at what cost. Amounts are minor units of USDC."
+        "Each row is a kind of cheat: how often it tried, what it gained, and what it paid. Money is in minor units of USDC; work counts "
+        "outputs; access, rank, verdict and load count what the cheat got beyond the rules."
     )
     yield from _table(
         ("cheat", "finding", "attempts", "gained", "paid"),

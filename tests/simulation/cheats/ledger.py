@@ -30,4 +30,5 @@ class Ledger:
         for name, found in sorted(self.accounts.items()):
             about = "" if found.finding is None else f" (finding {found.finding})"
             gained = ", ".join(f"{kind} {amount:,}" for kind, amount in found.gains.items()) or "nothing"
-            yield f"cheat {name}{about}: {found.attempts:,} attempts, paid {found.paid:,}, gained {gained}"
+            tries = "1 attempt" if found.attempts == 1 else f"{found.attempts:,} attempts"
+            yield f"cheat {name}{about}: {tries}, paid {found.paid:,} minor units, gained {gained}"

@@ -15,7 +15,7 @@ _READS = ("get_", "list_", "search_", "find_", "check_", "verify_", "stream_", "
 _NOT_HASHED = ("api_key", "idempotency_key", "wait_seconds", "detail")
 _KEPT_SECONDS = 86_400
 _PRESENT = ("hire",)  # may answer a repeated call with the same job in its present state
-_MOST_LISTED = 100
+_MOST_SHOWN = 50  # of the jobs in an inbox that wait; with more, some are left out
 
 
 class Idempotency:
@@ -238,7 +238,7 @@ class Lists:
             sight.check(
                 not states or acts, Rule.INBOX, f"{entry['action_needed']} cannot be done in {sorted(states)}", name
             )
-        if len(waiting) < _MOST_LISTED:
+        if len(waiting) < _MOST_SHOWN:
             self._inbox_complete(sight, named)
 
     def _acts(self, job: Job, entry: Any, state: str, span: Span) -> bool:
