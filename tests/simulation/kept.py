@@ -37,7 +37,7 @@ BEFORE_ALL = Write(0, 0, None)
 class Kept(Oracle):
     """Each acknowledged message, note in the memory and reason of a job is there at the end.
 
-    Only a call whose reason the job shows stopped it; on a job that is stopped already, it writes nothing. No run
+    A reason counts only if the job shows it, because a call on a job that is stopped already writes nothing. No run
     archives jobs, and an agent that is deleted need not keep its memory.
     """
 
@@ -64,9 +64,11 @@ class Kept(Oracle):
     def _wrote(self, seen: Observation) -> None:
         """Remember a write, and drop those whose answers came before its call.
 
-        A refused call counts as a write that may come at any later time, because an earlier attempt of it, which got no
-        answer, may have its effect still.
+        A refused call counts as a write that may come at any later time if an earlier attempt of it got no answer,
+        because that may have its effect still.
         """
+        if seen.answer.refused and seen.tries == 1:
+            return
         call, given = seen.call, seen.call.arguments
         env = "live" if (call.key or "").startswith("as_live_") else "test"
         known = self.memory.setdefault((seen.agent, env, given["key"]), [BEFORE_ALL])

@@ -110,6 +110,7 @@ def wrote(number: int, status: int = 200, operation: str = "put_memory", **given
 
 FIRST, SECOND = wrote(1, value=1), wrote(2, value=2)
 REFUSED, REMOVED = wrote(2, 429, value=2), wrote(2, operation="delete_memory")
+REPEATED = replace(REFUSED, tries=2)  # an earlier attempt may have had its effect
 SHORT, LONG = wrote(2, value=2, ttl_seconds=60), wrote(2, value=2, ttl_seconds=61)
 
 
@@ -120,8 +121,9 @@ SHORT, LONG = wrote(2, value=2, ttl_seconds=60), wrote(2, value=2, ttl_seconds=6
         ([FIRST, SECOND], False, ("2",)),
         ([FIRST, SECOND], True, ("1", "2")),
         ([SECOND, FIRST], True, ("1", "2")),
-        ([FIRST, REFUSED], False, ("1", "2")),
-        ([FIRST, REFUSED, wrote(3, value=3)], False, ("2", "3")),
+        ([FIRST, REFUSED], False, ("1",)),
+        ([FIRST, REPEATED], False, ("1", "2")),
+        ([FIRST, REPEATED, wrote(3, value=3)], False, ("2", "3")),
         ([FIRST, REMOVED], False, (None,)),
         ([FIRST, REMOVED], True, ("1", None)),
         ([FIRST, SHORT], False, ("2", None)),

@@ -22,8 +22,8 @@ Look = Callable[[ReadContext], Awaitable[Any]]
 async def wait(op: Operation, arguments: Arguments, read_ctx: ReadContext, look: Look) -> Any:
     """Return the record once the operation calls it ready, or when `wait_seconds` are over.
 
-    `look` reads the record. Raises Unauthenticated if the key was revoked meanwhile, and RateLimited if the
-    key or the agent has too many open streams.
+    `look` reads the record. Raises Unauthenticated if the key was revoked meanwhile, RateLimited if the key or the
+    agent has too many open streams, and what `look` raises, because a record that was read before may be old.
     """
     assert op.is_ready is not None
     clock, limits, caller = read_ctx.world.clock, read_ctx.config.limits, read_ctx.caller

@@ -165,8 +165,10 @@ class Model:
     def _listing(self, sight: Sight) -> None:
         if sight.seen.succeeded:
             self.listings.show(sight.seen.body, sight)
-        elif sight.seen.unknown and str(sight.seen.arguments.get("listing_id")) in self.listings.known:
-            self.listings.known[str(sight.seen.arguments["listing_id"])].uncertain = True
+            return
+        changed = self.listings.known.get(str(sight.seen.arguments.get("listing_id")))
+        if changed is not None and sight.seen.unknown and sight.seen.operation != "get_listing":
+            changed.uncertain = True
 
     def _list_of_listings(self, sight: Sight) -> None:
         for record in sight.seen.body["data"] if sight.seen.succeeded else ():
