@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.simulation.model.lifecycle import BUYER, JOB, SELLER, kind, state_of
 from tests.simulation.oracles import Oracle
-from tests.simulation.population import Json
-from tests.simulation.records import Observation, Violation
+from tests.simulation.records import Json, Observation, Violation
 from tests.simulation.wires import Answer
 
 if TYPE_CHECKING:

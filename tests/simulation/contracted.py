@@ -36,12 +36,11 @@ class Contracted(Oracle):
 
     def _show(self, seen: Observation, after: int) -> None:
         call, answer = seen.call, seen.answer
-        env = "live" if (call.key or "").startswith("as_live_") else "test"
         paid = {} if call.payment is None else {"signed_payment": call.payment}
         try:
             self.model.observe(
                 model.Observation(
-                    number=call.number, agent=seen.agent, env=env, operation=call.operation,
+                    number=call.number, agent=seen.agent, env=call.env, operation=call.operation,
                     arguments={**call.arguments, **paid}, idempotency_key=call.idempotency_key, status=answer.status,
                     body=answer.body, began=seen.began, ended=seen.ended, after=after,
                 )

@@ -3,7 +3,8 @@
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from tests.simulation.population import Actor, Identity, Json, Traits, number_of
+from tests.simulation.population import Actor, Identity, Traits, number_of
+from tests.simulation.records import Json
 from tests.simulation.taint import Kind
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 HOUR = 3_600
 UNWANTED_ONCE_IN = 6  # no evaluator votes on one case in this number
 WORKED_HOURS = 2  # of each three, the same ones for all judges
-LATE_ONCE_IN = 6  # an evaluator votes at the deadline of one seat in this number, or after it
+LATE_VOTE_ONCE_IN = 6  # an evaluator votes near the deadline of one seat in this number
 AFTER_SECONDS = (-2.0, 0.5, 15.0, 40.0, 90.0)  # from the deadline to such a vote
 
 
@@ -45,13 +46,14 @@ class Judge(Actor):
         for case in [] if inbox.refused else inbox.body["disputes_awaiting_my_verdict"]:
             if not self.votes_on(case["id"]) or case["id"] in self.late:
                 continue
-            if number_of(f"late {self.identity.id} {case['id']}", LATE_ONCE_IN) == 0:
+            if number_of(f"late {self.identity.id} {case['id']}", LATE_VOTE_ONCE_IN) == 0:
                 self.late.add(case["id"])
                 self.simulation.start(self.vote_late(case))
             else:
                 await self.vote(case)
 
     async def vote(self, case: Json) -> None:
+        """Vote in a case for any outcome."""
         why = self.private(Kind.VOTE, "As I see it.", case["id"])
         outcome = self.random.choice(("buyer", "seller", "split"))
         await self.call("submit_verdict", dispute_id=case["id"], outcome=outcome, rationale=why)

@@ -70,8 +70,7 @@ class Kept(Oracle):
         if seen.answer.refused and seen.tries == 1:
             return
         call, given = seen.call, seen.call.arguments
-        env = "live" if (call.key or "").startswith("as_live_") else "test"
-        known = self.memory.setdefault((seen.agent, env, given["key"]), [BEFORE_ALL])
+        known = self.memory.setdefault((seen.agent, call.env, given["key"]), [BEFORE_ALL])
         seconds = given.get("ttl_seconds")
         value = _hash(given["value"]) if call.operation == "put_memory" else None
         until = None if seconds is None else seen.began + timedelta(seconds=seconds)

@@ -7,8 +7,9 @@ from tests.simulation.account_actors import change_keys, wait_for_news
 from tests.simulation.bounty_actors import decide, post, propose
 from tests.simulation.judges import Judge
 from tests.simulation.order_acts import order
-from tests.simulation.population import MOVES, Actor, Json
+from tests.simulation.population import MOVES, Actor
 from tests.simulation.private_acts import note, remind, write
+from tests.simulation.records import Json
 from tests.simulation.shop_acts import change_listing, change_webhook, reuse_key, take_webhooks
 from tests.simulation.taint import Kind
 from tests.support.trade import OFFER, PRICE

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tests.simulation.records import Json
 from tests.simulation.taint import Kind
 from tests.support.trade import PRICE
 
@@ -11,13 +12,12 @@ if TYPE_CHECKING:
 WORDS = ("guten Tag", "bonjour", "buenos dias", "god dag", "dzien dobry")
 MOST_UNITS = 3
 REFERENCES = 30  # names that an agent gives to its orders, so that it uses a name twice at times
-Json = dict[str, Any]
 
 
 async def order(actor: "Actor", **filters: Any) -> None:
-    """Order from a listing of a search, or rarely from one that was found before.
+    """Order from a listing of a search, or at times from the one chosen last.
 
-    Such a listing may be paused or archived by now. Rarely the last order that has a reference is sent again.
+    That listing may be paused or archived by now. Rarely the last order that has a reference is sent again.
     """
     if actor.named_order and actor.likely(0.03):
         await actor.call("create_job", **actor.named_order)

@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.oracles import Oracle
-from tests.simulation.records import Observation, Violation
+from tests.simulation.records import Json, Observation, Violation, records_in
 
 if TYPE_CHECKING:
     from tests.simulation.chain import SimulatedChain
     from tests.simulation.simulation import Simulation
 
-Json = dict[str, Any]
 STRANGE = {"wrong_asset", "wrong_recipient", "wrong_sender"}  # a transfer between the parties has none of these faults
 
 
@@ -30,12 +29,21 @@ class Payments(Oracle):
         for job in jobs_in(body):
             self.parties[job["id"]] = job["buyer"]["id"], job["seller"]["id"]
         if isinstance(body, dict) and body.get("object") == "payment_terms" and body["job_id"] in self.parties:
-            self._judge_terms(body, self._chain(seen))
+            self._judge_terms(body, self.chain(seen))
         elif seen.answer.code == "payment_invalid":
             self._judge_refusal(seen)
 
-    def _chain(self, seen: Observation) -> "SimulatedChain":
-        return self.simulation.live if "_live_" in (seen.call.key or "") else self.simulation.chain
+    def chain(self, seen: Observation) -> "SimulatedChain":
+        """Return the chain of a call."""
+        return self.simulation.live if seen.call.env == "live" else self.simulation.chain
+
+    def wallets_of(self, seen: Observation) -> tuple[set[str], set[str]]:
+        """Return the wallets that the party which owes ever bound, and those of the other."""
+        parties = self.parties.get(str(seen.call.arguments.get("job_id")))
+        if parties is None:
+            return set(), set()
+        payer, payee = parties if seen.call.operation == "pay_job" else parties[::-1]
+        return self.wallets[payer], self.wallets[payee]
 
     def _judge_terms(self, terms: Json, chain: "SimulatedChain") -> None:
         """Check the recipient and the token of terms, and that x402's block says the same."""
@@ -52,22 +60,20 @@ class Payments(Oracle):
 
     def _judge_refusal(self, seen: Observation) -> None:
         """Check that no transfer between the parties is called one of strangers."""
-        error, given = seen.answer.body["error"], seen.call.arguments
-        parties = self.parties.get(str(given.get("job_id")))
-        if parties is None or error.get("details", {}).get("reason") not in STRANGE:
+        error = seen.answer.body["error"]
+        if error.get("details", {}).get("reason") not in STRANGE:
             return
-        payer, payee = parties if seen.call.operation == "pay_job" else parties[::-1]
-        for one in self._chain(seen).transfers_of(str(given.get("transaction")).lower()):
-            if (
-                one.sender.lower() in self.wallets[payer]
-                and one.recipient.lower() in self.wallets[payee]
-                and one.amount
-            ):
-                raise Violation(f"{one} between the parties of {given['job_id']} is refused: {error['message']}")
+        payers, payees = self.wallets_of(seen)
+        for one in self.chain(seen).transfers_of(hash_in(seen)):
+            if one.sender.lower() in payers and one.recipient.lower() in payees and one.amount:
+                raise Violation(f"{one} between the parties is refused: {error['message']}: {seen.call}")
+
+
+def hash_in(seen: Observation) -> str:
+    """Return the hash of the transaction that a call reports, as the chain has it."""
+    return "0x" + str(seen.call.arguments.get("transaction")).lower().removeprefix("0x")
 
 
 def jobs_in(body: Any) -> Iterator[Json]:
     """Yield the jobs that an answer shows with both parties."""
-    if isinstance(body, dict):
-        rows = body["data"] if isinstance(body.get("data"), list) else [body]
-        yield from (one for one in rows if isinstance(one, dict) and one.get("object") == "job" and "seller" in one)
+    yield from (one for one in records_in(body) if one.get("object") == "job" and "seller" in one)

@@ -11,6 +11,7 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 
 from tests.simulation.order_acts import order
+from tests.simulation.records import Json
 from tests.simulation.taint import Kind, Taint
 from tests.simulation.wires import Answer
 from tests.support.trade import OFFER, PRICE
@@ -25,7 +26,6 @@ PATIENCE = 0.7  # the chance that an agent leaves a job alone that waits for ano
 REPORTED_AGAIN = (15.0, 40.0)  # seconds after the last report of a transfer
 NOT_YET = ("transaction_pending", "transaction_not_found")
 REASONS = ("It is not what was promised.", "It is empty.", "It came late.")
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Actor(ABC):
     """An agent with goals. `act` makes a few calls."""
 
     back_at = 0.0  # virtual seconds
-    found_before: Json | None = None  # the listing of its last order
+    found_before: Json | None = None  # the listing that it chose last
     named_order: Json | None = None  # its last order with a reference
 
     def __init__(self, simulation: "Simulation", identity: Identity, traits: Traits) -> None:

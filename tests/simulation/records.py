@@ -1,12 +1,16 @@
 """Records of a run: observed calls, a violation, and the figures at the end."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from tests.simulation.cheats.ledger import Ledger
 from tests.simulation.matrix import Matrix
 from tests.simulation.wires import Answer, Call
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +22,15 @@ class Observation:
     answer: Answer
     began: datetime
     ended: datetime
-    since: float = 0.0  # the second of the loop's time when the call began
+    loop_began: float = 0.0  # the second of the loop at which the call began
     tries: int = 1  # more, if a crash or a fault interrupted it
+
+
+def records_in(body: Any) -> Iterator[Json]:
+    """Yield the records of an answer: those of a list, or the only one."""
+    if isinstance(body, dict):
+        rows = body["data"] if isinstance(body.get("data"), list) else [body]
+        yield from (one for one in rows if isinstance(one, dict))
 
 
 class Violation(AssertionError):

@@ -10,12 +10,11 @@ from jsonschema import Draft202012Validator
 from tests.simulation.contracted import Contracted
 from tests.simulation.oracles import Oracle
 from tests.simulation.payments import jobs_in
-from tests.simulation.records import Observation, Violation
+from tests.simulation.records import Json, Observation, Violation, records_in
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
-Json = dict[str, Any]
 MISMATCH = "output_schema_mismatch"
 
 
@@ -61,8 +60,7 @@ def _schemas(body: Any) -> Iterator[tuple[str, Json]]:
 
     Lists may leave them out.
     """
-    rows = body["data"] if isinstance(body, dict) and isinstance(body.get("data"), list) else [body]
-    for one in (row for row in rows if isinstance(row, dict)):
+    for one in records_in(body):
         if one.get("object") == "listing":
             schema = one.get("output_schema")
         else:

@@ -2,19 +2,18 @@
 
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tests.simulation.blocks import Transfer
 from tests.simulation.chain import SimulatedChain
 from tests.simulation.nodes import Faults, Nodes
 from tests.simulation.oracles import Oracle
-from tests.simulation.payments import Payments, jobs_in
-from tests.simulation.records import Observation, Violation
+from tests.simulation.payments import Payments, hash_in, jobs_in
+from tests.simulation.records import Json, Observation, Violation
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
-Json = dict[str, Any]
 UNFOUND = ("transaction_not_found", "transaction_pending")
 # An answer of a slow node is up to 15 seconds old. For 2 seconds the market believes that a hash is unknown.
 CALM_SECONDS = 20.0
@@ -44,12 +43,12 @@ class RefusedPayments(Oracle):
 
     def _judge_unfound(self, seen: Observation) -> None:
         """Check that a transfer which is not found had not been confirmed for a while."""
-        chain, transaction = self._place(seen)[0], _hash(seen)
+        chain, transaction = self._place(seen)[0], hash_in(seen)
         beyond = chain.confirmations(transaction) - chain.network.confirmations
         if beyond < 0 or not self._is_calm(seen):
             return
         seconds = chain.clock.now().timestamp() - chain.block_time(chain.head() - beyond)
-        before = seconds - (chain.clock.monotonic() - seen.since)
+        before = seconds - (chain.clock.monotonic() - seen.loop_began)
         if before >= CALM_SECONDS:
             code = seen.answer.code
             raise Violation(f"{transaction} had been confirmed for {before} s, and is refused: {code}: {seen.call}")
@@ -69,8 +68,8 @@ class RefusedPayments(Oracle):
 
     def _place(self, seen: Observation) -> tuple[SimulatedChain, Nodes]:
         """Return the chain of a call, and its nodes."""
-        live, one = "_live_" in (seen.call.key or ""), self.simulation
-        return (one.live, one.live_nodes) if live else (one.chain, one.nodes)
+        nodes = self.simulation.live_nodes if seen.call.env == "live" else self.simulation.nodes
+        return self.simulation.oracle(Payments).chain(seen), nodes
 
     def _is_calm(self, seen: Observation) -> bool:
         """Say if no fault hid the chain during a call and shortly before.
@@ -78,30 +77,21 @@ class RefusedPayments(Oracle):
         A process that stops may take in an old answer of a node minutes later.
         """
         chain, nodes = self._place(seen)
-        calm = seen.since - CALM_SECONDS
+        calm = seen.loop_began - CALM_SECONDS
         healthy = nodes.faults == Faults() and nodes.changed_at <= calm and chain.replaced_at <= calm
         return healthy and not self.simulation.scenario.stop_seconds
 
-    def _wallets(self, seen: Observation) -> tuple[set[str], set[str]]:
-        """Return the wallets that the party which owes ever bound, and those of the other."""
-        payments = self.simulation.oracle(Payments)
-        parties = payments.parties.get(str(seen.call.arguments.get("job_id")))
-        if parties is None:
-            return set(), set()
-        payer, payee = parties if seen.call.operation == "pay_job" else parties[::-1]
-        return payments.wallets[payer], payments.wallets[payee]
-
     def _between(self, seen: Observation) -> Transfer | None:
         """Return the only transfer of a transaction, if it went between the parties of the job."""
-        payers, payees = self._wallets(seen)
-        found = self._place(seen)[0].transfers_of(_hash(seen))
+        payers, payees = self.simulation.oracle(Payments).wallets_of(seen)
+        found = self._place(seen)[0].transfers_of(hash_in(seen))
         if len(found) != 1 or not found[0].amount:
             return None
         sender, recipient = found[0].sender.lower(), found[0].recipient.lower()
         return found[0] if sender in payers - payees and recipient in payees - payers else None
 
     def _share_wallets(self, seen: Observation) -> bool:
-        payers, payees = self._wallets(seen)
+        payers, payees = self.simulation.oracle(Payments).wallets_of(seen)
         return bool(payers & payees)
 
     def _may_be_old(self, sent: Transfer, seen: Observation) -> bool:
@@ -127,7 +117,3 @@ def _leaves_a_rest(sent: Transfer, details: Json, *, refund: bool) -> bool:
 
 def _is_too_high(sent: Transfer, details: Json) -> bool:
     return bool(details["transferred"] == sent.amount > details["required"])
-
-
-def _hash(seen: Observation) -> str:
-    return "0x" + str(seen.call.arguments["transaction"]).lower().removeprefix("0x")

@@ -37,7 +37,7 @@ class Retries(Oracle):
         self.again: set[str] = set()  # deliveries
 
     def observe(self, seen: Observation) -> None:
-        if seen.call.operation == "redeliver_webhook":  # also a refused one, of which an attempt may have an effect
+        if seen.call.operation == "redeliver_webhook":  # also if refused: an earlier try may have had an effect
             self.again.add(seen.call.arguments["delivery_id"])
 
     async def look(self) -> None:
@@ -55,7 +55,8 @@ class Retries(Oracle):
     def _check_count(self, row: DeliveryRow) -> None:
         """Raise Violation unless the attempts and the posts that the receiver saw fit together.
 
-        Each post belongs to an attempt. One attempt may be on its way, and only a fault may end others before the post.
+        Each post belongs to an attempt. One attempt may be on its way, and a fault may end others before their post. Any
+        fault of the run counts, so without faults the bound is strict.
         """
         posts = self.simulation.web.posts[f"{event_id(row.event_number)} {row.webhook_id}"]
         if not posts <= row.attempt <= min(MOST, posts + 1 + self.simulation.faults.total()):
@@ -80,7 +81,7 @@ class Retries(Oracle):
 
 
 def _is_wait(seconds: float, attempt: int) -> bool:
-    """Tell if an attempt that failed is followed by the next one after so many seconds."""
+    """Tell if this time is the promised wait after an attempt."""
     if not 1 <= attempt <= len(WAITS):
         return False
     wait = WAITS[attempt - 1]

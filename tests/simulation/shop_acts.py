@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from tests.simulation.population import Actor, Json
+from tests.simulation.population import Actor
+from tests.simulation.records import Json
 from tests.support.trade import PRICE
 
 PRICES = (PRICE, 2 * PRICE, PRICE // 2)

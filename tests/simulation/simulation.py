@@ -116,7 +116,7 @@ class Simulation:
         self.oracles: list[Oracle] = [kind(self) for kind in (*ORACLES, *MORE, Contracted, Coverage)]
         self.targets = Targets(self)
         self.identities: dict[str, Identity] = {}
-        self.later: list[asyncio.Task[None]] = []
+        self.beside: list[asyncio.Task[None]] = []  # what runs beside the calls of the agents
         self.looking = asyncio.Lock()  # an oracle looks once at a time
         self.disturbances = Disturbances(self)
         self.double_next = self.lose_next = False  # the next call that writes, the next answer
@@ -161,8 +161,8 @@ class Simulation:
                     runner.run(self._main())
                 finally:
                     self.disturbances.end_stops()  # a stopped process does not even end
-                    for check in filter(asyncio.Task.done, self.later):  # the run reports one violation
-                        check.cancelled() or check.exception()
+                    for task in filter(asyncio.Task.done, self.beside):  # the run reports one violation
+                        task.cancelled() or task.exception()
         except Exception as error:
             raise Failed(self.made, error) from error
         figures = self.faults, self.by_operation, self.by_code, self.by_hour
@@ -189,7 +189,7 @@ class Simulation:
         await settle(self)
         for oracle in self.oracles:
             await oracle.at_end()
-        await asyncio.gather(*self.later)
+        await asyncio.gather(*self.beside)
         for machine in self.machines:
             machine.end()
 
@@ -213,17 +213,17 @@ class Simulation:
         if busy:
             await asyncio.wait(busy)
         self._collect(busy)
-        while self.later:  # a crash adds another look
-            await asyncio.wait(self.later)
+        while self.beside:  # a crash adds another look
+            await asyncio.wait(self.beside)
             self._collect(busy)
 
     def _collect(self, busy: dict[asyncio.Task[None], Actor]) -> None:
         for task in [task for task in busy if task.done()]:
             del busy[task]
             task.result()
-        for check in [check for check in self.later if check.done()]:
-            self.later.remove(check)
-            check.result()
+        for task in [task for task in self.beside if task.done()]:
+            self.beside.remove(task)
+            task.result()
 
     async def _restart(self, machine: Machine) -> None:
         """Open a process again after each end."""
@@ -258,7 +258,7 @@ class Simulation:
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine beside the calls of the agents."""
-        self.later.append(asyncio.create_task(coroutine))
+        self.beside.append(asyncio.create_task(coroutine))
 
     async def read(self, read: Callable[[Tx], T]) -> T:
         """Read the rows of the market, once a process runs and its database answers."""

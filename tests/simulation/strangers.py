@@ -5,7 +5,8 @@ from itertools import islice
 from typing import Any
 
 from tests.simulation.contracted import Contracted
-from tests.simulation.population import Actor, Json
+from tests.simulation.population import Actor
+from tests.simulation.records import Json
 
 NEWEST = 200  # ids of each kind that it chooses from
 PUBLIC: tuple[tuple[str, Json], ...] = (

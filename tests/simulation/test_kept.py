@@ -11,14 +11,11 @@ import pytest
 from storage.tables import AgentRow, MessageRow, ThreadRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
-from tests.simulation.available import Actions
 from tests.simulation.kept import Kept
-from tests.simulation.logged import Logged
 from tests.simulation.records import Observation, Result, Violation
-from tests.simulation.run import Failure, Plan, run
+from tests.simulation.run import Plan, run
 from tests.simulation.scenarios import Scenario
-from tests.simulation.taint import Taint
-from tests.simulation.visits import Visits
+from tests.simulation.small_market import failure, judge_by
 from tests.simulation.wires import Answer, Call
 from tools.engine.context import TxContext
 from tools.jobs import logic as jobs
@@ -33,16 +30,9 @@ AT = datetime(2027, 1, 1, tzinfo=UTC)
 @pytest.fixture
 def market(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Let a small market be judged by the oracle of kept texts and the contract's model alone."""
-    monkeypatch.setattr("tests.simulation.run.named", lambda _: SMALL)
     monkeypatch.setattr("tests.simulation.simulation.ORACLES", ())
-    monkeypatch.setattr("tests.simulation.simulation.MORE", (Actions, Taint, Visits, Logged, Kept))
+    judge_by(monkeypatch, SMALL, Kept)
     return monkeypatch
-
-
-def message() -> str:
-    found = run(PLAN)
-    assert isinstance(found, Failure)
-    return found.message
 
 
 def test_a_market_that_keeps_its_texts_passes(market: pytest.MonkeyPatch) -> None:
@@ -62,7 +52,7 @@ def test_a_market_that_keeps_its_texts_passes(market: pytest.MonkeyPatch) -> Non
 def test_a_message_that_is_lost_is_found(market: pytest.MonkeyPatch) -> None:
     add = Tx.add
     market.setattr(Tx, "add", lambda tx, row: row if isinstance(row, MessageRow) else add(tx, row))
-    assert "is gone" in message()
+    assert "is gone" in failure(PLAN)
 
 
 def test_a_message_that_is_cut_is_found(market: pytest.MonkeyPatch) -> None:
@@ -72,12 +62,12 @@ def test_a_message_that_is_cut_is_found(market: pytest.MonkeyPatch) -> None:
         return post(ctx, thread, replace(words, body=words.body[:5]), *given, **more)
 
     market.setattr(messages, "_post", cut)
-    assert "is other" in message()
+    assert "is other" in failure(PLAN)
 
 
 def test_a_note_that_is_not_posted_is_found(market: pytest.MonkeyPatch) -> None:
     market.setattr(jobs, "write_note", lambda *_: None)
-    assert "the note of" in message()
+    assert "the note of" in failure(PLAN)
 
 
 class Market:

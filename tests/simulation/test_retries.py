@@ -11,14 +11,11 @@ import pytest
 
 from storage.tables import DeliveryRow
 from storage.vocabulary import DeliveryStatus
-from tests.simulation.available import Actions
-from tests.simulation.logged import Logged
 from tests.simulation.records import Observation, Result, Violation
 from tests.simulation.retries import Retries
-from tests.simulation.run import Failure, Plan, run
+from tests.simulation.run import Plan, run
 from tests.simulation.scenarios import Scenario
-from tests.simulation.taint import Taint
-from tests.simulation.visits import Visits
+from tests.simulation.small_market import failure, judge_by
 from tests.simulation.wires import Answer, Call
 from tools.events.webhooks import deliveries
 from tools.events.webhooks.rules import Attempted, next_wait_seconds
@@ -34,17 +31,10 @@ NOW = AT + timedelta(seconds=1_000)
 @pytest.fixture
 def market(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Judge a small market whose receivers often fail by the model and this oracle alone."""
-    monkeypatch.setattr("tests.simulation.run.named", lambda _: SILENT)
     monkeypatch.setattr("tests.simulation.simulation.QUIET_EVERY", 20)
     monkeypatch.setattr("tests.simulation.simulation.ORACLES", ())
-    monkeypatch.setattr("tests.simulation.simulation.MORE", (Actions, Taint, Visits, Logged, Retries))
+    judge_by(monkeypatch, SILENT, Retries)
     return monkeypatch
-
-
-def message() -> str:
-    found = run(PLAN)
-    assert isinstance(found, Failure)
-    return found.message
 
 
 def test_a_market_that_waits_as_promised_passes(market: pytest.MonkeyPatch) -> None:
@@ -70,7 +60,7 @@ def test_a_market_that_waits_as_promised_passes(market: pytest.MonkeyPatch) -> N
 )
 def test_a_wrong_wait_is_found(market: pytest.MonkeyPatch, wait: Callable[..., float | None], fault: str) -> None:
     market.setattr(deliveries, "next_wait_seconds", wait)
-    assert fault in message()
+    assert fault in failure(PLAN)
 
 
 def test_a_post_that_no_attempt_counts_is_found(market: pytest.MonkeyPatch) -> None:
@@ -81,7 +71,7 @@ def test_a_post_that_no_attempt_counts_is_found(market: pytest.MonkeyPatch) -> N
         return await post(*given)
 
     market.setattr("server.webhook_sender.post", twice)
-    assert "attempts, and its receiver saw" in message()
+    assert "attempts, and its receiver saw" in failure(PLAN)
 
 
 def test_an_attempt_that_nobody_interrupted_has_its_post(market: pytest.MonkeyPatch) -> None:
@@ -90,7 +80,7 @@ def test_an_attempt_that_nobody_interrupted_has_its_post(market: pytest.MonkeyPa
 
     market.setattr("tests.simulation.run.named", lambda _: CALM)
     market.setattr("server.webhook_sender.post", fail)
-    assert "has 2 attempts, and its receiver saw 0" in message()
+    assert "has 2 attempts, and its receiver saw 0" in failure(PLAN)
 
 
 def delivery(attempt: int, due: datetime | None, failed: datetime | None = AT, **more: Any) -> DeliveryRow:

@@ -11,18 +11,15 @@ from server.adapters.clock import SeedSigner
 from storage.tables import EventRow, WebhookRow
 from storage.vocabulary import DeliveryStatus, WebhookStatus
 from tests.simulation.arrived import Arrived
-from tests.simulation.available import Actions
 from tests.simulation.fired import Fired, Run
 from tests.simulation.fired import Plan as Planned
-from tests.simulation.logged import Logged
 from tests.simulation.machine import SIGNING_SEED
 from tests.simulation.neighbours import Receivers
 from tests.simulation.records import Observation, Result, Violation
-from tests.simulation.run import Failure, Plan, run
+from tests.simulation.run import Plan, run
 from tests.simulation.scenarios import Scenario
 from tests.simulation.signed import BOTH_SIGN, CLAIMED, UNANSWERED, Secret, Signed, _may_sign, _must_sign, _newest
-from tests.simulation.taint import Taint
-from tests.simulation.visits import Visits
+from tests.simulation.small_market import failure, judge_by
 from tests.simulation.wires import Answer, Call
 from tools.events.schedules import logic as schedules
 from tools.events.schedules.rules import fired
@@ -37,17 +34,9 @@ AT = datetime(2027, 1, 1, tzinfo=UTC)
 @pytest.fixture
 def market(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Let a small market be judged by the oracles of webhooks and schedules alone."""
-    monkeypatch.setattr("tests.simulation.run.named", lambda _: SMALL)
     monkeypatch.setattr("tests.simulation.simulation.QUIET_EVERY", 20)
-    kinds = Actions, Taint, Visits, Logged, Signed, Arrived, Fired
-    monkeypatch.setattr("tests.simulation.simulation.MORE", kinds)
+    judge_by(monkeypatch, SMALL, Signed, Arrived, Fired)
     return monkeypatch
-
-
-def message() -> str:
-    found = run(PLAN)
-    assert isinstance(found, Failure)
-    return found.message
 
 
 def test_a_market_that_keeps_its_promises_passes(market: pytest.MonkeyPatch) -> None:
@@ -73,7 +62,7 @@ def test_a_market_that_keeps_its_promises_passes(market: pytest.MonkeyPatch) -> 
 )
 def test_a_wrong_signature_is_found(market: pytest.MonkeyPatch, name: str, broken: Any, fault: str) -> None:
     market.setattr(deliveries, name, broken)
-    assert fault in message()
+    assert fault in failure(PLAN)
 
 
 @pytest.mark.parametrize(
@@ -88,12 +77,12 @@ def test_a_wrong_signature_is_found(market: pytest.MonkeyPatch, name: str, broke
 def test_a_wrong_header_is_found(market: pytest.MonkeyPatch, changed: Mapping[str, str], fault: str) -> None:
     headers_of = deliveries.headers_of
     market.setattr(deliveries, "headers_of", lambda *given: {**headers_of(*given), **changed})
-    assert fault in message()
+    assert fault in failure(PLAN)
 
 
 def test_an_event_that_is_not_queued_is_found(market: pytest.MonkeyPatch) -> None:
     market.setattr(logic, "_matching", lambda tx, row, events: [one for one in events if one.number % 3])
-    assert "no delivery" in message()
+    assert "no delivery" in failure(PLAN)
 
 
 def test_a_delivery_that_is_dropped_is_found(market: pytest.MonkeyPatch) -> None:
@@ -107,7 +96,7 @@ def test_a_delivery_that_is_dropped_is_found(market: pytest.MonkeyPatch) -> None
 
     market.setattr(deliveries, "_settle", drop)
     market.setattr("server.webhook_sender.post", taken)
-    assert "delivered, due None, None, refused 0 times" in message()
+    assert "delivered, due None, None, refused 0 times" in failure(PLAN)
 
 
 def test_a_webhook_that_is_disabled_without_a_reason_is_found(market: pytest.MonkeyPatch) -> None:
@@ -119,12 +108,12 @@ def test_a_webhook_that_is_disabled_without_a_reason_is_found(market: pytest.Mon
         ctx.tx.change(ctx.tx.get(WebhookRow, row.id), **off)
 
     market.setattr(deliveries, "_settle", disable)
-    assert "is disabled for failures after 0 refused posts" in message()
+    assert "is disabled for failures after 0 refused posts" in failure(PLAN)
 
 
 def test_a_schedule_that_does_not_fire_is_found(market: pytest.MonkeyPatch) -> None:
     market.setattr("server.workers.fire_due_schedules", lambda ctx, after: (0, None))
-    assert "did not fire for" in message()
+    assert "did not fire for" in failure(PLAN)
 
 
 def test_a_schedule_that_skips_a_time_is_found(market: pytest.MonkeyPatch) -> None:
@@ -133,7 +122,7 @@ def test_a_schedule_that_skips_a_time_is_found(market: pytest.MonkeyPatch) -> No
         return replace(after, next_at=after.next_at and after.next_at + timedelta(seconds=interval or 0))
 
     market.setattr(schedules, "fired", skip)
-    assert " fired for " in message() or "did not fire for" in message()
+    assert " fired for " in failure(PLAN) or "did not fire for" in failure(PLAN)
 
 
 class Web:

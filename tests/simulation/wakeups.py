@@ -31,7 +31,8 @@ _missed: Query[Any] = Query(
 class Wakeups(Oracle):
     """No event came long before the answer of a call that waited for it.
 
-    A wake-up may be lost by a fault. Then the call may wait to its end, but it shows the event.
+    A wake-up may be lost by a fault. Then the call may wait to its end, but it shows the event. If processes stop, a
+    call that shows its event is not judged.
     """
 
     def observe(self, seen: Observation) -> None:
@@ -49,7 +50,7 @@ class Wakeups(Oracle):
     def _is_undisturbed(self, seen: Observation) -> bool:
         """Tell if no wake-up failed during a call, nothing interrupted it, and no process stops."""
         no_stops = not self.simulation.scenario.stop_seconds
-        return no_stops and seen.tries == 1 and self.simulation.missed_at < seen.since
+        return no_stops and seen.tries == 1 and self.simulation.missed_at < seen.loop_began
 
     def _are_clocks_right(self) -> bool:
         """Tell if the clocks of all processes agree, and did during the wait."""
@@ -59,8 +60,7 @@ class Wakeups(Oracle):
 
     async def _look_for(self, seen: Observation, since: str, begin: datetime, end: datetime) -> None:
         """Raise Violation for an event between these times, which are long before the answer."""
-        env = "live" if (seen.call.key or "").startswith("as_live_") else "test"
-        asked = {"agent_id": seen.agent, "env": env, "after": number_of(since), "begin": begin, "end": end}
-        found = await self.simulation.read(lambda tx: tx.one(_missed, **asked))
+        known = {"agent_id": seen.agent, "env": seen.call.env, "after": number_of(since)}
+        found = await self.simulation.read(lambda tx: tx.one(_missed, **known, begin=begin, end=end))
         if found is not None:
             raise Violation(f"{seen.agent} waits from {seen.began} to {seen.ended}, and event {found} does not wake it")

@@ -38,6 +38,11 @@ class Call:
     payment: str | None = None  # a signed payment (x402)
 
     @property
+    def env(self) -> str:
+        """The environment of the key; test without one."""
+        return "live" if (self.key or "").startswith("as_live_") else "test"
+
+    @property
     def op(self) -> Operation:
         return CATALOGUE[self.operation]
 

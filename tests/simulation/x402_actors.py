@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from eth_account import Account
 
 from tests.simulation.order_acts import WORDS
-from tests.simulation.population import CAPITAL, MOVES, Actor, Identity, Json, Traits, register
+from tests.simulation.population import CAPITAL, MOVES, Actor, Identity, Traits, register
+from tests.simulation.records import Json
 from tests.simulation.taint import Kind
 from tests.support.market import OPERATOR_SECRET
 from tests.support.trade import OFFER

@@ -6,12 +6,11 @@ from functools import partial
 import pytest
 
 from storage.cache import Cache
-from storage.database import Database
 from storage.store import Store
 from storage.transaction import Tx, Unavailable
 from tests.support.cached_rows import Clock, fetching, rename
 from tests.support.databases import Opening
-from tests.support.storage_orders import place
+from tests.support.storage_orders import losing_answers, place
 
 
 @pytest.fixture
@@ -96,23 +95,13 @@ async def test_what_an_undone_unit_forgot_is_not_dropped(store: Store) -> None:
     assert set(dropped) == {"kept"}
 
 
-async def test_what_a_failed_commit_would_have_changed_is_dropped(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_a_failed_commit_would_have_changed_is_dropped(store: Store) -> None:
     """Its result is unknown, so the cached rows of the transaction are dropped."""
     await store.write(partial(place, job_id="job_1"))
     fetch = fetching(store, Cache(store))
     before = await fetch()
-    finish = type(store.database).finish
-
-    def lose(database: Database, tx: Tx) -> None:
-        finish(database, tx)
-        raise ConnectionError("the answer to COMMIT was lost")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(store.database), "finish", lose)
-        with pytest.raises(Unavailable):
-            await store.write(partial(rename, job_id="job_1", title="changed"))
+    with losing_answers(store), pytest.raises(Unavailable):
+        await store.write(partial(rename, job_id="job_1", title="changed"))
     after = await fetch()
     assert before
     assert after

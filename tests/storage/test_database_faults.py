@@ -26,6 +26,7 @@ from tests.support.storage_orders import (
     events,
     job_ids,
     kinds,
+    losing_answers,
     place,
     the_job,
 )
@@ -229,21 +230,13 @@ async def test_a_commit_that_the_disk_refuses_fails_its_batch(sqlite_url: str, o
     assert await job_ids(store) == {"job_0", "job_2"}
 
 
-async def test_events_of_a_commit_whose_answer_is_lost_wake_what_waits(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_events_of_a_commit_whose_answer_is_lost_wake_what_waits(store: Store) -> None:
     """The COMMIT took effect, although its caller is refused, and no later one tells of it."""
-    woken, finish = asyncio.Event(), type(store.database).finish
+    woken = asyncio.Event()
     store.listeners.append(lambda told: woken.set() if told & {"agt_buyer", "*"} else None)
 
-    def lose(database: Database, tx: Tx) -> None:
-        finish(database, tx)
-        raise ConnectionError("the answer to COMMIT was lost")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(store.database), "finish", lose)
-        with pytest.raises(Unavailable):
-            await store.write(place)
+    with losing_answers(store), pytest.raises(Unavailable):
+        await store.write(place)
     await asyncio.wait_for(woken.wait(), 5)
 
 

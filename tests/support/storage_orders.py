@@ -1,13 +1,16 @@
 """Orders for the storage tests: transactions of the same form as the market's."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from unittest.mock import patch
 from uuid import uuid4
 
 from sqlalchemy import bindparam, func, select
 
+from storage.database import Database
 from storage.query import Query
 from storage.store import Store
 from storage.tables import EventRow, JobRow, ThreadRow
@@ -91,3 +94,17 @@ async def events(store: Store, since: int = 0) -> list[EventRow]:
 def kinds(answers: Sequence[object]) -> Counter[type]:
     """Count the answers of each type. An error counts as its class."""
     return Counter(type(answer) for answer in answers)
+
+
+@contextmanager
+def losing_answers(store: Store) -> Iterator[None]:
+    """Let each COMMIT of a store take effect and lose its answer."""
+    kind = type(store.database)
+    finish = kind.finish
+
+    def lose(database: Database, tx: Tx) -> None:
+        finish(database, tx)
+        raise ConnectionError("the answer to COMMIT was lost")
+
+    with patch.object(kind, "finish", lose):
+        yield

@@ -11,8 +11,9 @@ from server.cli import emporion
 from server.settings import BadSettings, Settings, check_named
 from storage.postgres import BELIEVED_SECONDS
 from tests.simulation.cheats.base import Abandoned, Cheat, binding, personal_sign
-from tests.simulation.population import Identity, Json
+from tests.simulation.population import Identity
 from tests.simulation.raw_requests import Reply
+from tests.simulation.records import Json
 from tests.support.market import Agent
 from tests.support.signed_requests import signing
 from tools.catalogue import CATALOGUE

@@ -12,9 +12,9 @@ from eth_account.messages import encode_defunct
 
 from tests.simulation.cheats.ledger import Account
 from tests.simulation.machine import PROXY
-from tests.simulation.population import CAPITAL, Actor, Identity, Json, Traits, register
+from tests.simulation.population import CAPITAL, Actor, Identity, Traits, register
 from tests.simulation.raw_requests import Headers, Reply, send_raw
-from tests.simulation.records import Violation
+from tests.simulation.records import Json, Violation
 from tests.simulation.taint import Taint
 from tests.simulation.wires import UNSURE, Answer, Call, address_of
 from tests.support.market import OPERATOR_SECRET

@@ -9,7 +9,8 @@ from uvicorn.server import ServerState
 
 from server.http_limits import bounded_http
 from tests.simulation.cheats.base import Abandoned, Cheat, proxied
-from tests.simulation.population import Identity, Json
+from tests.simulation.population import Identity
+from tests.simulation.records import Json
 from tests.simulation.wires import Call
 
 STEADY_SECONDS = 55.0  # a flood that took longer met more than one window of a minute

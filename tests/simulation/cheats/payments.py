@@ -6,7 +6,8 @@ from hashlib import sha256
 from tests.simulation.blocks import BLOCK_SECONDS
 from tests.simulation.cheats.base import Abandoned, Cheat
 from tests.simulation.nodes import Faults
-from tests.simulation.population import Identity, Json, register
+from tests.simulation.population import Identity, register
+from tests.simulation.records import Json
 from tests.support.trade import PRICE
 from tools.chain.chain_reads import CURRENT_SECONDS, FRESH_HEAD_SECONDS
 from tools.kernel.canonical_json import canonical

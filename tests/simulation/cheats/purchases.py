@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 
 from tests.simulation.cheats.base import JSON, Abandoned, Cheat, personal_sign
-from tests.simulation.population import Json
 from tests.simulation.raw_requests import Reply
+from tests.simulation.records import Json
 from tests.support.trade import PRICE
 from tests.support.x402_client import sign_transfer
 from tools.purchases.quotes import header

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from tests.simulation.cheats.base import Abandoned, Cheat
-from tests.simulation.population import Identity, Json
+from tests.simulation.population import Identity
+from tests.simulation.records import Json
 
 COIN, DISPUTED = 3_400_000, 1_000_000  # minor units
 SEAT_SALES, SEAT_PAYERS = 10_000_000, 3  # of a seat on live, as docs/limits.md states
