@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from contextvars import ContextVar, copy_context
 from heapq import heappush
+from math import inf
 from typing import Any
 
 from tests.simulation.loop import SimulatedLoop
@@ -16,9 +17,14 @@ class Process:
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self.loop, self.stopped = loop, False
+        self.went_on_at = -inf  # the second of the loop at which it went on last
         self.waiting: list[asyncio.Handle] = []  # callbacks that were due while it was stopped
         self.context = copy_context()
         self.context.run(_PROCESS.set, self)
+
+    def ran_since(self, second: float) -> bool:
+        """Tell if the process was not stopped since this second of the loop."""
+        return not self.stopped and self.went_on_at < second
 
     def stop(self) -> None:
         """Stop the process, as SIGSTOP does. Only a StoppableLoop obeys it."""
@@ -26,7 +32,7 @@ class Process:
 
     def go_on(self) -> None:
         """Let the process run again, first the callbacks that have waited."""
-        self.stopped = False
+        self.stopped, self.went_on_at = False, self.loop.elapsed
         if self.waiting:
             assert isinstance(self.loop, StoppableLoop)
             self.loop.run_soon(self.waiting)

@@ -35,13 +35,17 @@ class Retries(Oracle):
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)
         self.again: set[str] = set()  # deliveries
+        self.faults_before: dict[str, int] = {}  # by delivery: the faults of the run before it was made
+        self.faults_at_look = 0  # when the oracle looked last
 
     def observe(self, seen: Observation) -> None:
         if seen.call.operation == "redeliver_webhook":  # also if refused: an earlier try may have had an effect
             self.again.add(seen.call.arguments["delivery_id"])
 
     async def look(self) -> None:
+        faults = self.simulation.faults.total()
         await self.simulation.read(lambda tx: self._judge(tx, _waiting))
+        self.faults_at_look = faults
 
     async def at_end(self) -> None:
         await self.simulation.read(lambda tx: self._judge(tx, _all))
@@ -55,11 +59,12 @@ class Retries(Oracle):
     def _check_count(self, row: DeliveryRow) -> None:
         """Raise Violation unless the attempts and the posts that the receiver saw fit together.
 
-        Each post belongs to an attempt. One attempt may be on its way, and a fault may end others before their post. Any
-        fault of the run counts, so without faults the bound is strict.
+        Each post belongs to an attempt. One attempt may be on its way, and each fault since the last look before the
+        delivery was made may have ended another one before its post.
         """
+        faults = self.simulation.faults.total() - self.faults_before.setdefault(row.id, self.faults_at_look)
         posts = self.simulation.web.posts[f"{event_id(row.event_number)} {row.webhook_id}"]
-        if not posts <= row.attempt <= min(MOST, posts + 1 + self.simulation.faults.total()):
+        if not posts <= row.attempt <= min(MOST, posts + 1 + faults):
             raise Violation(f"{row.id} of {row.webhook_id} has {row.attempt} attempts, and its receiver saw {posts}")
         if row.status is DeliveryStatus.FAILED and row.last_error != TOO_MANY and row.attempt < MOST:
             raise Violation(f"{row.id} of {row.webhook_id} is given up after {row.attempt} attempts")

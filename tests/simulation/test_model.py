@@ -1,6 +1,7 @@
 """The model agrees with a real market, and refuses each answer that breaks the contract."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -178,6 +179,19 @@ def test_an_open_thing_ends_by_its_last_deadline(story: Story) -> None:
 def _span(low: float, seconds: int) -> Span:
     moment = START + timedelta(seconds=seconds)
     return Span(low, low + 1, moment, moment)
+
+
+@pytest.mark.parametrize(("late", "allowed"), [(0.0004, True), (0.0011, False)])
+def test_a_state_may_be_shown_in_the_millisecond_of_its_end(story: Story, late: float, allowed: bool) -> None:
+    """A deadline is kept in microseconds, and shown rounded down to milliseconds."""
+    model = story.replayed({"order": story.named["order"]})
+    order = story.named["order"]
+    due = datetime.fromisoformat(order.body["deadlines"]["accept_by"])
+    moment = due + timedelta(seconds=late)
+    seen = replace(order, number=99, operation="get_job", arguments={"job_id": order.body["id"]}, idempotency_key=None)
+    seen = replace(seen, status=200, began=moment, ended=moment + timedelta(seconds=1), after=None)
+    with nullcontext() if allowed else pytest.raises(Violation, match="PUNCTUAL"):
+        model.observe(seen)
 
 
 @pytest.mark.parametrize(

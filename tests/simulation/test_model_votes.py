@@ -11,19 +11,20 @@ from tests.simulation.model import Model, Observation, Rule
 from tests.simulation.model.story import Change, Story, second
 
 WINDOW = 600  # seconds to vote on test
+LATE = WINDOW + 1
 
 
 def late(story: Story, name: str, **seat: Any) -> Mapping[str, Observation]:
-    """Make a call a window later."""
+    """Make a call after its deadline."""
     changed = story.named[name]
     body = changed.body | {"my_vote": changed.body["my_vote"] | seat}
-    began, ended = (one + timedelta(seconds=WINDOW) for one in (changed.began, changed.ended))
+    began, ended = (one + timedelta(seconds=LATE) for one in (changed.began, changed.ended))
     return story.with_answer(name, body=body, began=began, ended=ended)
 
 
 def late_and_told(story: Story) -> Mapping[str, Observation]:
     voted = story.named["vote 1"].body["my_vote"]["voted_at"]
-    return late(story, "vote 1", voted_at=second(voted, WINDOW))
+    return late(story, "vote 1", voted_at=second(voted, LATE))
 
 
 def seen(story: Story, status: str, seconds: int = 0, **more: Any) -> Mapping[str, Observation]:
@@ -120,7 +121,7 @@ VOTES: dict[str, tuple[Rule, Change]] = {
     "a deadline of one seat alone": (Rule.DEADLINE, lambda s: s.changed("vote 0", my_vote__deadline_at=lambda one: second(one, 60))),
     "a second vote that counts": (Rule.VOTE, lambda s: again(s, rationale="Other words.")),
     "a second vote at another time": (Rule.VOTE, lambda s: again(s, voted_at=second(s.named["vote 0"].body["my_vote"]["voted_at"], 1))),
-    "a seat that waits too long": (Rule.PUNCTUAL, lambda s: seen(s, "pending", WINDOW)),
+    "a seat that waits too long": (Rule.PUNCTUAL, lambda s: seen(s, "pending", LATE)),
     "a seat missed too early": (Rule.PUNCTUAL, lambda s: seen(s, "missed")),
     "a vote that was not sent": (Rule.VOTE, lambda s: seen(s, "voted", my_vote=s.named["vote 0"].body["my_vote"])),
     "a vote on a seat that waits": (Rule.VOTE, lambda s: seen(s, "pending", my_vote=s.named["vote 0"].body["my_vote"] | {"status": "pending"})),
@@ -128,7 +129,7 @@ VOTES: dict[str, tuple[Rule, Change]] = {
     "too few votes": (Rule.VOTE, lambda s: seen(s, "pending", votes_received=0)),
     "too many votes": (Rule.VOTE, lambda s: seen(s, "pending", votes_received=2)),
     "a verdict in other words": (Rule.VOTE, lambda s: s.changed("closed case", verdicts__0__rationale="Other words.")),
-    "a vote awaited too long": (Rule.PUNCTUAL, lambda s: awaited(s, "vote 2", WINDOW)),
+    "a vote awaited too long": (Rule.PUNCTUAL, lambda s: awaited(s, "vote 2", LATE)),
     "a vote awaited again": (Rule.INBOX, lambda s: awaited(s, "vote 0")),
     "a job disputed after its panel's end": (Rule.PUNCTUAL, lambda s: decided_late(s, 0)),
     "a refusal before the deadline": (Rule.REFUSAL, lambda s: missed(s, -1)),

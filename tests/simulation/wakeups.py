@@ -31,15 +31,15 @@ _missed: Query[Any] = Query(
 class Wakeups(Oracle):
     """No event came long before the answer of a call that waited for it.
 
-    A wake-up may be lost by a fault. Then the call may wait to its end, but it shows the event. If processes stop, a
-    call that shows its event is not judged.
+    A wake-up may be lost by a fault. Then the call may wait to its end, but it shows the event. A call is not judged if
+    a process stopped meanwhile, because the answer may have been made long before it left.
     """
 
     def observe(self, seen: Observation) -> None:
         call, answer = seen.call, seen.answer
         since = call.arguments.get("since")
         waited = call.operation in WAITING and call.arguments.get("wait_seconds") and since
-        if not waited or answer.refused or not self._are_clocks_right():
+        if not waited or answer.refused or not self._are_processes_right(seen):
             return
         end = self.simulation.machine.clock.now() - LATE
         if answer.body["next_since"] == since:
@@ -48,12 +48,13 @@ class Wakeups(Oracle):
             self.simulation.start(self._look_for(seen, str(since), seen.began, end))
 
     def _is_undisturbed(self, seen: Observation) -> bool:
-        """Tell if no wake-up failed during a call, nothing interrupted it, and no process stops."""
-        no_stops = not self.simulation.scenario.stop_seconds
-        return no_stops and seen.tries == 1 and self.simulation.missed_at < seen.loop_began
+        """Tell if no wake-up failed during a call, and nothing interrupted it."""
+        return seen.tries == 1 and self.simulation.missed_at < seen.loop_began
 
-    def _are_clocks_right(self) -> bool:
-        """Tell if the clocks of all processes agree, and did during the wait."""
+    def _are_processes_right(self, seen: Observation) -> bool:
+        """Tell if the clocks of all processes agree, and did during the wait, and if no process stopped in it."""
+        if not all(one.process.ran_since(seen.loop_began) for one in self.simulation.machines):
+            return False
         clocks = [one.clock for one in self.simulation.machines]
         since = self.simulation.loop.elapsed - STEADY_SECONDS
         return len({one.off for one in clocks}) == 1 and all(one.set_at <= max(since, 0.0) for one in clocks)

@@ -94,7 +94,7 @@ class Disputes:
         Only a call that writes draws seats again, so a read may show the first round longer.
         """
         ends = record["round"] == self.jobs.contract.rounds or sight.seen.operation == "submit_verdict"
-        waits = not ends or sight.span.began < at(record["verdict_by"])
+        waits = not ends or sight.span.began <= at(record["verdict_by"])
         sight.check(waits, Rule.PUNCTUAL, f"the panel waits after {record['verdict_by']}", found.id)
 
     def _votes(self, found: Dispute, record: Any, sight: Sight) -> None:
@@ -151,7 +151,7 @@ class Disputes:
         for entry in sight.seen.body["disputes_awaiting_my_verdict"] if sight.seen.succeeded else ():
             ballots = self.jobs.ballots_of(entry["id"])
             ballots.due(entry["round"], entry["verdict_by"], sight)
-            waits = sight.span.began < at(entry["verdict_by"])
+            waits = sight.span.began <= at(entry["verdict_by"])
             sight.check(waits, Rule.PUNCTUAL, f"a vote is awaited after {entry['verdict_by']}", entry["id"])
             cast = ballots.cast.get(str(sight.seen.agent))
             done = cast is not None and cast.span.precedes(sight.span)
@@ -208,7 +208,7 @@ class Disputes:
         """Check that the panel's last deadline had not ended a case that is withdrawn."""
         due = at(found.ballots.deadlines.get(self.jobs.contract.rounds))
         spans = [one.span for one in found.history.calls if one.label == "withdraw:buyer"]
-        in_time = due is None or sight.seen.body["escalation_reason"] or any(one.began < due for one in spans)
+        in_time = due is None or sight.seen.body["escalation_reason"] or any(one.began <= due for one in spans)
         sight.check(bool(in_time), Rule.PUNCTUAL, f"withdrawn after the panel's end at {due}", found.id)
 
     def _withdraws(self, found: Dispute, call: Call) -> None:

@@ -11,7 +11,7 @@ from tests.simulation.model.history import VERDICT, Call, History, Visit
 from tests.simulation.model.job import Job, Stamps
 from tests.simulation.model.lifecycle import AWARDED_JOB, JOB, SELLER, kind, reviewable
 from tests.simulation.model.money import Money
-from tests.simulation.model.observe import Contract, Doubts, Rule, Sight, Span, at, later
+from tests.simulation.model.observe import Contract, Doubts, Rule, Sight, Span, at
 from tests.simulation.model.records import RECORD_RULES, View, due_of
 from tests.simulation.model.votes import Ballots
 
@@ -29,7 +29,6 @@ _AGREED = (
 _ONCE = ("accepted_at", "completed_at", "dispute_id", "reference", "max_price")
 _BUYERS_OWN = ("reference", "max_price")  # not shown to the seller
 _FORGET_AFTER = 5_000  # answers; no call is in flight for so long
-_CLOCK_SLACK = 0.001  # timestamps are cut to milliseconds
 _EARLY = ("declined", "cancelled", "expired", "unpaid", "unpaid_sealed")
 
 
@@ -292,7 +291,7 @@ class Jobs:
         before = job.history.before(visit)
         if moment is not None and not job.purchased and (before or visit is job.history.visits[0]):
             spans = [one.span for one in job.history.calls if one.label in labels and one.state in (None, visit.state)]
-            within = any(later(one.began, -_CLOCK_SLACK) <= moment <= one.ended for one in spans)
+            within = any(one.began <= moment <= one.ended for one in spans)
             timed = before is not None and moment == before.due
             sight.check(within or timed, Rule.MOMENT, f"{visit.state} since {moment}, when no call made it so", job.id)
 

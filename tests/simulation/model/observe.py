@@ -115,7 +115,10 @@ class Violation(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The bounds of a call's moment of effect: answers observed before and after it, and times."""
+    """The bounds of a call's moment of effect: answers observed before and after it, and times.
+
+    The earliest time is rounded down to milliseconds, as the times in records are, so that both can be compared.
+    """
 
     low: float
     high: float
@@ -160,7 +163,7 @@ class Order:
         low = bisect_left(self.ends, seen.began) if seen.after is None else seen.after
         last = self.ends[-1] if self.ends else seen.ended
         self.ends.append(max(seen.ended, last))
-        return Span(low, len(self.ends), seen.began, seen.ended)
+        return Span(low, len(self.ends), in_milliseconds(seen.began), seen.ended)
 
 
 @dataclass(slots=True)
@@ -212,6 +215,11 @@ class Contract:
 def at(text: Any) -> Any:
     """Read a timestamp of a record: a datetime, or None if there is none."""
     return None if text is None else datetime.fromisoformat(text)
+
+
+def in_milliseconds(moment: datetime) -> datetime:
+    """Round a time down, as records show it."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def later(moment: datetime, seconds: float) -> datetime:

@@ -4,9 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulation.model.observe import Rule, Sight, Span, at, later
+from tests.simulation.model.observe import Rule, Sight, Span, at
 
-_CUT = 0.001  # seconds; timestamps are cut to milliseconds
 _KEPT = ("status", "outcome", "rationale", "voted_at", "round", "deadline_at")
 _NOT_CAST = ("outcome", "rationale", "voted_at")
 
@@ -22,7 +21,7 @@ class Vote:
 
     def became(self, seat: Any) -> bool:
         """Say if a seat keeps this vote, with a time within its call."""
-        within = later(self.span.began, -_CUT) <= at(seat["voted_at"]) <= self.span.ended
+        within = self.span.began <= at(seat["voted_at"]) <= self.span.ended
         return within and (self.outcome, self.rationale) == (seat["outcome"], seat["rationale"])
 
 
@@ -63,7 +62,7 @@ class Ballots:
     def _in_time(self, record: Any, seat: Any, sight: Sight) -> None:
         status, due = seat["status"], at(seat["deadline_at"])
         if status == "pending":
-            waits = sight.span.began < due and record["status"] == "panel"
+            waits = sight.span.began <= due and record["status"] == "panel"
             sight.check(waits, Rule.PUNCTUAL, f"a seat waits after {due}", self.case)
         elif status == "missed":
             sight.check(due <= sight.span.ended, Rule.PUNCTUAL, f"a seat is missed before {due}", self.case)
@@ -98,7 +97,7 @@ class Ballots:
         right = seat is not None and seat["outcome"] == vote.outcome and seen.body["role"] == "evaluator"
         sight.check(right, Rule.VOTE, f"the vote {vote.outcome} is kept as {seat}", self.case)
         if vote.agent not in self.cast and vote.agent not in self.lost:
-            early = vote.span.began < at(seat["deadline_at"])
+            early = vote.span.began <= at(seat["deadline_at"])
             sight.check(early, Rule.PUNCTUAL, f"a vote counts after {seat['deadline_at']}", self.case)
             sight.check(seat["rationale"] == vote.rationale, Rule.VOTE, f"the vote is kept as {seat}", self.case)
         self.sent.append(vote)
