@@ -4,6 +4,7 @@ from collections import defaultdict, deque
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from tests.simulation.model.observe import in_milliseconds
 from tests.simulation.oracles import Oracle
 from tests.simulation.records import Observation, Violation
 
@@ -48,6 +49,6 @@ class Leases(Oracle):
     def _refused(self, job: str, worker: str, seen: Observation) -> None:
         """Check that a refusal names another worker, whose lease was running."""
         named = seen.answer.body["error"]["details"]
-        over = datetime.fromisoformat(named["lease_until"]) < seen.began
+        over = datetime.fromisoformat(named["lease_until"]) < in_milliseconds(seen.began)
         if named["worker"] == worker or over:
             raise Violation(f"{worker} may not take {job} because of the lease {named}, at {seen.began}")

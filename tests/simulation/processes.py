@@ -32,7 +32,8 @@ class Process:
 
     def go_on(self) -> None:
         """Let the process run again, first the callbacks that have waited."""
-        self.stopped, self.went_on_at = False, self.loop.elapsed
+        if self.stopped:
+            self.stopped, self.went_on_at = False, self.loop.elapsed
         if self.waiting:
             assert isinstance(self.loop, StoppableLoop)
             self.loop.run_soon(self.waiting)

@@ -1,5 +1,6 @@
 """The oracle of retries: the waits between the attempts of a webhook, their number, and the posts that were made."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from sqlalchemy import literal, select
@@ -23,7 +24,7 @@ MOST = 10  # attempts
 SPREAD = 0.2  # of a wait, either way
 ROUNDED = 0.001  # seconds
 _all = Query(select(DeliveryRow))
-_waiting = Query(select(DeliveryRow).where(DeliveryRow.status == literal("pending"), DeliveryRow.attempt > literal(0)))
+_pending = Query(select(DeliveryRow).where(DeliveryRow.status == literal("pending")))
 
 
 class Retries(Oracle):
@@ -44,14 +45,21 @@ class Retries(Oracle):
 
     async def look(self) -> None:
         faults = self.simulation.faults.total()
-        await self.simulation.read(lambda tx: self._judge(tx, _waiting))
+        await self.simulation.read(self._look)
         self.faults_at_look = faults
 
     async def at_end(self) -> None:
-        await self.simulation.read(lambda tx: self._judge(tx, _all))
+        await self.simulation.read(lambda tx: self._judge(tx.all(_all)))
 
-    def _judge(self, tx: Tx, query: Query[DeliveryRow]) -> None:
-        for row in tx.all(query):
+    def _look(self, tx: Tx) -> None:
+        """Note the deliveries that were made since the last look, and judge those that wait."""
+        rows = tx.all(_pending)
+        for row in rows:
+            self.faults_before.setdefault(row.id, self.faults_at_look)
+        self._judge(rows)
+
+    def _judge(self, rows: Iterable[DeliveryRow]) -> None:
+        for row in rows:
             if row.id not in self.again:
                 self._check_count(row)
                 self._check_wait(row)
@@ -59,12 +67,13 @@ class Retries(Oracle):
     def _check_count(self, row: DeliveryRow) -> None:
         """Raise Violation unless the attempts and the posts that the receiver saw fit together.
 
-        Each post belongs to an attempt. One attempt may be on its way, and each fault since the last look before the
-        delivery was made may have ended another one before its post.
+        Each post belongs to an attempt. Each process may have one attempt on its way, and each fault since the last look
+        before the delivery was made may have ended another one before its post.
         """
-        faults = self.simulation.faults.total() - self.faults_before.setdefault(row.id, self.faults_at_look)
+        faults = self.simulation.faults.total() - self.faults_before.get(row.id, 0)
+        on_their_way = len(self.simulation.machines)
         posts = self.simulation.web.posts[f"{event_id(row.event_number)} {row.webhook_id}"]
-        if not posts <= row.attempt <= min(MOST, posts + 1 + faults):
+        if not posts <= row.attempt <= min(MOST, posts + on_their_way + faults):
             raise Violation(f"{row.id} of {row.webhook_id} has {row.attempt} attempts, and its receiver saw {posts}")
         if row.status is DeliveryStatus.FAILED and row.last_error != TOO_MANY and row.attempt < MOST:
             raise Violation(f"{row.id} of {row.webhook_id} is given up after {row.attempt} attempts")

@@ -130,8 +130,13 @@ def test_a_stopped_process_does_nothing_and_then_goes_on_with_what_it_remembers(
         other.stop()
         await asyncio.sleep(10)
         assert seen == ["a0", "b0", "a1", "a2"]
+        assert not other.ran_since(11.0)
+        one.go_on()  # as at the end of a process, which was not stopped
         other.go_on()
         await asyncio.gather(*tasks)
+        assert one.ran_since(0.0)
+        assert not other.ran_since(11.0)
+        assert other.ran_since(12.0)
         assert seen[4:] == ["b1", "b2"]
         assert loop.time() == pytest.approx(12.5)
 

@@ -144,6 +144,19 @@ async def test_waits_and_numbers_are_those_of_the_contract(row: DeliveryRow, pos
         await judged(row, posts).look()
 
 
+async def test_only_a_fault_after_a_delivery_was_made_may_have_ended_its_attempt() -> None:
+    oracle = judged(delivery(3, AT, None), 1)
+    oracle.faults_at_look = 1  # before the delivery is made
+    with pytest.raises(Violation, match="3 attempts"):
+        await oracle.look()
+
+
+async def test_any_fault_may_have_ended_an_attempt_of_a_delivery_that_no_look_has_seen() -> None:
+    oracle = judged(delivery(3, None, status=DeliveryStatus.DELIVERED), 1)
+    oracle.faults_at_look = 1
+    await oracle.at_end()
+
+
 async def test_a_delivery_that_is_sent_again_is_not_judged() -> None:
     oracle = judged(delivery(2, AT), 9)
     call = Call(1, "redeliver_webhook", {"webhook_id": "whk_1", "delivery_id": "dlv_1"}, "as_test_1")

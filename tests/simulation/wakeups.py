@@ -32,7 +32,7 @@ class Wakeups(Oracle):
     """No event came long before the answer of a call that waited for it.
 
     A wake-up may be lost by a fault. Then the call may wait to its end, but it shows the event. A call is not judged if
-    a process stopped meanwhile, because the answer may have been made long before it left.
+    a process stopped meanwhile or just before, because an answer may leave, and an event come, long after it was made.
     """
 
     def observe(self, seen: Observation) -> None:
@@ -52,8 +52,8 @@ class Wakeups(Oracle):
         return seen.tries == 1 and self.simulation.missed_at < seen.loop_began
 
     def _are_processes_right(self, seen: Observation) -> bool:
-        """Tell if the clocks of all processes agree, and did during the wait, and if no process stopped in it."""
-        if not all(one.process.ran_since(seen.loop_began) for one in self.simulation.machines):
+        """Tell if no process stopped in the wait, and if the clocks of all agree and did so."""
+        if not all(one.process.ran_since(seen.loop_began - LATE.total_seconds()) for one in self.simulation.machines):
             return False
         clocks = [one.clock for one in self.simulation.machines]
         since = self.simulation.loop.elapsed - STEADY_SECONDS

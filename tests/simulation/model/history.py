@@ -120,7 +120,7 @@ class History:
         """Tell if only deadlines ended this visit, but a later call began before them again."""
         visit, following = self.visits[place : place + 2]
         timed = all((TIME, to.state) in self.graph.moves[one.state] for one, to in pairwise(self.visits[place:]))
-        back = visit.due is not None and span.began <= visit.due <= following.first.ended
+        back = visit.due is not None and span.began < visit.due <= following.first.ended
         return timed and back and following.first_high <= span.low and not self._called(visit, following)
 
     def _called(self, visit: Visit, following: Visit) -> bool:
