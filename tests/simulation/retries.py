@@ -45,14 +45,14 @@ class Retries(Oracle):
 
     async def look(self) -> None:
         faults = self.simulation.faults.total()
-        await self.simulation.read(self._look)
+        await self.simulation.read(self._judge_pending)
         self.faults_at_look = faults
 
     async def at_end(self) -> None:
         await self.simulation.read(lambda tx: self._judge(tx.all(_all)))
 
-    def _look(self, tx: Tx) -> None:
-        """Note the deliveries that were made since the last look, and judge those that wait."""
+    def _judge_pending(self, tx: Tx) -> None:
+        """Judge the deliveries that wait, and note the faults before those that are new."""
         rows = tx.all(_pending)
         for row in rows:
             self.faults_before.setdefault(row.id, self.faults_at_look)

@@ -11,7 +11,7 @@ from tests.simulation.model import Model, Observation, Rule
 from tests.simulation.model.story import Change, Story, second
 
 WINDOW = 600  # seconds to vote on test
-LATE = WINDOW + 1
+LATE = WINDOW + 1  # seconds, so that the deadline is over
 
 
 def late(story: Story, name: str, **seat: Any) -> Mapping[str, Observation]:

@@ -32,14 +32,14 @@ class Wakeups(Oracle):
     """No event came long before the answer of a call that waited for it.
 
     A wake-up may be lost by a fault. Then the call may wait to its end, but it shows the event. A call is not judged if
-    a process stopped meanwhile or just before, because an answer may leave, and an event come, long after it was made.
+    a process stopped meanwhile or just before, because its answers and its events then come late.
     """
 
     def observe(self, seen: Observation) -> None:
         call, answer = seen.call, seen.answer
         since = call.arguments.get("since")
         waited = call.operation in WAITING and call.arguments.get("wait_seconds") and since
-        if not waited or answer.refused or not self._are_processes_right(seen):
+        if not waited or answer.refused or not self._is_steady(seen):
             return
         end = self.simulation.machine.clock.now() - LATE
         if answer.body["next_since"] == since:
@@ -51,8 +51,8 @@ class Wakeups(Oracle):
         """Tell if no wake-up failed during a call, and nothing interrupted it."""
         return seen.tries == 1 and self.simulation.missed_at < seen.loop_began
 
-    def _are_processes_right(self, seen: Observation) -> bool:
-        """Tell if no process stopped in the wait, and if the clocks of all agree and did so."""
+    def _is_steady(self, seen: Observation) -> bool:
+        """Tell if no process stopped and no clock was set during a wait, and all clocks agree."""
         if not all(one.process.ran_since(seen.loop_began - LATE.total_seconds()) for one in self.simulation.machines):
             return False
         clocks = [one.clock for one in self.simulation.machines]

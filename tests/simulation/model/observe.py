@@ -218,7 +218,7 @@ def at(text: Any) -> Any:
 
 
 def in_milliseconds(moment: datetime) -> datetime:
-    """Round a time down, as records show it."""
+    """Round a time down to milliseconds, as records show it."""
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
