@@ -8,6 +8,7 @@ from tests.simulation.faults import KINDS
 from tests.simulation.loop import JUMP_SECONDS
 from tests.simulation.machine import Machine
 from tests.simulation.nodes import Faults
+from tests.simulation.processes import Process
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
@@ -83,12 +84,19 @@ class Disturbances:
             self._machine().end("crash")
 
     async def _stop(self) -> None:
-        """Stop the last process, as an overloaded host does, and let it go on later."""
         async for _ in self._moments(self.scenario.stop_seconds):
-            process = self.simulation.machines[-1].process
+            self.stop_process()
+
+    def stop_process(self) -> None:
+        """Stop the last process, as an overloaded host does, and let it go on later."""
+        process = self.simulation.machines[-1].process
+        if not process.stopped:
             process.stop()
             self.simulation.fault("stopped")
-            await self.simulation.sleep(self.random.uniform(*STOPPED_SECONDS))
+            self.simulation.loop.call_later(self.random.uniform(*STOPPED_SECONDS), self._resume, process)
+
+    def _resume(self, process: Process) -> None:
+        if process.stopped:
             self.simulation.fault("stopped")
             process.go_on()
 

@@ -148,5 +148,6 @@ STRIKES: Mapping[str, tuple[str, Callable[["Simulation"], None]]] = {
     "doubled": ("doubled", lambda simulation: setattr(simulation, "double_next", True)),
     "clock": ("clock_seconds", lambda simulation: simulation.disturbances.set_clock()),
     "sanctions": ("sanction_seconds", _sanction),
+    "stopped": ("stop_seconds", lambda simulation: simulation.disturbances.stop_process()),
 }
 """By class: the setting of a scenario that switches it on, and what puts such a fault."""
