@@ -1,7 +1,5 @@
 """Acts of agents on their own account: wait for news, and make, revoke and try API keys."""
 
-from typing import Any
-
 from tests.simulation.population import Actor
 
 WAITS = (20, 35, 55)  # seconds
@@ -9,12 +7,13 @@ AFTER_SECONDS = (0.0, 3.0, 120.0)  # from a revocation to a try
 
 
 async def wait_for_news(actor: Actor, since: str | None) -> str | None:
-    """Wait for events after one, or begin to wait; return the last one seen."""
-    given: dict[str, Any] = {"since": since or "now"}
-    if since is not None:
-        given["wait_seconds"] = actor.random.choice(WAITS)
-    operation = "get_inbox" if since is not None and actor.likely(0.3) else "list_events"
-    seen = await actor.call(operation, **given)
+    """Read the events after one, and then wait for more; return the last one seen."""
+    known = await actor.call("list_events", since=since or "now", limit=100)
+    if known.refused:
+        return since
+    operation = "get_inbox" if actor.likely(0.3) else "list_events"
+    since = str(known.body["next_since"])
+    seen = await actor.call(operation, since=since, wait_seconds=actor.random.choice(WAITS))
     return since if seen.refused else str(seen.body["next_since"])
 
 

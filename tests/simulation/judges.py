@@ -27,7 +27,7 @@ class Judge(Actor):
 
     def __init__(self, simulation: "Simulation", identity: Identity, traits: Traits) -> None:
         super().__init__(simulation, identity, traits)
-        self.late = set[str]()  # cases in which it votes late
+        self.late = set[str]()  # cases in which it is going to vote late
 
     async def rest(self) -> None:
         """Offer to judge, or stop it, as the hour demands."""
@@ -53,17 +53,19 @@ class Judge(Actor):
                 await self.vote(case)
 
     async def vote(self, case: Json) -> None:
-        """Vote in a case for any outcome."""
+        """Read a case and vote in it, for any outcome."""
+        await self.call("get_dispute", dispute_id=case["id"])
         why = self.private(Kind.VOTE, "As I see it.", case["id"])
         outcome = self.random.choice(("buyer", "seller", "split"))
         await self.call("submit_verdict", dispute_id=case["id"], outcome=outcome, rationale=why)
 
     async def vote_late(self, case: Json) -> None:
-        """Wait until about the deadline of a seat, vote, and read the case."""
+        """Wait until about the deadline of a seat, vote, and read the case again."""
         due = datetime.fromisoformat(case["verdict_by"]) + timedelta(seconds=self.random.choice(AFTER_SECONDS))
         await self.simulation.sleep(max(0.0, (due - self.simulation.clock.now()).total_seconds()))
         await self.vote(case)
         await self.call("get_dispute", dispute_id=case["id"])
+        self.late.discard(case["id"])
 
 
 class Evaluator(Judge):

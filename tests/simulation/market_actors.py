@@ -8,9 +8,9 @@ from tests.simulation.bounty_actors import decide, post, propose
 from tests.simulation.judges import Judge
 from tests.simulation.order_acts import order
 from tests.simulation.population import MOVES, Actor
-from tests.simulation.private_acts import note, remind, write
+from tests.simulation.private_acts import insist, note, plead, remind, write
 from tests.simulation.records import Json
-from tests.simulation.shop_acts import change_listing, change_webhook, reuse_key, take_webhooks
+from tests.simulation.shop_acts import change_listing, change_webhook, fill_webhooks, reuse_key, take_webhooks
 from tests.simulation.taint import Kind
 from tests.support.trade import OFFER, PRICE
 
@@ -85,7 +85,7 @@ class Trader(Judge):
             self.sell, self.buy, self.order, self.judge, self.bounty, self.confide, self.wait, self.change_keys,
             self.look_elsewhere, self.change_shop,
         )  # fmt: skip
-        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.5, 1.5, 0.3, 0.5, 1))
+        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.8, 1.5, 0.3, 0.5, 1))
         await deed()
 
     async def sell(self) -> None:
@@ -105,7 +105,8 @@ class Trader(Judge):
         await change_keys(self)
 
     async def confide(self) -> None:
-        await self.random.choice((note, remind, write))(self)
+        (deed,) = self.random.choices((note, remind, write, plead, insist), (3, 3, 3, 4, 1))
+        await deed(self)
 
     async def trade(self, role: str) -> None:
         """Do one of the things that each of some of its last jobs offers."""
@@ -128,7 +129,8 @@ class Trader(Judge):
         if self.likely(0.5):
             await change_listing(self, self.listings)
         else:
-            await self.random.choice((change_webhook, reuse_key))(self)
+            (deed,) = self.random.choices((change_webhook, reuse_key, fill_webhooks), (10, 10, 1))
+            await deed(self)
 
 
 class Returner(Trader):

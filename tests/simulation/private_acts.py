@@ -1,10 +1,11 @@
 """Acts with private texts: notes in the memory, reminders by schedule, and letters to other agents."""
 
-from tests.simulation.population import Actor
+from tests.simulation.population import Actor, message
 from tests.simulation.taint import Kind
 
 NOTES = 5  # keys of the memory
 SOON = (60, 300, 900)  # seconds until a reminder
+INSISTS = 12  # messages in a row; the market takes ten without an answer
 
 
 async def note(actor: Actor) -> None:
@@ -28,3 +29,23 @@ async def write(actor: Actor) -> None:
     threads = await actor.call("list_threads", limit=5)
     for thread in [] if threads.refused else threads.body["data"][:1]:
         await actor.call("list_messages", thread_id=thread["id"], order="desc", limit=5)
+
+
+async def insist(actor: Actor) -> None:
+    """Write in one of its threads until the market refuses it, because nobody has answered."""
+    threads = await actor.call("list_threads", limit=5)
+    if threads.refused or not threads.body["data"]:
+        return
+    thread = actor.random.choice(threads.body["data"])
+    other = next(one["id"] for one in thread["participants"] if one["id"] != actor.identity.id)
+    for _ in range(INSISTS):
+        body = actor.private(Kind.LETTER, "Are you there?", other)
+        if (await actor.call("post_message", thread_id=thread["id"], body=body)).refused:
+            break
+
+
+async def plead(actor: Actor) -> None:
+    """Write about one of its jobs in dispute, perhaps after evaluators began to vote."""
+    listed = await actor.call("list_jobs", status=["disputed"], limit=5)
+    for job in [] if listed.refused else actor.random.sample(listed.body["data"], min(1, len(listed.body["data"]))):
+        await message(actor, job)

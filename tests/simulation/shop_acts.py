@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from tests.simulation.population import Actor
 from tests.simulation.records import Json
+from tests.simulation.wires import Answer
 from tests.support.trade import PRICE
 
 PRICES = (PRICE, 2 * PRICE, PRICE // 2)
 PLACES = (2, 5, 10)
+MOST_WEBHOOKS = 11  # one more than the market allows
 TYPES = (["*"], ["job.*"], ["job.created", "job.paid", "dispute.*"])
 
 
@@ -58,10 +60,20 @@ def _other_webhook(actor: Actor) -> Json:
     return actor.random.choice(changes)
 
 
-async def take_webhooks(actor: Actor) -> None:
+async def take_webhooks(actor: Actor) -> Answer:
     """Let a receiver of this agent get its events."""
     url = f"https://{actor.identity.handle}.hooks.example.com/{actor.identity.id}"
-    await actor.call("create_webhook", url=url)
+    return await actor.call("create_webhook", url=url)
+
+
+async def fill_webhooks(actor: Actor) -> None:
+    """Take webhooks until the market refuses more, and delete the newest ones."""
+    for _ in range(MOST_WEBHOOKS):
+        if (await take_webhooks(actor)).refused:
+            break
+    listed = await actor.call("list_webhooks", limit=MOST_WEBHOOKS)
+    for hook in [] if listed.refused else listed.body["data"][:-1]:
+        await actor.call("delete_webhook", webhook_id=hook["id"])
 
 
 async def reuse_key(actor: Actor) -> None:

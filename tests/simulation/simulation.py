@@ -25,6 +25,7 @@ from tests.simulation.contracted import Contracted
 from tests.simulation.coverage import Coverage
 from tests.simulation.deadlines import Deadlines
 from tests.simulation.disturbances import Disturbances
+from tests.simulation.evidence import Evidence
 from tests.simulation.facilitator import NotedFacilitator
 from tests.simulation.faults import CommitCrashes, Conflicts
 from tests.simulation.fired import Fired
@@ -32,6 +33,7 @@ from tests.simulation.job_events import JobEvents
 from tests.simulation.kept import Kept
 from tests.simulation.keys import RevokedKeys
 from tests.simulation.leases import Leases
+from tests.simulation.limits import Places, Unanswered
 from tests.simulation.log import EventLog
 from tests.simulation.logged import Logged
 from tests.simulation.loop import SimulatedLoop, VirtualClock
@@ -67,7 +69,7 @@ from tools.engine.config import Limits
 
 MORE: tuple[type[Oracle], ...] = (
     Actions, Taint, Visits, Timed, JobEvents, Deadlines, Leases, RevokedKeys, Wakeups, Panels, Logged, Received, Sanctioned, Elsewhere,
-    Payments, RefusedPayments, RefusedDeliveries, Signed, Arrived, Fired, Kept, Retries,
+    Payments, RefusedPayments, RefusedDeliveries, Signed, Arrived, Fired, Kept, Retries, Evidence, Places, Unanswered,
 )  # fmt: skip
 IN_FLIGHT = 8
 QUIET_EVERY = 1_000  # operations

@@ -110,7 +110,11 @@ class Bounties:
         )
         within = 0 <= record["price"] <= bounty.agreed["budget_max"]
         sight.check(within, Rule.PROPOSAL, f"{record['price']} is over the budget", bounty.id)
-        found.history.show(record["status"], sight)
+        due = at(bounty.agreed["expires_at"])
+        visit, _ = found.history.show(record["status"], sight)
+        visit.due = due if record["status"] == "pending" else None
+        expired = record["status"] == "pending" and sight.span.began > due
+        sight.check(not expired, Rule.PUNCTUAL, f"pending after the end of its bounty at {due}", found.id)
         terms = (record["price"], record["payment"])
         self.jobs.doubts.add(sight.span, lambda: self._named(found, terms, sight))
         return found

@@ -86,6 +86,7 @@ PROPOSAL = Graph(
         "pending": (
             ("award:buyer", "accepted"),
             ("end", "rejected"),
+            (TIME, "rejected"),
             ("withdraw:seller", "withdrawn"),
             ("left:seller", "withdrawn"),
         ),
