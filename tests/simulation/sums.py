@@ -73,11 +73,11 @@ class Sums:
             return Sums()
         try:
             found = orjson.loads(path.read_bytes())
-        except ValueError as error:
-            raise SystemExit(f"{path} is no file of sums: {error}; name another file") from error
-        tried = {((state, role), action): count for state, role, action, count in found["tried"]}
-        figures = {name: found[name] for name in FIGURES}
-        return Sums(**figures, matrix=Matrix.of(found), tried=Counter(tried))
+            tried = {((state, role), action): count for state, role, action, count in found["tried"]}
+            figures = {name: found[name] for name in FIGURES}
+            return Sums(**figures, matrix=Matrix.of(found), tried=Counter(tried))
+        except (ValueError, KeyError, TypeError) as error:
+            raise SystemExit(f"{path} is no file of sums: {error!r}; name another file") from error
 
 
 def main() -> int:

@@ -85,8 +85,9 @@ def test_wrong_options_are_refused_before_a_run(
     assert mistake in capsys.readouterr().err
 
 
-def test_a_file_that_has_no_sums_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["none", "[]", '{"runs": 1}'])
+def test_a_file_that_has_no_sums_is_refused(text: str, tmp_path: Path) -> None:
     wrong = tmp_path / "notes.txt"
-    wrong.write_text("none")
+    wrong.write_text(text)
     with pytest.raises(SystemExit, match="is no file of sums"):
         Sums.read(wrong)
