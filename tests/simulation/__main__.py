@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.simulation.commands import end_quietly
 from tests.simulation.scenarios import named, names
 from tests.support.memory_folder import end_on_sigterm, use_memory
 
@@ -32,7 +33,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of the one run; 1 if not given")
     parser.add_argument("--minutes", type=float, help="make runs of new seeds until the time is over or one fails")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="with --minutes: runs at once")
-    parser.add_argument("--operations", type=int, default=10_000, help="of each run; %(default)s if not given")
+    parser.add_argument(
+        "--operations",
+        type=int,
+        default=10_000,
+        help="of each run, at least, because up to about 200 that set up the agents come first; %(default)s if not given",
+    )
     parser.add_argument(
         "--database", choices=["sqlite", "postgres", BOTH], help="both: with --minutes, a tenth of it on PostgreSQL"
     )
@@ -43,7 +49,7 @@ def main() -> int:
     )
     parser.add_argument("--counts", type=Path, help="add the sums of the runs that pass to those in this file")
     parser.add_argument("--report", type=Path, help="write a page of HTML about the run to this file, if it passes")
-    parser.add_argument("--as-it-is", action="store_true", help="do not look for the shortest run that fails")
+    parser.add_argument("--as-it-is", action="store_true", help="do not look for a shorter run that fails")
     given = parser.parse_args()
     if wrong := next(mistakes(given), None):
         parser.error(wrong)
@@ -83,8 +89,21 @@ def mistakes_of_scenario(given: argparse.Namespace) -> Iterator[str]:
 def mistakes_of_files(given: argparse.Namespace) -> Iterator[str]:
     for name in ("log", "report", "counts"):
         path = getattr(given, name)
-        if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            yield f"--{name}: {path} is a folder, or is in a folder that does not exist"
+        if path is not None and (why := unwritable(path)):
+            yield f"--{name}: {path} cannot be written: {why}"
+
+
+def unwritable(path: Path) -> str | None:
+    """Return the reason why a file cannot be written, if there is one; leave it as it is."""
+    try:
+        there = path.exists()
+        if not path.is_fifo():  # opening one waits for a reader
+            path.open("ab").close()
+        if not there:
+            path.unlink()
+    except OSError as error:
+        return error.strerror
+    return None
 
 
 def many_runs(given: argparse.Namespace) -> int:
@@ -112,7 +131,10 @@ def one_run(given: argparse.Namespace) -> int:
     result = run(plan)
     if isinstance(result, Failure):
         print(f"seed {plan.seed} failed after {result.operations} operations: {result.message}", flush=True)
-        return explain(result, given)
+        code = explain(result, given)
+        if given.report:
+            print(f"{given.report} is not written, because the run failed")
+        return code
     seconds = time.perf_counter() - began
     hours = seconds / 3600
     made, faults = result.operations, result.faults.total()
@@ -136,16 +158,23 @@ def one_run(given: argparse.Namespace) -> int:
 
 
 def explain(failure: "Failure", given: argparse.Namespace) -> int:
-    """Print the shortest run that fails, unless --as-it-is is given; return the exit code."""
+    """Print a failed run, and a shorter one unless --as-it-is is given; return the exit code."""
     from tests.simulation.run import smallest
 
+    tell(failure)
     if given.as_it_is:
         return 1
+    print("Now shorter runs are tried, which may take minutes; --as-it-is leaves them out.", flush=True)
     least = smallest(failure)
-    print("", *least.story, "", sep="\n")
-    print(f"{least.message}\n\nlog sha256: {least.digest}")
+    if least.digest != failure.digest:
+        tell(least)
     print(f"The shortest run that fails: {again(least.plan)}")
     return 1
+
+
+def tell(failure: "Failure") -> None:
+    """Print the story of a failed run."""
+    print("", *failure.story, "", failure.message, "", f"log sha256: {failure.digest}", sep="\n", flush=True)
 
 
 def again(plan: "Plan") -> str:
@@ -154,4 +183,4 @@ def again(plan: "Plan") -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(end_quietly(main))

@@ -176,5 +176,7 @@ def lines(tried: Tried, enough: int = ENOUGH) -> Iterator[str]:
     least = min(PLACES, key=lambda place: counts[place])
     yield f"available_actions: {tried.total():,} checks, at least {counts[least]:,} of each action, state and role"
     few = [f"{state} by the {role} {counts[state, role]:,}" for state, role in PLACES if counts[state, role] < enough]
-    if few:
+    if few and enough == 1:
+        yield f"never checked: {', '.join(one.removesuffix(' 0') for one in few)}"
+    elif few:
         yield f"fewer than {enough:,} checks: {', '.join(few)}"

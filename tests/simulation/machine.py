@@ -101,6 +101,9 @@ class Machine:
         self.config = replace(made, networks=dict(made.networks) | {Env.TEST: network}, referrals=referrals)
         self.settings = Settings(_env_file=None, trusted_proxies=[PROXY])
         self.tasks: dict[int, asyncio.Task[Any]] = {}  # in the order of their creation
+        self.posts: list[
+            set[asyncio.Task[bool]]
+        ] = []  # of webhooks; two crashes leave some, which the loop's end cancels
         self.started = 0
         self.ended = asyncio.Event()
         self.store: SimulatedStore | None = None
@@ -131,6 +134,7 @@ class Machine:
         self.served = assemble(market, self.settings, hosts)
         self.edge = Edge(self.served, hosts, self.config.docs_url, self.dice)
         workers, sender = Workers(market), Sender(market)
+        self.posts.append(sender.in_flight)
         for step in workers.steps:
             step.every_seconds = max(step.every_seconds, self.pause * 4)
         self.start(self._sessions(self.served))

@@ -57,6 +57,8 @@ def main() -> int:
     given = parser.parse_args()
     known = [entry.undone for entry in entries()] if given.corpus else PLANTS
     chosen = [one for one in known if given.only is None or given.only in one.name]
+    if not chosen:
+        parser.error(f"no fault is named {given.only}; known: {', '.join(one.name for one in known)}")
     found = 0
     with copied() as root:
         for plant in chosen:

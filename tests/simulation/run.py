@@ -13,7 +13,7 @@ from storage.open import open_database
 from tests.simulation.records import Failed, Result, Violation
 from tests.simulation.scenarios import named
 from tests.simulation.simulation import Simulation
-from tests.simulation.story import story
+from tests.simulation.story import story, with_names
 from tests.support.databases import SETTINGS, PostgresServer, SQLiteTemplate
 
 
@@ -44,6 +44,7 @@ class Failure:
     message: str
     digest: str
     story: tuple[str, ...]
+    set_up: int = 0  # operations before the agents act; shorter runs are alike
 
 
 def run(plan: Plan) -> Result | Failure:
@@ -60,7 +61,8 @@ def run(plan: Plan) -> Result | Failure:
                 raise
             names = {one.id: one.handle for one in simulation.identities.values()}
             lines = tuple(story([*simulation.log.last], str(found), names))
-            return Failure(plan, failed.operations, str(found), simulation.log.digest, lines)
+            message = with_names(str(found), names)
+            return Failure(plan, failed.operations, message, simulation.log.digest, lines, simulation.set_up)
         finally:
             if file:
                 file.close()
@@ -96,13 +98,13 @@ def smallest(failure: Failure) -> Failure:
     """Return the failure of the shortest run of the same seed that fails; found by bisection.
 
     A shorter run does the same up to its end. There all oracles look once more, so it may find the failure earlier.
+    So a run of one operation more than a failed run made fails too.
     """
-    passes, fails = 0, failure.operations
-    while passes + 1 < fails:
-        middle = (passes + fails) // 2
+    passes = failure.set_up
+    while (middle := min((passes + failure.plan.operations) // 2, failure.operations + 1)) > passes:
         again = run(replace(failure.plan, operations=middle, log=None))
         if isinstance(again, Failure):
-            failure, fails = again, middle
+            failure = again
         else:
             passes = middle
     return failure

@@ -112,6 +112,7 @@ class Simulation:
         self.machines = [self._machine(database_url, dice, crashes) for _ in range(scenario.processes)]
         self.machine = self.machines[0]
         self.made, self.by_cheats, self.ledger = 0, 0, Ledger()
+        self.set_up = 0  # operations that were made before the agents act
         self.missed_at = -inf  # the second of the loop at which a wake-up failed last
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
         self.by_hour, self.calls_of = Counter[int](), Counter[str | None]()
@@ -198,7 +199,7 @@ class Simulation:
     async def _act(self, actors: list[Actor], cheats: list[Cheat]) -> None:
         """Let random agents act, some at once, until enough calls were made."""
         busy: dict[asyncio.Task[None], Actor] = {}
-        quiet_at = QUIET_EVERY
+        quiet_at, self.set_up = QUIET_EVERY, self.made
         while self.made < self.operations:
             if self.made >= quiet_at:
                 quiet_at += QUIET_EVERY

@@ -9,6 +9,10 @@ import orjson
 
 IDS = re.compile(r"\b(?!agt_)[a-z]{3}_[0-9A-Z]{26}\b|\b0x[0-9a-f]{64}\b")
 LINES, FAULTS, LAST = 60, 20, 15  # about the things of the violation, faults among them, and the last ones of the run
+CLOCKS = (
+    "Times before the sentences are virtual time. Those in the violation and in records are of the market's clocks, "
+    "which faults set up to 90 seconds off."
+)
 ALIKE = 6  # lines in a row about one agent's calls of one operation; the others are counted
 Line = dict[str, Any]
 Calls = Mapping[int, Line]  # by number
@@ -21,22 +25,39 @@ def story(lines: Sequence[bytes], message: str, names: Mapping[str, str]) -> Ite
     """
     read = [orjson.loads(line) for line in lines]
     calls = {line["number"]: line for line in read if line["kind"] == "call"}
-    for heading, part in (("About the violation", _about(read, lines, message)), ("The end of the run", read[-LAST:])):
+    yield CLOCKS
+    about, made = _about(read, lines, message)
+    for heading, part in (("About the violation", about), ("The end of the run", read[-LAST:])):
         yield f"{heading}:"
-        for line in [*_without_floods(part, calls)][-LINES:]:
-            text = f"{line['at'][5:23].replace('T', ' ')}  {_sentence(line, calls)}"
-            yield re.sub(r"agt_[0-9A-Z]{26}", lambda one: names.get(one[0], one[0]), text)
+        shown = [*_without_floods(part, calls)]
+        for line in [*(one for one in shown[:-LINES] if one.get("number") in made), *shown[-LINES:]]:
+            yield with_names(f"{line['at'][5:23].replace('T', ' ')}  {_sentence(line, calls)}", names)
 
 
-def _about(read: Sequence[Line], lines: Sequence[bytes], message: str) -> Sequence[Line]:
-    """Return the lines about the things that a message names, with the last faults among them."""
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """Replace the ids of agents by their handles."""
+    return re.sub(r"agt_[0-9A-Z]{26}", lambda one: names.get(one[0], one[0]), text)
+
+
+def _about(read: Sequence[Line], lines: Sequence[bytes], message: str) -> tuple[Sequence[Line], set[int]]:
+    """Return the lines about the things that a message names, the last faults among them.
+
+    The second part of the result are the numbers of the calls that made these things.
+    """
     about = [one.encode() for one in dict.fromkeys(IDS.findall(message))]
-    named = {place for place, line in enumerate(lines) if any(one in line for one in about)}
-    asked = {read[place]["number"] for place in named if read[place]["kind"] == "call"}
-    answers = {place for place, line in enumerate(read) if line["kind"] == "answer" and line["number"] in asked}
-    first = min(named, default=len(lines))
+    named = {one: [place for place, line in enumerate(lines) if one in line] for one in about}
+    firsts = {places[0] for places in named.values() if places}
+    told = {place for places in named.values() for place in places}
+    numbers = _numbers(read, told)
+    told |= {place for place, line in enumerate(read) if line.get("number") in numbers}
+    first = min(told, default=len(lines))
     faults = [place for place in range(first, len(lines)) if read[place]["kind"] == "fault"]
-    return [read[place] for place in sorted({*named, *answers, *faults[-FAULTS:]})]
+    return [read[place] for place in sorted({*told, *faults[-FAULTS:]})], _numbers(read, firsts)
+
+
+def _numbers(read: Sequence[Line], places: Iterable[int]) -> set[int]:
+    """Return the numbers of the calls to which lines belong."""
+    return {read[place]["number"] for place in places if "number" in read[place]}
 
 
 def _without_floods(lines: Iterable[Line], calls: Calls) -> Iterator[Line]:

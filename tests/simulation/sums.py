@@ -3,6 +3,7 @@
 `python -m tests.simulation.sums FILE…` prints the sums of files that runs have written with `--counts`.
 """
 
+import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 import orjson
 
 from tests.simulation.available import Tried, lines
+from tests.simulation.commands import end_quietly
 from tests.simulation.matrix import Matrix
 from tests.simulation.records import Result
 from tests.simulation.run import Plan
@@ -48,7 +50,7 @@ class Sums:
     def line(self) -> str:
         hours, made = max(self.seconds, 1e-9) / 3600, max(1, self.operations)
         return (
-            f"{self.runs} runs passed: {self.operations:,} operations ({self.on_postgres:,} on PostgreSQL, "
+            f"{self.runs} {'run' if self.runs == 1 else 'runs'} passed: {self.operations:,} operations ({self.on_postgres:,} on PostgreSQL, "
             f"{self.by_cheats / made:.0%} by cheats) and {self.faults:,} faults; per hour {self.operations / hours:,.0f} "
             f"operations and {self.faults / hours:,.0f} faults"
         )
@@ -71,13 +73,27 @@ class Sums:
             return Sums()
         try:
             found = orjson.loads(path.read_bytes())
-        except ValueError as error:
-            raise SystemExit(f"{path} is no file of sums: {error}; name another file") from error
-        tried = {((state, role), action): count for state, role, action, count in found["tried"]}
-        figures = {name: found[name] for name in FIGURES}
-        return Sums(**figures, matrix=Matrix.of(found), tried=Counter(tried))
+            tried = {((state, role), action): count for state, role, action, count in found["tried"]}
+            figures = {name: found[name] for name in FIGURES}
+            return Sums(**figures, matrix=Matrix.of(found), tried=Counter(tried))
+        except (ValueError, KeyError, TypeError) as error:
+            raise SystemExit(f"{path} is no file of sums: {error!r}; name another file") from error
+
+
+def main() -> int:
+    """Print the sums of files; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.simulation.sums", description="Print the sums of files that runs wrote with --counts."
+    )
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    files = parser.parse_args().files
+    for path in files:
+        if not path.is_file():
+            parser.error(f"{path} is no file")
+    known = sum(map(Sums.read, files), Sums())
+    print(*known.lines(), *known.matrix.lines(), sep="\n")
+    return 0
 
 
 if __name__ == "__main__":
-    known = sum((Sums.read(Path(one)) for one in sys.argv[1:]), Sums())
-    print(*known.lines(), *known.matrix.lines(), sep="\n")
+    sys.exit(end_quietly(main))

@@ -166,7 +166,7 @@ def test_a_story_names_the_agents_and_what_they_did() -> None:
         {"at": at, "kind": "abandoned", "cheat": "reuses hashes", "why": "no terms"},
     ]  # fmt: skip
     shown = [*story([orjson.dumps(one) for one in lines], f"{JOB} is lost", {agent: "buyer-1"})]
-    first = shown[: shown.index("The end of the run:")]
+    first = shown[1 : shown.index("The end of the run:")]
     assert first[0] == "About the violation:"
     assert f'#1 buyer-1 calls pay_job over mcp with {{"job_id":"{JOB}"}}.' in first[1]
     assert "#1 buyer-1's pay_job is answered with 409, not_paid." in first[2]

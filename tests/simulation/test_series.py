@@ -40,7 +40,7 @@ def test_a_series_ends_with_its_sums(
     for _ in range(2):
         assert series.torture(0, series.plans(500, ("sqlite",), ("calm",)), 1, counts) is None
     shown = capsys.readouterr().out
-    assert "1 runs passed: 500 operations (0 on PostgreSQL, 10% by cheats)" in shown
+    assert "1 run passed: 500 operations (0 on PostgreSQL, 10% by cheats)" in shown
     assert "available_actions: 3 checks" in shown
     both = Sums.read(counts)
     assert (both.runs, both.operations, both.by_cheats, both.on_postgres) == (2, 1_000, 100, 0)
@@ -68,8 +68,9 @@ def test_a_series_ends_at_the_first_failure(
         ("--minutes 1 --matrix", "takes no --matrix"),
         ("--scenario dull", "unknown scenario dull; known: calm,"),
         ("--scenario two_processes", "add --database postgres"),
-        ("--report /nowhere/page.html", "--report: /nowhere/page.html"),
-        ("--counts /", "--counts: / is a folder"),
+        ("--report /nowhere/page.html", "--report: /nowhere/page.html cannot be written: No such file"),
+        ("--log /proc/log", "--log: /proc/log cannot be written"),
+        ("--counts /", "--counts: / cannot be written: Is a directory"),
     ],
 )
 def test_wrong_options_are_refused_before_a_run(
@@ -84,8 +85,9 @@ def test_wrong_options_are_refused_before_a_run(
     assert mistake in capsys.readouterr().err
 
 
-def test_a_file_that_has_no_sums_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["none", "[]", '{"runs": 1}'])
+def test_a_file_that_has_no_sums_is_refused(text: str, tmp_path: Path) -> None:
     wrong = tmp_path / "notes.txt"
-    wrong.write_text("none")
+    wrong.write_text(text)
     with pytest.raises(SystemExit, match="is no file of sums"):
         Sums.read(wrong)

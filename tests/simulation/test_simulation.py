@@ -46,7 +46,11 @@ def test_an_output_that_is_shown_too_early_is_found_shrunk_and_explained(monkeyp
     found = run(Plan(SEED, OPERATIONS, "calm"))
     assert isinstance(found, Failure)
     assert found.message.startswith("SEALED: ")
+    assert run(Plan(SEED, found.operations + 1, "calm")) == replace(
+        found, plan=Plan(SEED, found.operations + 1, "calm")
+    )
     least = smallest(found)
+    assert run(least.plan) == least
     assert least.plan.operations <= found.operations
     assert not isinstance(run(Plan(SEED, least.plan.operations - 1, "calm")), Failure)
     assert any("deliver_job" in line for line in least.story)

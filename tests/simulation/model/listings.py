@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from tests.simulation.model.history import Visit
 from tests.simulation.model.job import Job
 from tests.simulation.model.jobs import Jobs
 from tests.simulation.model.lifecycle import PLACE, kind, reviewable
@@ -205,7 +206,21 @@ class Listings:
         }
         given = sight.seen.arguments
         justified = judge[str(sight.seen.code)](sight)
-        sight.check(justified, Rule.REFUSAL, f"{sight.seen.code} without cause", given.get("listing_id"))
+        if not justified:
+            about = self._orders(sight) if sight.seen.code == "seller_busy" else ""
+            sight.fail(Rule.REFUSAL, f"{sight.seen.code} without cause{about}", given.get("listing_id"))
+
+    def _orders(self, sight: Sight) -> str:
+        """Name the places of a listing and its newest orders that hold or held one."""
+        listing_id = str(sight.seen.arguments["listing_id"])
+        places = min(one.places for one in self.known[listing_id].offers(sight.span))
+        told = f": {places} places, of which a buyer may fill {(places + 1) // 2}, as may all new buyers together"
+        held = [one for one in self.jobs.of_listing.get(listing_id, ()) if any(map(_fills, one.history.visits))]
+        held.sort(key=lambda one: _fills(one.history.last))
+        for job in held[-_NAMED:]:
+            states = (f"{one.state} until {one.due}" if one.due else one.state for one in job.history.visits)
+            told += f"; {job.id} of {job.buyer} was {', then '.join(states)}"
+        return told
 
     def _full(self, sight: Sight) -> bool:
         seen, listing_id = sight.seen, str(sight.seen.arguments["listing_id"])
@@ -304,9 +319,14 @@ class Listings:
 
 
 GONE = ("listing_unavailable", "not_found")
+_NAMED = 6  # orders in a message
 _IGNORED = 3  # orders in a row, of different buyers, that pause the listing of an absent seller
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 _OTHER_SELLERS = 3  # as many paid sellers count like a payment to this one
+
+
+def _fills(visit: Visit) -> bool:
+    return kind(visit.state) in PLACE
 
 
 def _initial(record: Any) -> bool:

@@ -102,7 +102,8 @@ class Observation:
     def __str__(self) -> str:
         answer = self.code or (self.body.get("status") if isinstance(self.body, dict) else None)
         named = {name: value for name, value in self.arguments.items() if name.endswith("_id") or name == "transaction"}
-        return f"answer {self.number}: {self.operation} {named} by {self.agent} on {self.env} at {self.ended} → {self.status} {answer}"
+        call = f"{self.operation} {named} by {self.agent} on {self.env}"
+        return f"answer #{self.number}: {call} at {self.ended} by the market's clock → {self.status} {answer}"
 
 
 class Violation(AssertionError):
