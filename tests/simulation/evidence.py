@@ -1,4 +1,4 @@
-"""The oracle of evidence: a case file has the parties' messages up to the first vote that counts, and no later one."""
+"""The oracle of evidence: a case file has the parties' messages up to the first vote."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -56,7 +56,7 @@ class Case:
                 yield token
 
     def missing(self, file: File) -> Iterator[bytes]:
-        """Yield each message that a file lacks, although it was posted before the file was read and before any vote."""
+        """Yield each message that a file lacks, although it was posted before it and any vote."""
         for token, made in self.posted.items():
             before = made.precedes(file.made) and all(made.precedes(vote) for vote in (*self.voted, *self.perhaps))
             if before and file.is_whole and token not in file.tokens:
@@ -64,7 +64,7 @@ class Case:
 
 
 class Evidence(Oracle):
-    """Each case file has the messages of both parties up to the first vote that counts, and none after it."""
+    """Each case file has the parties' messages up to the first vote, and no later one."""
 
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)

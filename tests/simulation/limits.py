@@ -117,7 +117,7 @@ class Run:
         return len(self.messages) >= UNANSWERED
 
     def after(self, message: Message, *, anew: bool) -> "Run":
-        """Return the run after a message; `anew` tells if an act of the other party has answered it."""
+        """Return the run after a message, which begins a new one if an act has answered this one."""
         if message.is_note:
             return self if self.by == message.sender else Run()
         if self.by != message.sender or anew:
@@ -130,7 +130,7 @@ class Run:
 
 
 class Unanswered(Oracle):
-    """After ten messages in a row without an answer, a sender has one a day, and before that it has no limit.
+    """After ten messages in a row without an answer, a sender may post one a day.
 
     An act of the other party on the job is an answer too, once the sender has written ten.
     """

@@ -101,9 +101,7 @@ class Machine:
         self.config = replace(made, networks=dict(made.networks) | {Env.TEST: network}, referrals=referrals)
         self.settings = Settings(_env_file=None, trusted_proxies=[PROXY])
         self.tasks: dict[int, asyncio.Task[Any]] = {}  # in the order of their creation
-        self.posts: list[
-            set[asyncio.Task[bool]]
-        ] = []  # of webhooks; two crashes leave some, which the loop's end cancels
+        self.posts: list[set[asyncio.Task[bool]]] = []  # of webhooks; crashes leave some, which the loop's end cancels
         self.started = 0
         self.ended = asyncio.Event()
         self.store: SimulatedStore | None = None

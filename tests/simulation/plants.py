@@ -125,4 +125,22 @@ PLANTS = (
         "now < row.previous_until else None",
         "now >= row.previous_until else None",
     ),
+    Plant(
+        "evidence that stays open",
+        "tools/jobs/disputes/case_file.py",
+        "messages_so_far(tx, row) if ends is None else ends",
+        "messages_so_far(tx, row)",
+    ),
+    Plant(
+        "an unanswered message too many",
+        "tools/messages/rules.py",
+        "self.length < MAX_UNANSWERED",
+        "self.length <= MAX_UNANSWERED",
+    ),
+    Plant(
+        "a webhook too many",
+        "tools/events/webhooks/operations.py",
+        "    if held >= most:\n",
+        "    if held > most:\n",
+    ),
 )
