@@ -111,8 +111,8 @@ def many_runs(given: argparse.Namespace) -> int:
     from tests.simulation.series import SCENARIOS, plans, torture
 
     databases = ("sqlite", "postgres") if given.database in (None, BOTH) else (given.database,)
-    scenarios = SCENARIOS if given.scenario is None else (given.scenario,)
-    made = plans(given.operations, databases, scenarios)
+    scenarios = {one: SCENARIOS[one] if given.scenario is None else (given.scenario,) for one in databases}
+    made = plans(given.operations, scenarios)
     failed = torture(given.minutes, made, given.processes, given.counts)
     return 0 if failed is None else explain(failed, given)
 

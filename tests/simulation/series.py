@@ -1,9 +1,9 @@
 """New seeds, run after run on several processors, until the time is over or a run fails."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from itertools import count
+from itertools import count, cycle
 from multiprocessing import get_context
 from pathlib import Path
 from random import SystemRandom
@@ -14,19 +14,24 @@ from tests.simulation.sums import Sums
 from tests.support.memory_folder import end_on_sigterm, use_memory
 
 POSTGRES_SHARE = 10  # of both databases, PostgreSQL gets a tenth of the operations, because it takes longer
-SCENARIOS = (*("default", "default", "cheats") * 2, "default", "cheats", "contested", "slow_workers")  # in turn
+_USUAL = (*("default", "default", "cheats") * 2, "contested", "slow_workers", "unreliable_facilitator")
+SCENARIOS: Mapping[str, Sequence[str]] = {
+    "sqlite": (*_USUAL, "failing_database"),
+    "postgres": ("default", "two_processes", "cheats", "two_processes", *_USUAL),
+}
+"""By database: the scenarios, in turn."""
 
 
-def plans(operations: int, databases: Sequence[str], scenarios: Sequence[str]) -> Iterator[Plan]:
-    """Yield runs of new seeds, of all scenarios in turn.
+def plans(operations: int, scenarios: Mapping[str, Sequence[str]]) -> Iterator[Plan]:
+    """Yield runs of new seeds, of all scenarios of a database in turn.
 
     If there is a second database, one run of ten is on it.
     """
-    seeds = SystemRandom()
+    seeds, turns = SystemRandom(), {database: cycle(names) for database, names in scenarios.items()}
+    first, last = list(turns)[0], list(turns)[-1]
     for number in count():
-        scenario = scenarios[(number + number // POSTGRES_SHARE) % len(scenarios)]
-        rare = len(databases) > 1 and number % POSTGRES_SHARE == POSTGRES_SHARE // 2
-        yield Plan(seeds.getrandbits(32), operations, scenario, databases[-1] if rare else databases[0])
+        database = last if number % POSTGRES_SHARE == POSTGRES_SHARE // 2 else first
+        yield Plan(seeds.getrandbits(32), operations, next(turns[database]), database)
 
 
 def torture(minutes: float, made: Iterator[Plan], processes: int = 1, counts: Path | None = None) -> Failure | None:

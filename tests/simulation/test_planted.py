@@ -10,8 +10,8 @@ from tests.simulation.plants import PLANTS, Plant
 from tests.simulation.scenarios import named
 
 
-def test_there_are_seventeen_planted_faults_of_their_own() -> None:
-    assert len({one.name for one in PLANTS}) == len(PLANTS) == 17
+def test_there_are_twenty_planted_faults_of_their_own() -> None:
+    assert len({one.name for one in PLANTS}) == len(PLANTS) == 20
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
