@@ -27,10 +27,10 @@ def plans(operations: int, scenarios: Mapping[str, Sequence[str]]) -> Iterator[P
 
     If there is a second database, one run of ten is on it.
     """
-    seeds, turns = SystemRandom(), {database: cycle(names) for database, names in scenarios.items()}
-    first, last = list(turns)[0], list(turns)[-1]
+    seeds, databases = SystemRandom(), [*scenarios]
+    turns = {database: cycle(names) for database, names in scenarios.items()}
     for number in count():
-        database = last if number % POSTGRES_SHARE == POSTGRES_SHARE // 2 else first
+        database = databases[-1 if number % POSTGRES_SHARE == POSTGRES_SHARE // 2 else 0]
         yield Plan(seeds.getrandbits(32), operations, next(turns[database]), database)
 
 

@@ -24,7 +24,7 @@ class Market(SimpleNamespace):
 
 
 class Watched:
-    """An oracle that sees calls, each of which ends before the next one begins unless it is told otherwise."""
+    """The oracle and its calls, each of which ends before the next one unless `ended` is given."""
 
     def __init__(self) -> None:
         self.market = Market(made=0)
