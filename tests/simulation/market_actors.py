@@ -85,7 +85,7 @@ class Trader(Judge):
             self.sell, self.buy, self.order, self.judge, self.bounty, self.confide, self.wait, self.change_keys,
             self.look_elsewhere, self.change_shop,
         )  # fmt: skip
-        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.8, 1.5, 0.3, 0.5, 1))
+        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.8, 4, 0.3, 0.5, 1))
         await deed()
 
     async def sell(self) -> None:

@@ -21,7 +21,7 @@ def after(seconds: float) -> datetime:
 
 
 def talk(*senders: str, acts: Sequence[Act] = (), last: float | None = None) -> Talk:
-    """Return a thread with a message each minute; capitals stand for notes of actions."""
+    """Return a thread with a message each minute; capitals mark notes of actions."""
     times = [60.0 * place for place in range(len(senders))]
     times[-1] = times[-1] if last is None else last
     messages = [
