@@ -61,7 +61,7 @@ def test_a_run_withstands_every_fault_of_one_process(scenario: Callable[[Scenari
     assert new <= faults.keys()
 
 
-@pytest.mark.repeated(4_000, 2_500)
+@pytest.mark.repeated(5_000, 3_500)
 def test_rare_moves_alone_meet_every_class_of_faults_that_is_switched_on(
     scenario: Callable[[Scenario], None], repetitions: int
 ) -> None:

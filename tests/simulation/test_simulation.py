@@ -18,7 +18,7 @@ from tests.support.market import house
 from tools.jobs.facts import JobFacts
 
 ROOT = Path(__file__).parents[2]
-SEED, OPERATIONS = 1, 600
+SEED, OPERATIONS = 4, 600
 SMALL = Scenario(sellers=2, buyers=3, evaluators=0, clients=0, traders=0)
 
 
