@@ -163,12 +163,13 @@ class Model:
         }
 
     def _listing(self, sight: Sight) -> None:
+        changed = self.listings.known.get(str(sight.seen.arguments.get("listing_id")))
         if sight.seen.succeeded:
             self.listings.show(sight.seen.body, sight)
-            return
-        changed = self.listings.known.get(str(sight.seen.arguments.get("listing_id")))
-        if changed is not None and sight.seen.unknown and sight.seen.operation != "get_listing":
-            changed.uncertain = True
+            if changed is not None:
+                changed.unanswered.discard(sight.seen.number)
+        elif changed is not None and sight.seen.unknown and sight.seen.operation != "get_listing":
+            changed.unanswered.add(sight.seen.number)
 
     def _list_of_listings(self, sight: Sight) -> None:
         for record in sight.seen.body["data"] if sight.seen.succeeded else ():

@@ -48,7 +48,11 @@ class Listing:
     env: str
     clock_seconds: float  # by which the times of two changes may be wrong
     versions: dict[Offer, Span] = field(default_factory=dict)
-    uncertain: bool = False  # a change may have happened that no answer showed
+    unanswered: set[int] = field(default_factory=set)  # calls that may have changed it and showed nothing
+
+    @property
+    def uncertain(self) -> bool:
+        return bool(self.unanswered)
 
     def offers(self, span: Span) -> list[Offer]:
         """Return the versions that an order may have met."""
