@@ -87,6 +87,9 @@ def mistakes_of_scenario(given: argparse.Namespace) -> Iterator[str]:
 
 
 def mistakes_of_files(given: argparse.Namespace) -> Iterator[str]:
+    files = [one.resolve() for one in (given.log, given.report, given.counts) if one is not None]
+    if len({*files}) < len(files):
+        yield "--log, --report and --counts need files of their own"
     for name in ("log", "report", "counts"):
         path = getattr(given, name)
         if path is not None and (why := unwritable(path)):
@@ -96,6 +99,7 @@ def mistakes_of_files(given: argparse.Namespace) -> Iterator[str]:
 def unwritable(path: Path) -> str | None:
     """Return the reason why a file cannot be written, if there is one; leave it as it is."""
     try:
+        path = path.resolve()  # the file that a link names
         there = path.exists()
         if not path.is_fifo():  # opening one waits for a reader
             path.open("ab").close()

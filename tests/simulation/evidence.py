@@ -1,5 +1,6 @@
 """The oracle of evidence: a case file has the parties' messages up to the first vote."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _threads: Query[Any] = Query(
     select(DisputeRow.__table__.c.id, JobRow.__table__.c.thread_id).where(DisputeRow.job_id == JobRow.id)
 )
+MESSAGE = 600  # characters that a message counts for at least
+LEAST_CUT = 50 * MESSAGE  # the market leaves out what is over 100 messages or 128 KB of a party, notes of actions too
 
 
 class Made(NamedTuple):
@@ -38,7 +41,7 @@ class File:
     dispute_id: str
     made: Made
     tokens: frozenset[bytes]  # of the taint oracle, unique to each message
-    is_whole: bool  # no message was left out because a party wrote too many
+    is_whole: bool  # no message is left out
 
 
 @dataclass(slots=True)
@@ -69,6 +72,7 @@ class Evidence(Oracle):
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)
         self.posts: dict[str, dict[bytes, Made]] = {}  # by thread and token
+        self.said: dict[str, int] = defaultdict(int)  # by thread: characters and messages
         self.cases: dict[str, Case] = {}
         self.files: list[File] = []
 
@@ -76,20 +80,21 @@ class Evidence(Oracle):
         given, made = seen.call.arguments, Made(seen.call.number, self.simulation.made)
         match seen.call.operation:
             case "post_message" if not seen.answer.refused:
+                self.said[given["thread_id"]] += MESSAGE + len(orjson.dumps([given["body"], given.get("data")]))
                 for token in TOKEN.findall(given["body"].encode()):
                     self.posts.setdefault(given["thread_id"], {})[token] = made
             case "submit_verdict" if not seen.answer.refused:
                 self._case(given["dispute_id"]).voted.append(made)
             case "submit_verdict" if seen.tries > 1:
                 self._case(given["dispute_id"]).perhaps.append(made)
-            case "get_dispute" if not seen.answer.refused and seen.answer.body.get("case_file"):
+            case "get_dispute" if not seen.answer.refused and seen.answer.body.get("case"):
                 self._read(seen.answer.body, made)
 
     def _case(self, dispute_id: str) -> Case:
         return self.cases.setdefault(dispute_id, Case())
 
     def _read(self, record: Json, made: Made) -> None:
-        file = record["case_file"]
+        file = record["case"]
         tokens = frozenset(TOKEN.findall(orjson.dumps(file["messages"])))
         self.files.append(File(record["id"], made, tokens, not file["messages_truncated"]))
 
@@ -101,6 +106,8 @@ class Evidence(Oracle):
             self._case(dispute_id).posted = self.posts.get(threads[dispute_id], {})
         for file in self.files:
             case = self.cases[file.dispute_id]
+            if not file.is_whole and self.said[threads[file.dispute_id]] < LEAST_CUT:
+                raise Violation(f"the case file of {file.dispute_id} leaves messages out, and no party wrote many")
             for token in case.late(file):
                 raise Violation(f"the case file of {file.dispute_id} has {token.decode()}, posted after a vote")
             for token in case.missing(file):

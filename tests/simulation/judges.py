@@ -53,18 +53,17 @@ class Judge(Actor):
                 await self.vote(case)
 
     async def vote(self, case: Json) -> None:
-        """Read a case and vote in it, for any outcome."""
-        await self.call("get_dispute", dispute_id=case["id"])
+        """Vote in a case for any outcome, and read it again."""
         why = self.private(Kind.VOTE, "As I see it.", case["id"])
         outcome = self.random.choice(("buyer", "seller", "split"))
         await self.call("submit_verdict", dispute_id=case["id"], outcome=outcome, rationale=why)
+        await self.call("get_dispute", dispute_id=case["id"])
 
     async def vote_late(self, case: Json) -> None:
-        """Wait until about the deadline of a seat, vote, and read the case again."""
+        """Wait until about the deadline of a seat, and vote."""
         due = datetime.fromisoformat(case["verdict_by"]) + timedelta(seconds=self.random.choice(AFTER_SECONDS))
         await self.simulation.sleep(max(0.0, (due - self.simulation.clock.now()).total_seconds()))
         await self.vote(case)
-        await self.call("get_dispute", dispute_id=case["id"])
         self.late.discard(case["id"])
 
 

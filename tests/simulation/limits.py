@@ -37,7 +37,7 @@ _messages: Query[Any] = Query(
     )
 )
 _acts: Query[Any] = Query(select(_act.job_id, _act.actor_id, _act.created_at))
-_webhooks: Query[Any] = Query(select(_hook.agent_id, _hook.env).where(_hook.source == "registered"))
+_webhooks: Query[Any] = Query(select(_hook.id, _hook.agent_id, _hook.env).where(_hook.source == "registered"))
 
 
 class Places(Oracle):
@@ -61,12 +61,12 @@ class Places(Oracle):
 
     async def look(self) -> None:
         """Count the webhooks of each agent."""
-        held: dict[tuple[str, str], int] = defaultdict(int)
-        for owner in await self.simulation.read(lambda tx: tx.all(_webhooks)):
-            held[tuple(owner)] += 1
-        for owner, count in held.items():
-            if count > WEBHOOKS:
-                raise Violation(f"{owner} has {count} webhooks of {WEBHOOKS}")
+        held: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for webhook_id, agent_id, env in await self.simulation.read(lambda tx: tx.all(_webhooks)):
+            held[agent_id, env].append(webhook_id)
+        for owner, found in held.items():
+            if len(found) > WEBHOOKS:
+                raise Violation(f"{owner} has {len(found)} webhooks of {WEBHOOKS}: {found}")
 
     async def at_end(self) -> None:
         await self.look()
@@ -111,6 +111,7 @@ class Run:
 
     by: str | None = None
     messages: tuple[Message, ...] = ()
+    row: tuple[Message, ...] = ()  # the same with those before an answer by an act
 
     @property
     def is_full(self) -> bool:
@@ -121,8 +122,9 @@ class Run:
         if message.is_note:
             return self if self.by == message.sender else Run()
         if self.by != message.sender or anew:
-            return Run(message.sender, (message,))
-        return Run(self.by, (*self.messages, message))
+            row = self.row if self.by == message.sender else ()
+            return Run(message.sender, (message,), (*row, message))
+        return Run(self.by, (*self.messages, message), (*self.row, message))
 
     def is_answered(self, acts: Sequence[Act], until: datetime) -> bool:
         """Tell if the other party acted on the job between the beginning of the run and a time."""
@@ -159,21 +161,30 @@ class Unanswered(Oracle):
         runs = {talk.id: [*runs_of(talk, self.margin)] for talk in talks.values()}
         for seen, ended in self.refused:
             given = seen.call.arguments
-            thread_id = given.get("thread_id") or pairs[seen.call.env, frozenset((seen.agent, given["to"]))]
+            thread_id = (
+                given.get("thread_id") or pairs[seen.call.env, frozenset((seen.agent, self._id_of(given["to"])))]
+            )
             talk, later = talks[thread_id], [*talks[thread_id].messages[1:], None]
             states = zip(runs[thread_id], later, strict=True)
             if not any(self._refuses(run, following, talk.acts, seen, ended) for run, following in states):
                 raise Violation(f"{seen.call} is refused with fewer than {UNANSWERED} unanswered messages")
 
+    def _id_of(self, agent: str) -> str:
+        """Return the id of an agent that a call names by its id or handle."""
+        return next((one.id for one in self.simulation.identities.values() if one.handle == agent), agent)
+
     def _refuses(self, run: Run, following: Message | None, acts: Sequence[Act], seen: Observation, ended: int) -> bool:
         """Tell if a run, before the message that follows it, may be the reason of a refusal."""
-        if run.by != seen.agent or not run.is_full:
+        if run.by != seen.agent or len(run.row) < UNANSWERED:
             return False
-        last = run.messages[-1]
+        last, least = (
+            run.row[-1],
+            Run(run.by, run.row[-UNANSWERED:]),
+        )  # the market's run began before these, or with them
         is_there = self.posted.get(last.id, (0, 0))[0] <= ended
         waits = seen.began < last.at + DAY + self.margin
         is_over = following is not None and self._precedes(following, seen)
-        return is_there and waits and not is_over and not run.is_answered(acts, seen.began - self.margin)
+        return is_there and waits and not is_over and not least.is_answered(acts, seen.began - self.margin)
 
     def _precedes(self, message: Message, seen: Observation) -> bool:
         """Tell if a message was surely there before a call."""
@@ -190,7 +201,7 @@ def runs_of(talk: Talk, margin: timedelta) -> Iterator[Run]:
     run = Run()
     for message in talk.messages:
         counts = not message.is_note and run.by == message.sender and run.is_full
-        soon = counts and message.at < run.messages[-1].at + DAY - margin
+        soon = counts and message.at < run.messages[-1].at + DAY
         anew = counts and run.is_answered(talk.acts, message.at + margin)
         if soon and not anew:
             raise Violation(f"{message.id} in {talk.id} follows {len(run.messages)} unanswered messages within a day")
@@ -215,4 +226,5 @@ def _talks(tx: Tx) -> tuple[dict[str, Talk], dict[Any, str]]:
 
 
 def _is_note(data: str | None) -> bool:
-    return data is not None and orjson.loads(data).get("via") == "job_action"
+    found = None if data is None else orjson.loads(data)
+    return isinstance(found, dict) and found.get("via") == "job_action"

@@ -83,9 +83,9 @@ class Trader(Judge):
             return
         deeds = (
             self.sell, self.buy, self.order, self.judge, self.bounty, self.confide, self.wait, self.change_keys,
-            self.look_elsewhere, self.change_shop,
+            self.look_elsewhere, self.change_shop, self.plead,
         )  # fmt: skip
-        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 0.8, 4, 0.3, 0.5, 1))
+        (deed,) = self.random.choices(deeds, (5, 5, 2, 1, 3, 1, 4, 0.3, 0.5, 1, 1))
         await deed()
 
     async def sell(self) -> None:
@@ -105,8 +105,11 @@ class Trader(Judge):
         await change_keys(self)
 
     async def confide(self) -> None:
-        (deed,) = self.random.choices((note, remind, write, plead, insist), (3, 3, 3, 4, 1))
+        (deed,) = self.random.choices((note, remind, write, insist), (3, 3, 3, 1))
         await deed(self)
+
+    async def plead(self) -> None:
+        await plead(self)
 
     async def trade(self, role: str) -> None:
         """Do one of the things that each of some of its last jobs offers."""

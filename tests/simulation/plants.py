@@ -130,6 +130,7 @@ PLANTS = (
         "tools/jobs/disputes/case_file.py",
         "messages_so_far(tx, row) if ends is None else ends",
         "messages_so_far(tx, row)",
+        "disputes",
     ),
     Plant(
         "an unanswered message too many",

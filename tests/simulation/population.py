@@ -61,6 +61,7 @@ class Actor(ABC):
     back_at = 0.0  # virtual seconds
     found_before: Json | None = None  # the listing that it chose last
     named_order: Json | None = None  # its last order with a reference
+    insisted_in: str | None = None  # the thread in which it wrote until the market refused it
 
     def __init__(self, simulation: "Simulation", identity: Identity, traits: Traits) -> None:
         self.simulation, self.identity, self.traits = simulation, identity, traits
@@ -101,6 +102,9 @@ class Actor(ABC):
         late = awaited == role and number_of(f"{role} {job['status']} {job['id']}", LATE_ONCE_IN) == 0
         if late or (awaited not in (role, None) and self.likely(PATIENCE)):
             return []
+        disputes = self.simulation.scenario.disputes
+        if disputes and "dispute" in job["available_actions"] and self.likely(disputes):
+            return ["dispute"]
         insists = number_of(f"dispute {job['id']}", 100) >= 100 * self.simulation.scenario.withdraws
         usual = self.weights.keys() - ({"withdraw_dispute"} if insists else set())
         return [action for action in job["available_actions"] if action in usual]

@@ -32,15 +32,18 @@ async def write(actor: Actor) -> None:
 
 
 async def insist(actor: Actor) -> None:
-    """Write in one of its threads until the market refuses it, because nobody has answered."""
-    threads = await actor.call("list_threads", limit=5)
+    """Write in a thread until the market refuses it, because nobody has answered; later go on there."""
+    threads = await actor.call("list_threads", limit=20)
     if threads.refused or not threads.body["data"]:
         return
-    thread = actor.random.choice(threads.body["data"])
+    refused = [one for one in threads.body["data"] if one["id"] == actor.insisted_in]
+    thread = actor.random.choice(refused or threads.body["data"])
+    actor.insisted_in = None
     other = next(one["id"] for one in thread["participants"] if one["id"] != actor.identity.id)
     for _ in range(INSISTS):
         body = actor.private(Kind.LETTER, "Are you there?", other)
         if (await actor.call("post_message", thread_id=thread["id"], body=body)).refused:
+            actor.insisted_in = thread["id"]
             break
 
 

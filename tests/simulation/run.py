@@ -58,7 +58,7 @@ def run(plan: Plan) -> Result | Failure:
         except Failed as failed:
             found = _violation(failed.violation)
             if found is None:
-                raise
+                raise failed.violation from failed
             names = {one.id: one.handle for one in simulation.identities.values()}
             lines = tuple(story([*simulation.log.last], str(found), names))
             message = with_names(str(found), names)

@@ -19,6 +19,7 @@ class Scenario:
     clients: int = 1  # without an account, which buy with signed payments
     traders: int = 10  # each buys, sells and is away at times; one in three judges too
     returners: int = 0  # each sells, and returns almost every job
+    disputes: float = 0.0  # the chance that a buyer disputes what it may, whatever else it may do
     withdraws: float = 1.0  # the share of their disputes that buyers may withdraw
     votes: float = 1.0  # the share of their seats on which evaluators vote
     cheats: float = 0.0  # the share of actions that are the cheats'; with any, all limits of the market are on

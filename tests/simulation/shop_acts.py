@@ -1,5 +1,6 @@
 """Acts on what an agent has set up: its listings and its webhooks."""
 
+import asyncio
 from collections.abc import Sequence
 
 from tests.simulation.population import Actor
@@ -68,6 +69,8 @@ async def take_webhooks(actor: Actor) -> Answer:
 
 async def fill_webhooks(actor: Actor) -> None:
     """Take webhooks until the market refuses more, and delete the newest ones."""
+    if actor.likely(0.5):
+        await asyncio.gather(*(take_webhooks(actor) for _ in range(MOST_WEBHOOKS)))
     for _ in range(MOST_WEBHOOKS):
         if (await take_webhooks(actor)).refused:
             break

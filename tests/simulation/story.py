@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-IDS = re.compile(r"\b(?!agt_)[a-z]{3}_[0-9A-Z]{26}\b|\b0x[0-9a-f]{64}\b")
+IDS = re.compile(r"\b(?!agt_)[a-z]{3}_[0-9A-Z]{26}\b|\b0x[0-9a-f]{64}\b|\btaint[0-9]{8}\b")
 LINES, FAULTS, LAST = 60, 20, 15  # about the things of the violation, faults among them, and the last ones of the run
 CLOCKS = (
     "Times before the sentences are virtual time. Those in the violation and in records are of the market's clocks, "

@@ -44,7 +44,7 @@ class Watched:
 
     def file(self, *tokens: str, truncated: bool = False) -> None:
         messages = [{"from": "buyer", "body": f"Hello. {token}"} for token in tokens]
-        self.see("get_dispute", {"id": "dsp_1", "case_file": {"messages": messages, "messages_truncated": truncated}})
+        self.see("get_dispute", {"id": "dsp_1", "case": {"messages": messages, "messages_truncated": truncated}})
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,6 @@ async def test_a_webhook_is_refused_only_at_the_limit(held: int, deleted: int, a
 
 @pytest.mark.parametrize(("count", "allowed"), [(10, True), (11, False)])
 async def test_no_agent_has_more_webhooks_than_the_limit(count: int, allowed: bool) -> None:
-    oracle = Places(Market(found=[("agt_1", "test")] * count))  # type: ignore[arg-type]
+    oracle = Places(Market(found=[("whk_1", "agt_1", "test")] * count))  # type: ignore[arg-type]
     with nullcontext() if allowed else pytest.raises(Violation, match="11 webhooks of 10"):
         await oracle.look()
