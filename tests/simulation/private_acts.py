@@ -32,7 +32,7 @@ async def write(actor: Actor) -> None:
 
 
 async def insist(actor: Actor) -> None:
-    """Write in a thread until the market refuses it, because nobody has answered; later go on there."""
+    """Write in a thread until the market refuses it, and go on there the next time."""
     threads = await actor.call("list_threads", limit=20)
     if threads.refused or not threads.body["data"]:
         return

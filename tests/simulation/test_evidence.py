@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.evidence import Evidence
+from tests.simulation.evidence import LEAST_CUT, Evidence
 from tests.simulation.records import Observation, Violation
 from tests.simulation.wires import Answer, Call
 
@@ -53,7 +53,7 @@ class Watched:
         (200, [EARLY], False, None),
         (200, [EARLY, LATE], False, f"has {LATE}, posted after a vote"),
         (200, [], False, f"lacks {EARLY}, posted before any vote"),
-        (200, [], True, None),
+        (200, [], True, "leaves messages out"),
         (409, [EARLY, LATE], False, None),  # the vote may have counted, because it was sent twice
         (409, [EARLY], False, None),
     ],
@@ -68,6 +68,13 @@ async def test_a_file_has_what_was_posted_before_the_first_vote(
     watched.file(*shown, truncated=truncated)
     with nullcontext() if wrong is None else pytest.raises(Violation, match=wrong):
         await watched.oracle.at_end()
+
+
+async def test_a_file_may_leave_messages_out_if_a_party_wrote_many() -> None:
+    watched = Watched()
+    watched.post(EARLY + "x" * LEAST_CUT)
+    watched.file(truncated=True)
+    await watched.oracle.at_end()
 
 
 @pytest.mark.parametrize("shown", [[], [LATE]])
