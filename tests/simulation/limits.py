@@ -161,11 +161,9 @@ class Unanswered(Oracle):
         runs = {talk.id: [*runs_of(talk, self.margin)] for talk in talks.values()}
         for seen, ended in self.refused:
             given = seen.call.arguments
-            thread_id = (
-                given.get("thread_id") or pairs[seen.call.env, frozenset((seen.agent, self._id_of(given["to"])))]
-            )
-            talk, later = talks[thread_id], [*talks[thread_id].messages[1:], None]
-            states = zip(runs[thread_id], later, strict=True)
+            pair = seen.call.env, frozenset((seen.agent, self._id_of(given.get("to", ""))))
+            talk = talks[given.get("thread_id") or pairs[pair]]
+            states = zip(runs[talk.id], [*talk.messages[1:], None], strict=True)
             if not any(self._refuses(run, following, talk.acts, seen, ended) for run, following in states):
                 raise Violation(f"{seen.call} is refused with fewer than {UNANSWERED} unanswered messages")
 
@@ -177,14 +175,11 @@ class Unanswered(Oracle):
         """Tell if a run, before the message that follows it, may be the reason of a refusal."""
         if run.by != seen.agent or len(run.row) < UNANSWERED:
             return False
-        last, least = (
-            run.row[-1],
-            Run(run.by, run.row[-UNANSWERED:]),
-        )  # the market's run began before these, or with them
-        is_there = self.posted.get(last.id, (0, 0))[0] <= ended
-        waits = seen.began < last.at + DAY + self.margin
+        last = Run(run.by, run.row[-UNANSWERED:])  # the market's run began before these, or with them
+        is_there = self.posted.get(run.row[-1].id, (0, 0))[0] <= ended
+        waits = seen.began < run.row[-1].at + DAY + self.margin
         is_over = following is not None and self._precedes(following, seen)
-        return is_there and waits and not is_over and not least.is_answered(acts, seen.began - self.margin)
+        return is_there and waits and not is_over and not last.is_answered(acts, seen.began - self.margin)
 
     def _precedes(self, message: Message, seen: Observation) -> bool:
         """Tell if a message was surely there before a call."""
