@@ -135,7 +135,8 @@ class Machine:
         self.posts.append(sender.in_flight)
         for step in workers.steps:
             step.every_seconds = max(step.every_seconds, self.pause * 4)
-        self.start(self._sessions(self.served))
+        self.is_ready = asyncio.Event()  # as a server accepts no request before its lifespan has begun
+        self.start(self._sessions(self.served, self.is_ready))
         catalogs = PeerCatalogs(market, near.peers)
         for loop in (workers.run(), sender.run(), DailyRechecks(market).run(), catalogs.run()):
             self.start(loop)
@@ -152,11 +153,7 @@ class Machine:
         """
         if self.served is None:
             raise Crashed
-        made = (
-            through_door(self.served.market, call)
-            if call.wire == "door"
-            else OVER[call.wire](self.edge, self.loop, call)
-        )
+        made = through_door(self.served.market, call) if call.wire == "door" else self._over_wire(call)
         task = self.start(made)
         await asyncio.wait([task], timeout=self.patience)
         if not task.done():
@@ -165,6 +162,10 @@ class Machine:
             raise Crashed
         answer: Answer = task.result()
         return answer
+
+    async def _over_wire(self, call: Call) -> Answer:
+        await self.is_ready.wait()
+        return await OVER[call.wire](self.edge, self.loop, call)
 
     def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run a task that ends with the process."""
@@ -191,8 +192,9 @@ class Machine:
         self.ended.set()
 
     @staticmethod
-    async def _sessions(served: Served) -> None:
+    async def _sessions(served: Served, is_ready: asyncio.Event) -> None:
         async with served.mcp.running():
+            is_ready.set()
             await asyncio.Event().wait()
 
 
