@@ -31,7 +31,7 @@ def main() -> int:
         prog="python -m tests.simulation", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seed", type=int, help="of the one run; 1 if not given")
-    parser.add_argument("--minutes", type=float, help="make runs of new seeds until the time is over or one fails")
+    parser.add_argument("--minutes", type=float, help="begin runs of new seeds until the time is over or one fails")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="with --minutes: runs at once")
     parser.add_argument(
         "--operations",
@@ -172,7 +172,7 @@ def explain(failure: "Failure", given: argparse.Namespace) -> int:
     least = smallest(failure)
     if least.digest != failure.digest:
         tell(least)
-    print(f"The shortest run that fails: {again(least.plan)}")
+    print(f"The shortest run that fails (after {least.operations} operations): {again(least.plan)}")
     return 1
 
 

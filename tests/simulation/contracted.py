@@ -7,7 +7,7 @@ from tests.simulation.chain import SimulatedChain
 from tests.simulation.model import Contract, Model
 from tests.simulation.model.purchases import Purchase
 from tests.simulation.oracles import Oracle
-from tests.simulation.records import Observation, Violation
+from tests.simulation.records import Observation, Violation, records_in
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
@@ -46,6 +46,8 @@ class Contracted(Oracle):
                 )
             )  # fmt: skip
         except model.Violation as broken:
+            shown = next((one for one in records_in(answer.body) if one.get("id") == broken.subject), None)
+            self.simulation.log.write("record", number=call.number, record=shown)
             raise Violation(str(broken)) from broken
 
     async def at_end(self) -> None:

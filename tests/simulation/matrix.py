@@ -95,10 +95,15 @@ class Matrix:
     def lines(self) -> Iterator[str]:
         """Yield the matrix as lines of text, and then its holes."""
         columns = [one for one in self.classes if one in self.seen]
+        yield "Moves with each fault up to a minute before or just after; a move may count in several columns:"
         wide = max(len(f"{table} {move}") for table, move in ROWS)
-        yield " ".join((f"{'':{wide}}", *(f"{one[:12]:>12}" for one in columns)))
+        yield " ".join((f"{'':{wide}}", *(f"{one:>12}" for one in columns)))
         for row in ROWS:
-            yield " ".join((f"{' '.join(row):{wide}}", *(f"{self.counts[row, one]:>12,}" for one in columns)))
+            yield " ".join(
+                (f"{' '.join(row):{wide}}", *(f"{self.counts[row, one]:>{max(12, len(one))},}" for one in columns))
+            )
+        if missing := [one for one in FAULTS if one not in self.seen]:
+            yield f"These faults did not happen, and have no column: {', '.join(missing)}."
         yield f"{self.without_reason()} of {len(ROWS) * len(columns)} cells are empty without a reason:"
         yield from (f"  {hole}" for hole in self.hole_lines())
 

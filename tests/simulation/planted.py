@@ -20,6 +20,7 @@ from pathlib import Path
 
 from tests.simulation.corpus import entries
 from tests.simulation.plants import PLANTS, Plant
+from tests.support.memory_folder import end_on_sigterm
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("server", "tools", "protocol", "storage", "rest", "tests", "docs", "skill.md", "README.md", "pyproject.toml")
@@ -57,9 +58,12 @@ def main() -> int:
     given = parser.parse_args()
     known = [entry.undone for entry in entries()] if given.corpus else PLANTS
     chosen = [one for one in known if given.only is None or given.only in one.name]
+    if given.operations < 1:
+        parser.error("--operations must be at least 1")
     if not chosen:
         parser.error(f"no fault is named {given.only}; known: {', '.join(one.name for one in known)}")
     found = 0
+    end_on_sigterm()
     with copied() as root:
         for plant in chosen:
             outcome = search(root, plant, given.operations, given.database or plant.database)

@@ -112,6 +112,7 @@ class Simulation:
         self.machines = [self._machine(database_url, dice, crashes) for _ in range(scenario.processes)]
         self.machine = self.machines[0]
         self.made, self.by_cheats, self.ledger = 0, 0, Ledger()
+        self.busy: dict[asyncio.Task[None], Actor] = {}  # by the task of its act
         self.set_up = 0  # operations that were made before the agents act
         self.missed_at = -inf  # the second of the loop at which a wake-up failed last
         self.by_operation, self.by_code, self.faults = Counter[str](), Counter[str](), Counter[str]()
@@ -164,7 +165,7 @@ class Simulation:
                     runner.run(self._main())
                 finally:
                     self.disturbances.end_stops()  # a stopped process does not even end
-                    for task in filter(asyncio.Task.done, self.beside):  # the run reports one violation
+                    for task in filter(asyncio.Task.done, (*self.beside, *self.busy)):  # the run reports one violation
                         task.cancelled() or task.exception()
         except Exception as error:
             raise Failed(self.made, error) from error
@@ -198,8 +199,7 @@ class Simulation:
 
     async def _act(self, actors: list[Actor], cheats: list[Cheat]) -> None:
         """Let random agents act, some at once, until enough calls were made."""
-        busy: dict[asyncio.Task[None], Actor] = {}
-        quiet_at, self.set_up = QUIET_EVERY, self.made
+        busy, quiet_at, self.set_up = self.busy, QUIET_EVERY, self.made
         while self.made < self.operations:
             if self.made >= quiet_at:
                 quiet_at += QUIET_EVERY

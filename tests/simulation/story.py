@@ -13,6 +13,7 @@ CLOCKS = (
     "Times before the sentences are virtual time. Those in the violation and in records are of the market's clocks, "
     "which faults set up to 90 seconds off."
 )
+WIDE = 2_000  # characters of a record
 ALIKE = 6  # lines in a row about one agent's calls of one operation; the others are counted
 Line = dict[str, Any]
 Calls = Mapping[int, Line]  # by number
@@ -94,6 +95,8 @@ def _sentence(line: Line, calls: Calls) -> str:
         case "fault":
             more = {name: value for name, value in line.items() if name not in ("at", "kind", "fault")}
             return f"A fault: {line['fault']}{f' {more}' if more else ''}."
+        case "record":
+            return f"{number} This is the record: {orjson.dumps(line['record']).decode()[:WIDE]}"
         case "request":
             return f'{number} The cheat "{line["cheat"]}" sends {line["method"]} {line["path"]}.'
         case "reply":

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 NO_ANSWER = 0  # the status of a call whose answer never arrived; it may or may not have had its effect
 FAILED = 500
 REFUSED = 400
+_WIDE = 500  # characters of the arguments of a call
 
 
 class Rule(Enum):
@@ -101,8 +102,7 @@ class Observation:
 
     def __str__(self) -> str:
         answer = self.code or (self.body.get("status") if isinstance(self.body, dict) else None)
-        named = {name: value for name, value in self.arguments.items() if name.endswith("_id") or name == "transaction"}
-        call = f"{self.operation} {named} by {self.agent} on {self.env}"
+        call = f"{self.operation} {str(dict(self.arguments))[:_WIDE]} by {self.agent} on {self.env}"
         return f"answer #{self.number}: {call} at {self.ended} by the market's clock → {self.status} {answer}"
 
 
