@@ -42,11 +42,8 @@ ROWS: tuple[Row, ...] = (
     *(("disputes", one) for one in DISPUTE_MOVES),
     *(purchase_row(event) for event in Event),
 )
-_REFUSED = "the facilitator has just verified the payment, so it refuses it only by a fault of its own"
 REASONS: dict[tuple[Row, str], str] = {
     (("purchases", "take_back to working"), NONE): "only a fault of the facilitator leaves a payment unsent",
-    (("purchases", "doubt to settling"), NONE): "only a fault of the facilitator or of the chain leaves a doubt",
-    (("purchases", "refuse to refused"), NONE): _REFUSED,
 }
 """Cells that stay empty in every run, with the reason."""
 

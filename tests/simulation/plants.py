@@ -143,5 +143,6 @@ PLANTS = (
         "tools/events/webhooks/operations.py",
         "    if held >= most:\n",
         "    if held > most:\n",
+        "contested",
     ),
 )
