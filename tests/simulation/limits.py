@@ -58,6 +58,9 @@ class Places(Oracle):
             self.refused.append((seen, ended))
         elif call.operation == "delete_webhook" and not seen.answer.refused:
             self.deleted.setdefault(call.arguments["webhook_id"], ended)
+        elif call.operation == "list_webhooks" and not seen.answer.refused:
+            shown = [one["id"] for one in seen.answer.body["data"] if one["source"] == "registered"]
+            self._judge(f"{seen.agent} on {call.env}", shown)
 
     async def look(self) -> None:
         """Count the webhooks of each agent."""
@@ -65,8 +68,11 @@ class Places(Oracle):
         for webhook_id, agent_id, env in await self.simulation.read(lambda tx: tx.all(_webhooks)):
             held[agent_id, env].append(webhook_id)
         for owner, found in held.items():
-            if len(found) > WEBHOOKS:
-                raise Violation(f"{owner} has {len(found)} webhooks of {WEBHOOKS}: {found}")
+            self._judge(f"{owner}", found)
+
+    def _judge(self, owner: str, found: Sequence[str]) -> None:
+        if len(found) > WEBHOOKS:
+            raise Violation(f"{owner} has {len(found)} webhooks of {WEBHOOKS}: {found}")
 
     async def at_end(self) -> None:
         await self.look()

@@ -113,3 +113,11 @@ async def test_no_agent_has_more_webhooks_than_the_limit(count: int, allowed: bo
     oracle = Places(Market(found=[("whk_1", "agt_1", "test")] * count))  # type: ignore[arg-type]
     with nullcontext() if allowed else pytest.raises(Violation, match="11 webhooks of 10"):
         await oracle.look()
+
+
+@pytest.mark.parametrize(("count", "allowed"), [(10, True), (11, False)])
+def test_no_list_shows_more_webhooks_than_the_limit(count: int, allowed: bool) -> None:
+    hooks = [{"id": f"whk_{number}", "source": "registered"} for number in range(count)]
+    market = Market()
+    with nullcontext() if allowed else pytest.raises(Violation, match="11 webhooks of 10"):
+        market.see(Places(market), "list_webhooks", 200, {"data": [*hooks, {"id": "whk_p", "source": "profile"}]})  # type: ignore[arg-type]
