@@ -137,10 +137,13 @@ class Trader(Judge):
 
 
 class Returner(Trader):
-    """A seller that accepts jobs and returns most of their inputs, until buyers find others."""
+    """A seller that accepts jobs and returns most of their inputs, until buyers find others.
+
+    It may not return a job that was paid first, and seldom delivers one, so that buyers cancel after the deadline.
+    """
 
     may_judge = False
-    listings = (SOON, QUOTED)  # a job that was paid first cannot be returned
+    listings = (SOON, QUOTED, SOON | {"payment": "upfront"})
 
     @property
     def weights(self) -> Mapping[str, float]:
