@@ -139,7 +139,7 @@ class Trader(Judge):
 class Returner(Trader):
     """A seller that accepts jobs and returns most of their inputs, until buyers find others.
 
-    It may not return a job that was paid first, and seldom delivers one, so that buyers cancel after the deadline.
+    It may not return a job that was paid first, and never delivers one, so that buyers cancel after the deadline.
     """
 
     may_judge = False
@@ -147,7 +147,7 @@ class Returner(Trader):
 
     @property
     def weights(self) -> Mapping[str, float]:
-        return {"accept": 8, "quote": 6, "deliver": 1, "refund": 6}
+        return {"accept": 8, "quote": 6, "refund": 6}
 
     async def act(self) -> None:
         if not self.is_away(self.traits.vanishes):
