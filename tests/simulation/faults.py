@@ -3,6 +3,7 @@
 import sqlite3
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -134,6 +135,12 @@ class FaultySQLite(Faulty, SQLite):
 
 
 class FaultyPostgres(Faulty, Postgres):
+    def discard(self, tx: Tx) -> None:
+        """Roll back before closing, because a server that does so later keeps locks for a real time."""
+        with suppress(psycopg.Error):
+            tx.cursor.connection.rollback()
+        super().discard(tx)
+
     def error(self) -> Exception:
         kind = psycopg.errors.ReadOnlySqlTransaction if self.fault == "read_only" else psycopg.OperationalError
         return kind(f"simulated: {self.fault}")
