@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.simulation.model import Model, Observation, Rule, Violation
+from tests.simulation.model.answers import Idempotency
 from tests.simulation.model.history import TIME, Call, Graph, History, Visit
-from tests.simulation.model.observe import Span
+from tests.simulation.model.observe import Doubts, Sight, Span
 from tests.simulation.model.story import KEY, Change, Story, second
 from tests.simulation.model.walk import Walk
 from tests.simulation.test_model_votes import VOTES
@@ -237,6 +238,18 @@ def test_a_lost_answer_may_have_had_its_effect(story: Story) -> None:
 def test_an_idempotent_call_answers_what_a_lost_one_did(story: Story) -> None:
     assert story.named["order"].idempotency_key == KEY
     story.replayed(story.with_answer("order", status=0, body=None))
+
+
+def test_an_attempt_before_a_lost_one_may_have_had_the_effect(story: Story) -> None:
+    idempotency, call = Idempotency(Doubts(timedelta())), replace(story.named["accept"], idempotency_key="once")
+    first, later, end = (START + timedelta(seconds=one) for one in (1, 5, 9))
+    lost, answered = (
+        Sight(replace(call, status=0, body=None), Span(5, 6, later, end)),
+        Sight(call, Span(1, 9, first, end)),
+    )
+    assert not idempotency.repeats(lost)
+    assert not idempotency.repeats(answered)
+    assert answered.span == Span(1, 9, first, end)
 
 
 def test_terms_of_a_payment_are_no_kept_answer(story: Story) -> None:

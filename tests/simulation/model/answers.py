@@ -56,7 +56,8 @@ class Idempotency:
         """Widen the span of an answer that may be an earlier call's, whose own answer was lost."""
         earlier = [span for lost, span in self.lost.get(name, ()) if lost == call]
         if earlier:
-            low, began = min(one.low for one in earlier), min(one.began for one in earlier)
+            spans = (sight.span, *earlier)  # an attempt before the lost one may have had the effect too
+            low, began = min(one.low for one in spans), min(one.began for one in spans)
             sight.span = Span(low, sight.span.high, began, sight.span.ended)
         return False
 
