@@ -50,5 +50,5 @@ async def insist(actor: Actor) -> None:
 async def plead(actor: Actor) -> None:
     """Write about one of its jobs in dispute, perhaps after evaluators began to vote."""
     listed = await actor.call("list_jobs", status=["disputed"], limit=5)
-    for job in [] if listed.refused else actor.random.sample(listed.body["data"], min(1, len(listed.body["data"]))):
-        await message(actor, job)
+    if not listed.refused and listed.body["data"]:
+        await message(actor, actor.random.choice(listed.body["data"]))
