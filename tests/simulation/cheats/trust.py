@@ -192,7 +192,7 @@ class BribesEvaluators(Cheat):
         await self.ask(self.identity, "withdraw_dispute", dispute_id=case)
 
     async def _paid_before(self, sent: str, job: Json) -> bool:
-        """Tell if the market dates a payment before an order; a later one would not bar an evaluator."""
+        """Tell if the market dates a payment before an order. A later one bars no evaluator."""
         paid_at, ordered_at = await self.simulation.read(lambda tx: tx.one(_times, tx_hash=sent, job_id=job["id"]))
         return bool(paid_at < ordered_at)
 
