@@ -12,6 +12,7 @@ from sqlalchemy import select
 from storage.query import Query
 from storage.tables import JobEventRow, MessageRow, ThreadRow, WebhookRow
 from storage.transaction import Tx
+from tests.simulation.evidence import Made
 from tests.simulation.oracles import Oracle
 from tests.simulation.records import Observation, Violation
 
@@ -24,12 +25,8 @@ DAY = timedelta(days=1)
 COMMITTED = timedelta(seconds=60)  # a unit of work is committed by then, counted from its time
 STOPPED = timedelta(seconds=360)  # or by then, if its process may stop
 
-_message, _thread, _act, _hook = (
-    MessageRow.__table__.c,
-    ThreadRow.__table__.c,
-    JobEventRow.__table__.c,
-    WebhookRow.__table__.c,
-)
+_message, _thread = MessageRow.__table__.c, ThreadRow.__table__.c
+_act, _hook = JobEventRow.__table__.c, WebhookRow.__table__.c
 _threads: Query[Any] = Query(select(_thread.id, _thread.kind, _thread.env, _thread.job_id, _thread.a, _thread.b))
 _messages: Query[Any] = Query(
     select(_message.thread_id, _message.id, _message.sender_id, _message.data, _message.created_at).order_by(
@@ -117,17 +114,17 @@ class Run:
 
     by: str | None = None
     messages: tuple[Message, ...] = ()
-    row: tuple[Message, ...] = ()  # the same with those before an answer by an act
+    row: tuple[Message, ...] = ()  # all in a row, also those that an act has answered
 
     @property
     def is_full(self) -> bool:
         return len(self.messages) >= UNANSWERED
 
-    def after(self, message: Message, *, anew: bool) -> "Run":
+    def after(self, message: Message, *, restarts: bool) -> "Run":
         """Return the run after a message, which begins a new one if an act has answered this one."""
         if message.is_note:
             return self if self.by == message.sender else Run()
-        if self.by != message.sender or anew:
+        if self.by != message.sender or restarts:
             row = self.row if self.by == message.sender else ()
             return Run(message.sender, (message,), (*row, message))
         return Run(self.by, (*self.messages, message), (*self.row, message))
@@ -145,7 +142,7 @@ class Unanswered(Oracle):
 
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)
-        self.posted: dict[str, tuple[int, int]] = {}  # by id: its call, and the last one that began before the answer
+        self.posted: dict[str, Made] = {}  # by id
         self.refused: list[tuple[Observation, int]] = []  # with the last call that began before the answer
         self.margin = STOPPED if simulation.scenario.processes > 1 else COMMITTED
         self.margin += timedelta(seconds=simulation.scenario.clocks_differ)
@@ -158,7 +155,7 @@ class Unanswered(Oracle):
             self.refused.append((seen, self.simulation.made))
         elif not seen.answer.refused:
             made = body["message"] if seen.call.operation == "start_thread" else body
-            self.posted.setdefault(made["id"], (seen.call.number, self.simulation.made))
+            self.posted.setdefault(made["id"], Made(seen.call.number, self.simulation.made))
 
     async def look(self) -> None: ...
 
@@ -182,7 +179,7 @@ class Unanswered(Oracle):
         if run.by != seen.agent or len(run.row) < UNANSWERED:
             return False
         last = Run(run.by, run.row[-UNANSWERED:])  # the market's run began before these, or with them
-        is_there = self.posted.get(run.row[-1].id, (0, 0))[0] <= ended
+        is_there = self.posted.get(run.row[-1].id, Made(0, 0)).number <= ended
         waits = seen.began < run.row[-1].at + DAY + self.margin
         is_over = following is not None and self._precedes(following, seen)
         return is_there and waits and not is_over and not last.is_answered(acts, seen.began - self.margin)
@@ -190,7 +187,7 @@ class Unanswered(Oracle):
     def _precedes(self, message: Message, seen: Observation) -> bool:
         """Tell if a message was surely there before a call."""
         if message.id in self.posted:
-            return self.posted[message.id][1] < seen.call.number
+            return self.posted[message.id].ended < seen.call.number
         return message.at < seen.began - self.margin
 
 
@@ -203,10 +200,10 @@ def runs_of(talk: Talk, margin: timedelta) -> Iterator[Run]:
     for message in talk.messages:
         counts = not message.is_note and run.by == message.sender and run.is_full
         soon = counts and message.at < run.messages[-1].at + DAY
-        anew = counts and run.is_answered(talk.acts, message.at + margin)
-        if soon and not anew:
+        restarts = counts and run.is_answered(talk.acts, message.at + margin)
+        if soon and not restarts:
             raise Violation(f"{message.id} in {talk.id} follows {len(run.messages)} unanswered messages within a day")
-        run = run.after(message, anew=anew)
+        run = run.after(message, restarts=restarts)
         yield run
 
 
