@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -334,14 +335,19 @@ def test_find_takes_the_listing_that_has_most_of_the_words(
     new_market: Maker, changing: Changing, caplog: pytest.LogCaptureFixture
 ) -> None:
     titles = ["Judge the mood of a text", "Count the words of a text", "Judge the gist of a text"]
-    listed = [{"id": f"lst_{at}", "title": title, "seller": {"id": "agt_x"}} for at, title in enumerate(titles)]
+    now = datetime.now(UTC)
+    seller = {"seller": {"id": "agt_x"}}
+    listed: list[dict[str, Any]] = [{"id": f"lst_{at}", "title": title, **seller} for at, title in enumerate(titles)]
     changing(lambda *_: Answer(200, json.dumps({"data": listed}).encode()))
     buyer = new_market()
     assert buyer.find("count how many words are in my text") == "lst_1"
     assert "the closest is 'Count the words of a text'" in caplog.text
     caplog.clear()
     assert buyer.find("words of a text") == "lst_1"
-    assert buyer.find("judge a text") == "lst_0"
+    assert buyer.find("judge a text") == "lst_0", "the first of equals"
+    listed[0]["seller_last_seen_at"] = (now - timedelta(hours=1)).isoformat()
+    listed[2]["seller_last_seen_at"] = now.isoformat()
+    assert buyer.find("judge a text") == "lst_2", "its seller was seen in the last ten minutes"
     assert caplog.text == ""
 
 
