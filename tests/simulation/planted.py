@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from tests.simulation.commands import end_quietly
 from tests.simulation.corpus import entries
 from tests.simulation.plants import PLANTS, Plant
 from tests.support.memory_folder import end_on_sigterm
@@ -40,8 +41,9 @@ class Outcome:
     where: str = ""  # the seed that found it, and at which operation
 
     def line(self) -> str:
+        """Return the outcome as text, which follows the name of the fault."""
         found = self.where if self.message is not None else "NOT FOUND"
-        return f"{self.plant.name:40} {found:20} {self.operations:>8,}  {(self.message or '')[:WIDE]}"
+        return f"{found:20} {self.operations:>8,}  {(self.message or '')[:WIDE]}"
 
 
 def main() -> int:
@@ -66,6 +68,7 @@ def main() -> int:
     end_on_sigterm()
     with copied() as root:
         for plant in chosen:
+            print(f"{plant.name:40} ", end="", flush=True)  # before the search, because that may take minutes
             outcome = search(root, plant, given.operations, given.database or plant.database)
             found += outcome.message is not None
             print(outcome.line(), flush=True)
@@ -141,4 +144,4 @@ def changed(text: str, plant: Plant) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(end_quietly(main))

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import orjson
 
-from tests.simulation.available import Tried, lines
+from tests.simulation.available import ENOUGH, Tried, lines
 from tests.simulation.commands import end_quietly
 from tests.simulation.matrix import Matrix
 from tests.simulation.records import Result
 from tests.simulation.run import Plan
 
 FIGURES = ("runs", "operations", "by_cheats", "faults", "on_postgres", "seconds")
+MANY = 1_000_000  # operations, after which each place was checked ENOUGH times
 
 
 @dataclass
@@ -58,7 +59,7 @@ class Sums:
     def lines(self) -> Iterator[str]:
         """Yield the figures, and the checks of available_actions."""
         yield self.line()
-        yield from lines(self.tried)
+        yield from lines(self.tried, ENOUGH if self.operations >= MANY else 1)
 
     def written(self) -> bytes:
         """Return the sums as JSON, which `read` takes."""
@@ -77,7 +78,8 @@ class Sums:
             figures = {name: found[name] for name in FIGURES}
             return Sums(**figures, matrix=Matrix.of(found), tried=Counter(tried))
         except (ValueError, KeyError, TypeError) as error:
-            raise SystemExit(f"{path} is no file of sums: {error!r}; name another file") from error
+            print(f"{path} is no file of sums: {error!r}; name another file", file=sys.stderr)
+            raise SystemExit(2) from error  # like other wrong options; 1 means that a run failed
 
 
 def main() -> int:

@@ -133,6 +133,13 @@ def test_a_command_whose_reader_has_left_ends_without_a_traceback() -> None:
     assert running.returncode == 1
 
 
+def test_ctrl_c_ends_a_command_without_a_traceback() -> None:
+    def stopped() -> int:
+        raise KeyboardInterrupt
+
+    assert end_quietly(stopped) == 130
+
+
 def test_places_without_a_check_are_named() -> None:
     tried = Counter({(place, action): 1 for place in PLACES[1:] for action in CALLS})
     state, role = PLACES[0]

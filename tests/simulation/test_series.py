@@ -8,11 +8,11 @@ import pytest
 
 from tests.simulation import series
 from tests.simulation.__main__ import main
-from tests.simulation.available import PLACES
+from tests.simulation.available import ENOUGH, PLACES
 from tests.simulation.matrix import NONE, ROWS, Matrix
 from tests.simulation.records import Result
 from tests.simulation.run import Failure, Plan
-from tests.simulation.sums import Sums
+from tests.simulation.sums import MANY, Sums
 
 
 def test_plans_have_new_seeds_and_a_tenth_on_postgresql() -> None:
@@ -86,8 +86,17 @@ def test_wrong_options_are_refused_before_a_run(
 
 
 @pytest.mark.parametrize("text", ["none", "[]", '{"runs": 1}'])
-def test_a_file_that_has_no_sums_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_file_that_has_no_sums_is_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = tmp_path / "notes.txt"
     wrong.write_text(text)
-    with pytest.raises(SystemExit, match="is no file of sums"):
+    with pytest.raises(SystemExit) as refused:
         Sums.read(wrong)
+    assert refused.value.code == 2
+    assert f"{wrong} is no file of sums" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "operations, shown", [(MANY - 1, "never checked: "), (MANY, f"fewer than {ENOUGH:,} checks: ")]
+)
+def test_only_a_long_series_is_expected_to_check_each_place_often(operations: int, shown: str) -> None:
+    assert [*Sums(operations=operations).lines()][2].startswith(shown)
