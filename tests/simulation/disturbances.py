@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Coroutine
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from tests.simulation.blocks import BLOCK_SECONDS
 from tests.simulation.faults import KINDS
 from tests.simulation.loop import JUMP_SECONDS
 from tests.simulation.machine import Machine
@@ -37,9 +38,10 @@ class Disturbances:
 
     def loops(self) -> list[Coroutine[Any, Any, None]]:
         """Return the loops, which run until they are cancelled."""
+        forks = [self._fork()] if self.scenario.fork_seconds else []
         return [
             self._crash(), self._stop(), self._disturb_database(), self._reorganise(), self._disturb_nodes(),
-            self._silence(), self._sanction(), self._set_clocks(), self._lose_messages(),
+            self._silence(), self._sanction(), self._set_clocks(), self._lose_messages(), *forks,
         ]  # fmt: skip
 
     def end_stops(self) -> None:
@@ -117,6 +119,16 @@ class Disturbances:
             depth = self.random.randint(*depths)
             replaced = self.simulation.chain.reorg(depth)
             self.simulation.fault("deep_reorg" if deep else "reorg", depth=depth, transactions=replaced)
+
+    async def _fork(self) -> None:
+        """Replace blocks that are not confirmed, and let nodes that are behind show the old ones."""
+        confirmations = self.simulation.chain.network.confirmations
+        async for _ in self._moments(self.scenario.fork_seconds):
+            replaced = self.simulation.chain.reorg(confirmations - 1)
+            self.simulation.nodes.faults = Faults(nodes=3, lag=confirmations, forked=True, hides=0.2)
+            self.simulation.fault("reorg", depth=confirmations - 1, transactions=replaced)
+            await self.simulation.sleep(confirmations * BLOCK_SECONDS)
+            self.simulation.nodes.heal()
 
     async def _disturb_nodes(self) -> None:
         """Let the nodes of the chain be down, slow or behind, be on a fork, or lie."""

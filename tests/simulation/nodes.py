@@ -28,6 +28,7 @@ class Faults:
     nodes: int = 1
     lag: int = 0  # blocks that a node is behind at most
     forked: bool = False  # nodes that are behind still show blocks that a reorg replaced
+    hides: float = 0.0  # receipts, though a node shows their blocks
     down: float = 0.0
     slow: float = 0.0
     slow_seconds: float = 20.0  # at most; after PATIENCE_SECONDS the question fails
@@ -126,6 +127,8 @@ class Nodes:
             raise ChainDown(f"{method}: the node is down")
         lag = dice.choice(self._lags)
         found = self._stale(method, params, lag) if faults.forked else self._true(method, params, self.chain.view(lag))
+        if faults.hides and method == RECEIPT and dice.random() < faults.hides:
+            found = None
         if dice.random() < faults.lies:
             found = self._lie(method, params, found)
         if dice.random() < faults.slow:

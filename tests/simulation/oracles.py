@@ -48,7 +48,7 @@ class Oracle:
 
 
 class Money(Oracle):
-    """Each settlement equals one transfer of the chain, and each transfer settles at most once.
+    """Each settlement equals one transfer of the chain, with its block, and each transfer settles at most once.
 
     The transfer had its confirmations. Only a reorg that is deeper than these may have removed it later, because the
     contract settles a payment once it is confirmed.
@@ -71,10 +71,13 @@ class Money(Oracle):
         if before != row.id:
             raise Violation(f"transfer {row.tx_hash} settles {before} and {row.id}")
         parties = row.payer_address.lower(), row.pay_to.lower(), row.amount
+        block = row.block_number, int(row.block_time.timestamp())
         chain = self.simulation.live if row.env == Env.LIVE else self.simulation.chain
         found = [*chain.transfers_of(row.tx_hash), *chain.once_final(row.tx_hash)]
         if parties not in [(one.sender, one.recipient, one.amount) for one in found]:
             raise Violation(f"settlement {row.id} of {parties} is not in {row.tx_hash}: {found}")
+        if block not in [(one.block_number, one.block_time) for one in found]:
+            raise Violation(f"settlement {row.id} is of {block}, and {row.tx_hash} is not in that block: {found}")
 
 
 class Repeats(Oracle):

@@ -31,6 +31,7 @@ class Scenario:
     targeted_seconds: float = 0.0  # between two faults that are put just before rare moves, at least
     reorg_seconds: float = 0.0  # between two reorgs of the chain, on average
     deep_reorgs: float = 0.0  # the share of reorgs that replace confirmed blocks too
+    fork_seconds: float = 0.0  # between two reorgs that nodes which are behind do not know, on average
     node_seconds: float = 0.0  # between two times in which the nodes of the chain have a fault, on average
     crash_seconds: float = 0.0  # between two crashes, on average
     commits_between_crashes: int = 0  # that hit just before or after a COMMIT, on average; 0: none do

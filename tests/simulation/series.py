@@ -16,7 +16,7 @@ from tests.support.memory_folder import end_on_sigterm, use_memory
 POSTGRES_SHARE = 10  # of both databases, PostgreSQL gets a tenth of the operations, because it takes longer
 _USUAL = (*("default", "default", "cheats") * 2, "contested", "slow_workers", "unreliable_facilitator", "disputes")
 SCENARIOS: Mapping[str, Sequence[str]] = {
-    "sqlite": (*_USUAL, "failing_database"),
+    "sqlite": (*_USUAL, "failing_database", "forks"),
     "postgres": ("default", "two_processes", "cheats", "two_processes", *_USUAL),
 }
 """By database: the scenarios, in turn."""

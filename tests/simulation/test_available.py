@@ -8,10 +8,25 @@ from typing import Any, cast
 
 import pytest
 
-from tests.simulation.available import CALLS, ENOUGH, EVERY, PLACES, TERMS, Actions, Place, fewest, judge, lines
+from storage.tables import HeldWalletRow
+from tests.simulation.available import (
+    CALLS,
+    ENOUGH,
+    EVERY,
+    PLACES,
+    TERMS,
+    Actions,
+    Place,
+    fewest,
+    has_left,
+    judge,
+    lines,
+)
 from tests.simulation.records import Result, Violation
 from tests.simulation.run import Plan, run
 from tests.simulation.wires import Answer
+from tests.support.panels import Court
+from tests.support.trade import Trade
 
 JOB: dict[str, Any] = {
     "object": "job", "id": "job_1", "status": "open", "role": "seller", "available_actions": ["accept", "decline"], "worker": None,
@@ -65,6 +80,26 @@ def test_each_state_and_role_is_tried_equally_often() -> None:
     counts = fewest(found.tried)
     assert max(counts.values()) <= operations / EVERY + 2
     assert sum(count > 0 for count in counts.values()) > len(PLACES) / 3
+
+
+async def test_a_case_whose_evaluator_left_is_decided_by_the_next_write(trade: Trade) -> None:
+    court = await Court.opened(trade)
+    market, job = trade.market, await court.job_seen()
+
+    async def left() -> bool:
+        return await market.store.read(lambda tx: has_left(tx, job))
+
+    assert not await left()
+    one, *_ = await court.panel()
+    for status in ("suspended", "active"):
+        await market.as_operator("set_agent_status", agent_id=one.id, status=status)
+        assert await left() is (status == "suspended")
+    wallet = HeldWalletRow(address="0xBuyers", agent_id=court.buyer.id, held_at=market.clock.at)
+    await market.store.write(lambda tx: tx.add(wallet))
+    assert not await left()
+    shared = HeldWalletRow(address="0xBuyers", agent_id=one.id, held_at=market.clock.at)
+    await market.store.write(lambda tx: tx.add(shared))
+    assert await left()
 
 
 async def test_a_remembered_job_is_tried_with_a_key_of_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
