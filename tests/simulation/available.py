@@ -123,7 +123,7 @@ class Actions(Oracle):
             await self._judge(before.body, action, answer)
 
     async def _judge(self, job: Json, action: str, answer: Answer) -> None:
-        """Judge an answer, unless an evaluator left the panel, because the next write then decides the case."""
+        """Judge an answer, unless an evaluator left: then the next write decides the case."""
         try:
             judge(job, action, answer)
         except Violation:

@@ -3,19 +3,22 @@
 from collections import deque
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import bindparam, select
 
 from storage.query import Query
-from storage.tables import AgentRow, EventRow, SettlementRow
+from storage.statements import is_one_of
+from storage.tables import AgentRow, EventRow, PurchaseRow, SettlementRow
 from storage.transaction import Tx
-from storage.vocabulary import AgentStatus, Env
+from storage.vocabulary import AgentStatus, Env, PurchaseStatus
 from tests.simulation.records import Observation, Violation
 from tools.kernel.ids import Prefix, first_id
 from tools.operator.recompute import recompute
+from tools.purchases.rules import Outcome
 
 if TYPE_CHECKING:
+    from tests.simulation.chain import SimulatedChain
     from tests.simulation.simulation import Simulation
 
 REMEMBERED = 200  # acknowledged calls that are repeated after a crash
@@ -24,8 +27,27 @@ UNSORTED = timedelta(seconds=600)  # ids are sorted by the clocks of the process
 PAGE = 1_000
 
 _settlements = Query(select(SettlementRow).where(SettlementRow.id > bindparam("after")).order_by(SettlementRow.id))
+_buy = PurchaseRow.__table__.c
+_ended: Query[Any] = Query(
+    select(_buy.id, _buy.env, _buy.payer, _buy.nonce, _buy.status, _buy.reason, _buy.tx_hash).where(
+        is_one_of(_buy.status, (PurchaseStatus.PAID, PurchaseStatus.CLOSED)),
+        _buy.updated_at >= bindparam("since", type_=_buy.updated_at.type),
+    )
+)
 events_from = Query(select(EventRow).where(EventRow.id > bindparam("after")).order_by(EventRow.id).limit(PAGE))
 _agents = Query(select(AgentRow.id))
+
+
+class Ended(NamedTuple):
+    """A purchase at its end."""
+
+    id: str
+    env: str
+    payer: str
+    nonce: str
+    status: PurchaseStatus
+    reason: str | None
+    tx_hash: str | None
 
 
 class Oracle:
@@ -50,6 +72,8 @@ class Oracle:
 class Money(Oracle):
     """Each settlement equals one transfer of the chain, with its block, and each transfer settles at most once.
 
+    A purchase that ended was charged if it is paid, and not if it was closed.
+
     The transfer had its confirmations. Only a reorg that is deeper than these may have removed it later, because the
     contract settles a payment once it is confirmed.
     """
@@ -57,14 +81,28 @@ class Money(Oracle):
     def __init__(self, simulation: "Simulation") -> None:
         super().__init__(simulation)
         self.used = dict[str, str]()  # by transfer: the settlement
+        self.ended = dict[str, Ended]()  # purchases by id
         self.looked_at = simulation.clock.now()
 
     async def look(self) -> None:
         now = self.simulation.clock.now()
-        after = first_id(Prefix.SETTLEMENT, self.looked_at - UNSORTED)
-        for row in await self.simulation.read(lambda tx: tx.all(_settlements, after=after)):
+        since = self.looked_at - UNSORTED
+        after = first_id(Prefix.SETTLEMENT, since)
+        settled, ended = await self.simulation.read(
+            lambda tx: (tx.all(_settlements, after=after), tx.all(_ended, since=since))
+        )
+        for row in settled:
             self._settled(row)
+        self.ended |= {row[0]: Ended(*row) for row in ended}
         self.looked_at = now
+        for row in self.ended.values():
+            chain = self._chain(row.env)
+            charged = chain.is_used(row.payer, row.nonce) or bool(row.tx_hash and chain.once_final(row.tx_hash))
+            if charged != (row.status is PurchaseStatus.PAID) and row.reason != Outcome.TOGETHER:
+                raise Violation(f"charged: {charged}, after {row.status}: {row}")
+
+    def _chain(self, env: str) -> "SimulatedChain":
+        return self.simulation.live if env == Env.LIVE else self.simulation.chain
 
     def _settled(self, row: SettlementRow) -> None:
         before = self.used.setdefault(row.tx_hash, row.id)
@@ -72,7 +110,7 @@ class Money(Oracle):
             raise Violation(f"transfer {row.tx_hash} settles {before} and {row.id}")
         parties = row.payer_address.lower(), row.pay_to.lower(), row.amount
         block = row.block_number, int(row.block_time.timestamp())
-        chain = self.simulation.live if row.env == Env.LIVE else self.simulation.chain
+        chain = self._chain(row.env)
         found = [*chain.transfers_of(row.tx_hash), *chain.once_final(row.tx_hash)]
         if parties not in [(one.sender, one.recipient, one.amount) for one in found]:
             raise Violation(f"settlement {row.id} of {parties} is not in {row.tx_hash}: {found}")
