@@ -96,10 +96,13 @@ class Money(Oracle):
         self.ended |= {row[0]: Ended(*row) for row in ended}
         self.looked_at = now
         for row in self.ended.values():
-            chain = self._chain(row.env)
-            charged = chain.is_used(row.payer, row.nonce) or bool(row.tx_hash and chain.once_final(row.tx_hash))
-            if charged != (row.status is PurchaseStatus.PAID) and row.reason != Outcome.TOGETHER:
-                raise Violation(f"charged: {charged}, after {row.status}: {row}")
+            self._bought(row)
+
+    def _bought(self, row: Ended) -> None:
+        chain = self._chain(row.env)
+        charged = chain.is_used(row.payer, row.nonce) or bool(row.tx_hash and chain.once_final(row.tx_hash))
+        if charged != (row.status is PurchaseStatus.PAID) and row.reason != Outcome.TOGETHER:
+            raise Violation(f"charged: {charged}, after {row.status}: {row}")
 
     def _chain(self, env: str) -> "SimulatedChain":
         return self.simulation.live if env == Env.LIVE else self.simulation.chain

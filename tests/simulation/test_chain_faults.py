@@ -134,6 +134,17 @@ async def test_a_node_that_is_behind_does_not_know_the_newest_blocks(model: Mode
     assert model.nodes.lies == []
 
 
+async def test_a_node_that_hides_receipts_still_shows_their_blocks(model: Model) -> None:
+    model.nodes.faults = Faults(hides=0.5)
+    transaction, hidden = model.pay(BUYER, SELLER, ONE), 0
+    for _ in range(40):
+        block: Any = await model.reader.block(model.head())
+        assert block["transactions"] == [transaction]
+        hidden += await model.reader.receipt(transaction) is None
+    assert 0 < hidden < 40
+    assert model.nodes.lies == []
+
+
 async def test_a_node_on_a_fork_shows_what_a_reorg_replaced_and_that_is_labelled(model: Model) -> None:
     transaction = model.pay(BUYER, SELLER, ONE)
     model.chain.reorg(1, lost=1)
