@@ -70,7 +70,7 @@ class Oracle:
 
 
 class Money(Oracle):
-    """Each settlement equals one transfer of the chain, with its block, and each transfer settles at most once.
+    """Each settlement equals one transfer in its block, and each transfer settles at most once.
 
     A purchase that ended was charged if it is paid, and not if it was closed.
 
