@@ -50,7 +50,7 @@ class FloodsWithKeys(Cheat):
 
     name = "floods with keys"
     finding = 8
-    keys, calls, allowed = 4, 190, 180  # as three keys may
+    keys, per_process, beyond = 4, 180, 10  # each process lets an agent make the calls of three keys
 
     async def trick(self) -> None:
         if self.acts % 10 != 1:
@@ -61,7 +61,8 @@ class FloodsWithKeys(Cheat):
         flooders = [self.holder(one["key"]) for one in made]
         await self.simulation.sleep(FRESH_SECONDS)
         began, answered = self.simulation.loop.elapsed, 0
-        for number in range(self.calls):
+        allowed = self.per_process * len(self.simulation.machines)
+        for number in range(allowed + self.beyond):
             given = {"job_id": job["id"], "transaction": self.simulation.chain.new_hash()}
             answer = await self.ask(flooders[number % self.keys], "pay_job", **given)
             answered += answer.code != "rate_limited"
@@ -71,7 +72,7 @@ class FloodsWithKeys(Cheat):
         if self.simulation.loop.elapsed - began > STEADY_SECONDS:
             raise Abandoned("it took too long")
         self.attempt()
-        self.gain("load", max(0, answered - self.allowed), f"{answered} calls of a minute asked the node")
+        self.gain("load", max(0, answered - allowed), f"{answered} calls of a minute asked the node")
 
     def holder(self, key: str) -> Identity:
         own = self.identity
