@@ -21,6 +21,7 @@ from tools.engine.errors import RateLimited
 from tools.engine.ports import Clock
 
 MAX_BUCKETS = 50_000
+CLOCKS_APART = timedelta(seconds=300)  # the clocks of two processes differ by less
 KEYS_OF_AN_AGENT = 3  # all keys of an agent together may call this many times as often as one key
 
 
@@ -251,13 +252,16 @@ def _used(row: RateWindowRow | None, share: Share, now: datetime) -> int:
 def _is_open(row: RateWindowRow, allowance: RateLimit, now: datetime) -> bool:
     """Check whether a window is still open.
 
-    A call that began slightly before the window but is counted later belongs to it too.
+    The process whose clock is ahead begins each window. If one that is behind began another, both would begin again at
+    each call, and nothing would be refused.
     """
-    return abs(now - row.began_at) < timedelta(seconds=allowance.seconds)
+    window = timedelta(seconds=allowance.seconds)
+    return -max(window, CLOCKS_APART) < now - row.began_at < window
 
 
 def _seconds_left(row: RateWindowRow, allowance: RateLimit, now: datetime) -> int:
-    return ceil((row.began_at + timedelta(seconds=allowance.seconds) - now).total_seconds())
+    left = ceil((row.began_at + timedelta(seconds=allowance.seconds) - now).total_seconds())
+    return min(left, allowance.seconds)
 
 
 def judged(rate: Rate, allowance: RateLimit, calls: int, reset_seconds: int) -> RateLimitStatus:

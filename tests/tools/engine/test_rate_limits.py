@@ -10,6 +10,7 @@ from storage.tables import RateWindowRow
 from tools.engine.errors import RateLimited
 from tools.engine.rate_limits import (
     ALLOWANCES,
+    CLOCKS_APART,
     KEYS_OF_AN_AGENT,
     MAX_BUCKETS,
     FixedWindowCounter,
@@ -138,10 +139,22 @@ def test_a_shared_window_is_one_row_for_every_process() -> None:
     assert take(60 * SECOND - TICK) == (-2, 1)
     assert take(60 * SECOND) == (1, 60)
     assert take(60 * SECOND) == (0, 60)
-    assert take(60 * SECOND - TICK) == (-1, 61), "a call that was begun earlier and is counted later belongs to it"
-    assert take(TICK) == (-2, 120)
-    assert take(timedelta()) == (1, 60), "a clock that went back by a whole window begins again"
+    assert take(60 * SECOND - TICK) == (-1, 60), "a call that was begun earlier and is counted later belongs to it"
+    assert take(60 * SECOND - CLOCKS_APART + TICK) == (-2, 60), "the clock of another process is behind"
+    assert take(60 * SECOND - CLOCKS_APART) == (1, 60), "a clock that was far ahead was set right"
     assert (list(rows.kept), set(rows.locked)) == (["recover:a"], {True})
+
+
+@pytest.mark.parametrize("apart", [59, 61, 180, 299])
+def test_processes_whose_clocks_differ_take_at_most_two_windows(apart: int) -> None:
+    rows: Any = Rows()
+    taken = 0
+    for call in range(200):
+        ahead = call % 3 == 1
+        quota = take_shared(rows, Rate.RECOVER, TWO, "a", NOW + SECOND * (call / 10 + ahead * apart))
+        taken += quota.remaining >= 0
+        assert quota.reset_seconds <= 60
+    assert taken <= 2 * TWO.calls
 
 
 def test_a_call_that_was_counted_is_given_back_and_never_below_nothing() -> None:
