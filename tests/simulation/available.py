@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, select
 
+from storage.agents import wallets_ever_held
 from storage.query import Query
-from storage.statements import in_json_list
-from storage.tables import AgentRow, HeldWalletRow, SeatRow
+from storage.tables import AgentRow, SeatRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, SeatStatus
 from tests.simulation.model.lifecycle import BUYER, JOB, SELLER, kind, state_of
@@ -49,7 +49,6 @@ _waiting: Query[Any] = Query(
     .join_from(SeatRow.__table__, AgentRow.__table__, AgentRow.id == SeatRow.agent_id, isouter=True)
     .where(SeatRow.dispute_id == bindparam("dispute_id"), SeatRow.status == SeatStatus.PENDING)
 )
-_wallets: Query[str] = Query(select(HeldWalletRow.address).where(in_json_list(HeldWalletRow.agent_id, "ids")))
 TERMS = "payment_required"  # accepts a payment: the answer without a transaction
 # Accepting again renews the lease of a worker, and a dry run shows no output.
 REPEATABLE = {"thread_id", "worker", "lease_until", "next_steps", "deliveries", "output"}
@@ -149,10 +148,12 @@ class Actions(Oracle):
 def has_left(tx: Tx, job: Json) -> bool:
     """Tell if an evaluator without a vote is inactive, or came to hold a wallet of a party."""
     payment, parties = job["payment"], [job[role]["id"] for role in (BUYER, SELLER)]
-    near = {payment["pay_to"], payment["pay_from"], *tx.all(_wallets, ids=parties)}
-    waiting = [*tx.all(_waiting, dispute_id=job["dispute_id"])]
-    own = tx.all(_wallets, ids=[agent for agent, _ in waiting])
-    return any(status is not AgentStatus.ACTIVE for _, status in waiting) or not near.isdisjoint(own)
+    near = {payment["pay_to"], payment["pay_from"]}
+    near.update(wallet for party in parties for wallet in tx.all(wallets_ever_held, agent_id=party))
+    return any(
+        status is not AgentStatus.ACTIVE or not near.isdisjoint(tx.all(wallets_ever_held, agent_id=agent))
+        for agent, status in tx.all(_waiting, dispute_id=job["dispute_id"])
+    )
 
 
 def place_of(job: Json) -> Place:

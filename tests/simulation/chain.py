@@ -151,6 +151,10 @@ class SimulatedChain:
         self._advance()
         return (payer.lower(), nonce) in self._used
 
+    def was_charged(self, payer: str, nonce: str, transaction: str | None) -> bool:
+        """Tell if a block has an authorization, or its transaction was once in a confirmed block."""
+        return self.is_used(payer, nonce) or bool(transaction and self.once_final(transaction))
+
     def transfers(self) -> Sequence[Transfer]:
         """Return all successful USDC transfers of the chain, in order. Do not change the list."""
         self._advance()

@@ -3,9 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tests.simulation import model
-from tests.simulation.chain import SimulatedChain
 from tests.simulation.model import Contract, Model
-from tests.simulation.model.purchases import Purchase
 from tests.simulation.oracles import Oracle
 from tests.simulation.records import Observation, Violation, records_in
 
@@ -53,12 +51,7 @@ class Contracted(Oracle):
     async def at_end(self) -> None:
         """Check that exactly the payments of the purchases that took one were charged on the chain."""
         for purchase in self.model.purchases.known.values():
-            charged = was_charged(self.simulation.chain, purchase)
+            given = purchase.given
+            charged = self.simulation.chain.was_charged(given.payer, given.nonce, purchase.transaction)
             if purchase.is_charged is not None and purchase.is_charged != charged:
                 raise Violation(f"charged: {charged}, after {purchase.result or purchase.end}: {purchase.given}")
-
-
-def was_charged(chain: SimulatedChain, purchase: Purchase) -> bool:
-    """Tell if the chain has the payment of a purchase, or had it in a confirmed block."""
-    used = chain.is_used(purchase.given.payer, purchase.given.nonce)
-    return used or bool(purchase.transaction and chain.once_final(purchase.transaction))

@@ -27,11 +27,19 @@ UNSORTED = timedelta(seconds=600)  # ids are sorted by the clocks of the process
 PAGE = 1_000
 
 _settlements = Query(select(SettlementRow).where(SettlementRow.id > bindparam("after")).order_by(SettlementRow.id))
-_buy = PurchaseRow.__table__.c
+_purchase = PurchaseRow.__table__.c
 _ended: Query[Any] = Query(
-    select(_buy.id, _buy.env, _buy.payer, _buy.nonce, _buy.status, _buy.reason, _buy.tx_hash).where(
-        is_one_of(_buy.status, (PurchaseStatus.PAID, PurchaseStatus.CLOSED)),
-        _buy.updated_at >= bindparam("since", type_=_buy.updated_at.type),
+    select(
+        _purchase.id,
+        _purchase.env,
+        _purchase.payer,
+        _purchase.nonce,
+        _purchase.status,
+        _purchase.reason,
+        _purchase.tx_hash,
+    ).where(
+        is_one_of(_purchase.status, (PurchaseStatus.PAID, PurchaseStatus.CLOSED)),
+        _purchase.updated_at >= bindparam("since", type_=_purchase.updated_at.type),
     )
 )
 events_from = Query(select(EventRow).where(EventRow.id > bindparam("after")).order_by(EventRow.id).limit(PAGE))
@@ -58,6 +66,10 @@ class Oracle:
 
     def __init__(self, simulation: "Simulation") -> None:
         self.simulation = simulation
+
+    def chain_of(self, env: str | None) -> "SimulatedChain":
+        """Return the chain of an environment."""
+        return self.simulation.live if env == Env.LIVE else self.simulation.chain
 
     def observe(self, seen: Observation) -> None: ...
     async def look(self) -> None: ...
@@ -96,16 +108,13 @@ class Money(Oracle):
         self.ended |= {row[0]: Ended(*row) for row in ended}
         self.looked_at = now
         for row in self.ended.values():
-            self._bought(row)
+            self._judge_purchase(row)
 
-    def _bought(self, row: Ended) -> None:
-        chain = self._chain(row.env)
-        charged = chain.is_used(row.payer, row.nonce) or bool(row.tx_hash and chain.once_final(row.tx_hash))
+    def _judge_purchase(self, row: Ended) -> None:
+        chain = self.chain_of(row.env)
+        charged = chain.was_charged(row.payer, row.nonce, row.tx_hash)
         if charged != (row.status is PurchaseStatus.PAID) and row.reason != Outcome.TOGETHER:
             raise Violation(f"charged: {charged}, after {row.status}: {row}")
-
-    def _chain(self, env: str) -> "SimulatedChain":
-        return self.simulation.live if env == Env.LIVE else self.simulation.chain
 
     def _settled(self, row: SettlementRow) -> None:
         before = self.used.setdefault(row.tx_hash, row.id)
@@ -113,7 +122,7 @@ class Money(Oracle):
             raise Violation(f"transfer {row.tx_hash} settles {before} and {row.id}")
         parties = row.payer_address.lower(), row.pay_to.lower(), row.amount
         block = row.block_number, int(row.block_time.timestamp())
-        chain = self._chain(row.env)
+        chain = self.chain_of(row.env)
         found = [*chain.transfers_of(row.tx_hash), *chain.once_final(row.tx_hash)]
         if parties not in [(one.sender, one.recipient, one.amount) for one in found]:
             raise Violation(f"settlement {row.id} of {parties} is not in {row.tx_hash}: {found}")

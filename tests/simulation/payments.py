@@ -35,7 +35,7 @@ class Payments(Oracle):
 
     def chain(self, seen: Observation) -> "SimulatedChain":
         """Return the chain of a call."""
-        return self.simulation.live if seen.call.env == "live" else self.simulation.chain
+        return self.chain_of(seen.call.env)
 
     def wallets_of(self, seen: Observation) -> tuple[set[str], set[str]]:
         """Return the wallets that the party which owes ever bound, and those of the other."""

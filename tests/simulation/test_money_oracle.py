@@ -75,4 +75,4 @@ def test_a_purchase_is_charged_exactly_if_it_is_paid(
     if charged:
         model.authorize(BUYER, SELLER, ONE)
     with nullcontext() if allowed else pytest.raises(Violation, match=f"charged: {charged}, after {status}"):
-        oracle._bought(Ended("pur_1", "test", BUYER.address, NONCE, status, reason, None))
+        oracle._judge_purchase(Ended("pur_1", "test", BUYER.address, NONCE, status, reason, None))
